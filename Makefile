@@ -29,6 +29,11 @@ LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
+	@echo "make unit      build, run the unit tests alone"
+	@echo "make lint      check style of Python and Cython, and imports"
+	@echo "make types     check types with mypy"
+	@echo "make oracles   install the tools of every release of CUDA to compare with"
+	@echo "make matrix    compare generated programs of each release; MATRIX and RELEASES choose them"
 	@echo "make test-releases  compare with nvlink of every release of CUDA that is followed"
 	@echo "make test-wheels  measure public wheels with known figures; 170 MB to fetch"
 	@echo "make features  link a program of each feature for all chips; FEATURES=\"-k barriers\" runs a part"
@@ -75,7 +80,7 @@ $(VENV)/built: $(VENV)/base setup.py $(NATIVE)
 	    $(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
-# What a link starts from fits its sources only; a stale one costs two starts where none may be written.
+# The start-up bundle must match the sources; a stale one costs two starts where none may be written.
 $(VENV)/bundled: $(VENV)/built $(wildcard src/pylink/*.py src/pylink/*/*.py)
 	@$(BIN)/python -m compileall -q src/pylink
 	@$(BIN)/python -m pylink.startup.bundle
@@ -178,7 +183,7 @@ races: $(VENV)/extras $(VENV)/built
 hazards: $(VENV)/extras $(VENV)/built
 	PYTHONPATH=tests $(BIN)/python -m hazards.measure $(HAZARDS)
 
-# pylink is there already; its extra is what pip adds.
+# pylink is installed; pip adds only its gpu extra.
 test-gpu: $(VENV)/built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'pylink-cuda[gpu]'
 	$(BIN)/python -m pytest -rsf -p no:cacheprovider -o addopts= tests/gpu

@@ -26,16 +26,14 @@ class FileRow:
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int
     merc_symtab: int  # arena offset, 0 without such a table
-    first_note: int  # sections up to `note_end` have all notes, attributes of it, calls
-    note_end: int
-    first_code: int  # those up to `code_end` have all code
-    code_end: int
+    first_note: int  # first section with a note, attribute or call record
+    note_end: int  # after the last one
+    first_code: int  # first section with code
+    code_end: int  # after the last one
 
 
 class SectionRow:
-    """One input section; `target` is the section that sh_info names (relocations, .nv.info.F
-    ...).
-    """
+    """One input section; `target` is the one that sh_info names (relocations, .nv.info.F ...)."""
 
     name: int  # arena offset of a NUL-terminated name
     offset: int  # arena offset of its bytes; 0 without bytes
@@ -54,9 +52,7 @@ class SectionRow:
 
 
 class SymbolRow:
-    """One input symbol. `section` is a SectionRow number, or -1 for undefined, absolute and
-    common.
-    """
+    """One input symbol. `section` is a SectionRow, or -1 for undefined, absolute and common."""
 
     name: int  # arena offset of a NUL-terminated name
     value: int
@@ -71,9 +67,7 @@ class SymbolRow:
 
 
 class FaultRow:
-    """Why an input was refused. `section` is the index in the file, `index` the entry in the
-    section.
-    """
+    """Why an input was refused. `section` is its index in the file, `index` the entry's in it."""
 
     file: int
     section: int
@@ -84,9 +78,7 @@ class FaultRow:
 
 
 class EntityRow:
-    """One distinct symbol of the link, in creation order: file by file, functions before the
-    rest.
-    """
+    """One distinct symbol of the link, in creation order: file by file, functions first."""
 
     first: int  # symbol row of its first mention
     winner: int  # symbol row of the definition that counts, or `first`
@@ -191,9 +183,7 @@ class RebuildRow:
 
 
 class FunctionRow:
-    """What the call graph says of one entity; rows of entities that are not functions stay
-    empty.
-    """
+    """What the call graph says of one entity; rows of others than functions stay empty."""
 
     regcount: int  # kernels: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion

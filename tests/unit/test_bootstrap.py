@@ -291,7 +291,7 @@ def test_a_shipped_bundle_is_the_same_each_time(installed: Installed) -> None:
 
 @pytest.fixture
 def home(installed: Installed) -> Path:
-    """That of a user whose second link starts from his cache."""
+    """The home of a user whose second link starts from the bundle in the user's cache."""
     home = installed.folder / "home"
     home.mkdir(mode=0o755)
     variables = {"HOME": str(home), **UNWRITTEN}

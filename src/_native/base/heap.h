@@ -29,8 +29,8 @@ static size_t pylink_grow_heap(size_t step, void** before) {
 /* Blocks of so many bytes and more are the system's again as soon as they are freed. */
 static void pylink_return_blocks(size_t size) {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, (int)size); /* and no longer what the last one that was freed had */
-    mallopt(M_TRIM_THRESHOLD, (int)(16 * size)); /* else smaller ones are the system's, too */
+    mallopt(M_MMAP_THRESHOLD, (int)size); /* fixed: glibc raises it after a mapped block's free */
+    mallopt(M_TRIM_THRESHOLD, (int)(16 * size)); /* so the heap does not return small blocks */
 #else
     (void)size;
 #endif

@@ -29,9 +29,7 @@ cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
 
 cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
                                   const ElfFile* elf) noexcept nogil:
-    """Add the headers of the file, its segments and its sections that lie in the file; returns the
-    new count.
-    """
+    """Add the headers of file, segments and sections that are in the file; return the new count."""
     cdef uint64_t[3] start, size
     cdef int i
     start[0], size[0] = 0, 64

@@ -83,7 +83,7 @@ ctypedef struct RebuildFault:
     DebugFault reason
     bint mercury            # in the twin that `headers` names
 
-# A section while it is written anew.
+# A section being rewritten.
 ctypedef struct Rebuilt:
     const uint8_t* arena
     const PieceRow* pieces

@@ -90,7 +90,10 @@ cdef inline bint put_sleb(Vec* out, int64_t value) noexcept nogil:
 
 
 cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
-    """Go to the place of the row, by opcodes that write none; `alone` if a row does not follow."""
+    """Advance address and line to the current row, with opcodes that emit no row.
+
+    `alone`: no row follows.
+    """
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
     cdef int64_t line = lines.line - lines.written_line

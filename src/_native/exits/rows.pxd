@@ -91,8 +91,7 @@ cdef inline void put64(uint8_t* p, uint64_t value) noexcept nogil:
 
 cdef inline uint64_t map_offset(const Code* code, const InstructionMap* places, uint64_t offset,
                                 bint is_own) noexcept nogil:
-    """The new offset of `offset`: of the instruction itself, or with `is_own` unset of the barrier
-    before it.
+    """The new offset of `offset`: of the instruction, without `is_own` of the barrier before it.
 
     The end of the section maps to its new end; offsets into the padding stay.
     """

@@ -1,8 +1,7 @@
 # Kernels that only trap, from sm_100 on: LDC R1, BPT.TRAP and the branch that ends all code.
 #
-# ptxas lets the trap wait for the stack pointer. Once nvlink sees a whole kernel it knows that
-# nobody uses that: the load sets no scoreboard, nobody waits for it, and the one cycle is gone that
-# a scoreboard takes to count. (docs/format-notes/family-c-exits.md)
+# ptxas lets the trap wait for the stack pointer. nvlink sees that the stack pointer is unused: it
+# drops the scoreboard, the wait, and the extra stall cycle. (docs/format-notes/family-c-exits.md)
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -28,7 +27,7 @@ cdef inline uint32_t trap_schedule(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil:
-    """Whether that is all a kernel does, and the trap waits for the stack pointer alone."""
+    """Whether the kernel consists of these three instructions; the trap waits for R1 alone."""
     cdef uint32_t load, scoreboard
     if (size < 3 * WORD or trap_operation(code) != OP_LDC or code[2] != STACK_POINTER
             or trap_operation(code + WORD) != OP_BPT

@@ -226,7 +226,10 @@ cdef class Census:
         return self.enter(place + 1, skipped, largest, youngest), rest
 
     cdef list enter(self, size_t first, bytes skipped, int64_t largest, int64_t youngest):
-        """Read the folders from number `first` on, and those in them; who was closed, and why."""
+        """Read the folders from `first` on and their subfolders.
+
+        Returns the folders that could not be read, with the reason.
+        """
         cdef Level level
         cdef size_t roots = self.folders.count, end, i, k
         cdef Folder* folder

@@ -151,9 +151,7 @@ cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher
 
 
 cdef inline tuple columns_to_tuple(Columns* columns):
-    """Return bytes of the objects, the columns in table order, and ends and text of both
-    dictionaries.
-    """
+    """Return objects as bytes, columns in table order, ends and text of both dictionaries."""
     return (vec_to_bytes(&columns.objects),
             (vec_to_bytes(&columns.object), vec_to_bytes(&columns.number),
              vec_to_bytes(&columns.family), vec_to_bytes(&columns.suffix),

@@ -1,4 +1,4 @@
-# By what a change of a file is noticed, as `pylink.fleet.walk.Stamp`.
+# What identifies a version of a file, as `pylink.fleet.walk.Stamp`.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -40,5 +40,5 @@ cdef inline bint is_same(const Stamp* stamp, const Stamp* other) noexcept nogil:
 
 
 cdef inline bint is_unknown(const Stamp* stamp) noexcept nogil:
-    """Whether it tells nothing but the size: the file was too young, or nobody knows."""
+    """Whether only the size is known: the file was too young, or nobody knows."""
     return stamp.mtime == 0 and stamp.ctime == 0 and stamp.inode == 0

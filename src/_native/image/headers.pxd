@@ -66,8 +66,9 @@ cdef inline uint64_t early_size(Writer* writer, int32_t section, uint64_t names,
 
 cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t late_compat,
                                        Shdr* head, uint64_t* start) noexcept nogil:
-    """The bytes of .nv.merc.nv.shared.reserved.0 that are not zero: three headers, or the first of
-    their bytes. Returns how many; `start` gets their offset.
+    """Copy the bytes of .nv.merc.nv.shared.reserved.0 that are not zero: (part of) three headers.
+
+    Returns how many; `start` gets their offset.
 
     The plain section has no bytes, so nvlink copies the bytes after its offset in the mercury file
     that its finalizer starts from: after all sections without bytes, the section header table,
@@ -108,7 +109,7 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
 
 
 cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule) noexcept nogil:
-    """What sh_link or sh_info holds; mercury sections name the mercury forms of what it says."""
+    """Return sh_link or sh_info; mercury sections name the mercury forms."""
     cdef bint mercury = KIND[row.kind].mercury
     cdef const OutRow* plain = &writer.placed.outs[row.twin] if mercury else row
     if rule == HEAD_STRTAB:

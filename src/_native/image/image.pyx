@@ -105,7 +105,7 @@ def write_output(Canvas image not None, PlacedTables placed not None, Patches pa
     return draw_output(image, placed, patches, True, preserved)
 
 
-# What makes the windows of a whole output.
+# Makes the windows of a whole output.
 ctypedef struct Output:
     Contents contents
     Writer tables

@@ -25,12 +25,12 @@ ctypedef struct Writer:
 
 
 cdef inline uint64_t contents_at(Writer* writer, uint16_t kind) noexcept nogil:
-    """Where the section lies that the output has one of."""
+    """Return the file offset of a section kind that occurs once."""
     return writer.placed.places[writer.only[kind]].offset
 
 
 cdef inline uint32_t index_of(Writer* writer, uint16_t kind) noexcept nogil:
-    """The header index of the section that the output has one of, or 0."""
+    """Return the header index of a section kind that occurs at most once, or 0."""
     cdef int32_t section = writer.only[kind]
     return writer.placed.section_index[section] if section >= 0 else 0
 

@@ -95,8 +95,7 @@ cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
 
 
 cdef inline bint put_unknown_bits(Info* info, int32_t e, uint64_t start) noexcept nogil:
-    """Add UNKNOWN_BITS records: another function of the link states its bits, and this one does
-    not.
+    """Add UNKNOWN_BITS records: another function states its bits, and this one does not.
 
     No alias states them, and the alias's record goes to the function's. False without memory.
     """
@@ -366,9 +365,7 @@ cdef inline void gather_value(Info* info, Gathered* gathered, uint8_t attribute,
 
 
 cdef inline bint find_record_sections(Info* info) noexcept nogil:
-    """`record_sections`: the records of live functions that give something, in the order of the
-    input.
-    """
+    """`record_sections`: the records of live functions that give something, in input order."""
     cdef size_t i
     cdef int32_t* row
     cdef const OutRow* out

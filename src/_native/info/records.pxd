@@ -125,9 +125,7 @@ cdef inline uint32_t section_symbol_of(Info* info, uint32_t file, uint32_t symbo
 
 
 cdef inline const SectionRow* source_of_info(Info* info, int32_t entity) noexcept nogil:
-    """The section with the records that decide: the mercury list if the function has one. NULL
-    without records.
-    """
+    """The section of the deciding records: the mercury list if there is one; NULL without any."""
     cdef int32_t section = info.merged.functions[entity].merc_info
     if section < 0:
         section = info.merged.functions[entity].info

@@ -113,7 +113,7 @@ static void pylink_begin_mapping(void) {
     pylink_hold_forks();
 }
 
-/* Whether child processes have what lies there: they keep leases for as long as they live. */
+/* Set whether child processes inherit these pages; one that does keeps leases while it lives. */
 static void pylink_share_pages(void* place, uint64_t size, int shared) {
     madvise(place, size, shared ? MADV_DOFORK : MADV_DONTFORK);
 }

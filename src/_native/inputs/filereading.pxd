@@ -40,8 +40,8 @@ ctypedef struct Reading:
     const char** path               # NULL: the bytes are in `data`
     const char** data
     int* outcome                    # what `read_whole_file` says
-    MappedRow* mapped               # with a size: to be mapped, and then that it is; NULL: none is
-    uint64_t* seen_keys             # keys of SEEN_KEYS files (`map_file`); NULL as `mapped`
+    MappedRow* mapped               # with a size: to map, later mapped; NULL: map nothing
+    uint64_t* seen_keys             # `SEEN_KEYS` keys of recently seen files; NULL as `mapped`
     TimeRow* times                  # NULL: times are not recorded
     uint64_t[MOST_THREADS] spent    # by thread, see start_item
 

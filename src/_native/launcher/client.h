@@ -13,7 +13,7 @@
 
 extern char** environ;
 
-/* All of `size` bytes; with descriptors at the first. */
+/* Send `size` bytes; the first message carries the descriptors. */
 static int send_all(int server, const char* data, size_t size, const int* lent, size_t count) {
     union {
         struct cmsghdr head;
@@ -51,7 +51,7 @@ static int send_all(int server, const char* data, size_t size, const int* lent, 
     return 1;
 }
 
-/* A server of this user's at the path, or -1. */
+/* Connect to this user's server at the path; -1 if there is none. */
 static int find_server(const char* path) {
     struct sockaddr_un place;
     struct ucred peer;

@@ -147,9 +147,7 @@ cdef inline int64_t intern_again(StringTable* table, const char* strings,
 cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow* symbols,
                                   const int32_t* order, size_t count,
                                   const char* strings) noexcept nogil:
-    """Write the names of symbols in their order, then those of .nv.merc.symtab; False without
-    memory.
-    """
+    """Write the names of symbols in order, then of .nv.merc.symtab; False without memory."""
     cdef size_t i
     cdef int64_t offset
     cdef OutSymbolRow* symbol

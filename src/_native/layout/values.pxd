@@ -127,8 +127,7 @@ cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) 
 
 
 cdef inline void place_system_shared(Assignment* assignment) noexcept nogil:
-    """Places of the variables in .nv.shared.reserved.0: by falling alignment, then last created
-    first.
+    """Places in .nv.shared.reserved.0: by falling alignment, then last created first.
 
     Relocatable outputs have room for them and give them no place: `value` stays their alignment, at
     most MAX_ALIGN. One pass over the entities for each power of two, if there are such variables.

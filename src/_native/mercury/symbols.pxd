@@ -51,8 +51,9 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
 
 
 cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbols, uint8_t* seen) noexcept nogil:
-    """Fill `uses`; returns a target with an entry past the symbols, or -1. `seen` are zeros by
-    symbol.
+    """Fill `uses`; returns a target with an entry past the symbols, or -1.
+
+    `seen` are zeros by symbol.
     """
     cdef int64_t bad = -1
     cdef const Rela* rows

@@ -85,9 +85,7 @@ cdef inline bint is_shared_emitted(Merge* merge, int32_t entity) noexcept nogil:
 
 cdef inline int32_t next_symbol_in_order(Merge* merge, const FileRow* file,
                                          bint functions) noexcept nogil:
-    """The next symbol of the file, if it is a function, or with `functions` unset if it is not; or
-    -1.
-    """
+    """The next symbol of the file if it is a function, with `functions` unset if not; else -1."""
     cdef int32_t symbol
     if merge.met_before == merge.merged.met_count:
         return -1
@@ -183,8 +181,7 @@ cdef inline void create_symbol(Merge* merge, int32_t e, bint early) noexcept nog
 
 cdef inline void create_optimizer_symbol(Merge* merge, int32_t e, int32_t function,
                                          uint32_t number) noexcept nogil:
-    """Create the symbol of a function's constant, on family C: the section's first name and a
-    number.
+    """Create a function constant's symbol, on family C: the section's first name and a number.
 
     Releases with lean names keep those of the input.
     """
@@ -267,9 +264,7 @@ cdef inline void create_section_of_object(Merge* merge, int32_t section) noexcep
 
 
 cdef inline void create_section(Merge* merge, int32_t section) noexcept nogil:
-    """Create the output section for an input section, if the output needs it and does not have it
-    yet.
-    """
+    """Create the output section for an input section, if it is needed and not there yet."""
     cdef const SectionRow* s = &merge.objects.sections[section]
     cdef int32_t e
     if is_function_bank(s.kind):
@@ -340,8 +335,9 @@ cdef inline void create_constant_section(Merge* merge, int32_t e,
 
 cdef inline int32_t create_optimizer_section(Merge* merge, int32_t e,
                                              const SectionHead* head) noexcept nogil:
-    """Create bank 2 of a function, on family C as "optimizer" constants that are renamed at the
-    end; -1 without memory.
+    """Create bank 2 of a function, on family C as "optimizer" constants; -1 without memory.
+
+    Those are renamed at the end.
     """
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(merge, e, &size)
@@ -359,9 +355,7 @@ cdef inline int32_t create_optimizer_section(Merge* merge, int32_t e,
 
 
 cdef inline void create_pools(Merge* merge) noexcept nogil:
-    """Create the pools that only device functions fill: those of all kernels that reach a function
-    together.
-    """
+    """Create pools that only device functions fill: of all kernels that reach one together."""
     cdef const PoolRow* rows = merge.merged.pools
     cdef size_t first = 0, last, i
     while first < merge.merged.pool_count and not merge.failed:
@@ -404,9 +398,7 @@ cdef inline void create_pool(Merge* merge, int32_t e) noexcept nogil:
 
 
 cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexcept nogil:
-    """Create the sections that no symbol needed, and assign each input section to its output
-    section.
-    """
+    """Create the sections that no symbol needed; assign each input section its output section."""
     cdef const KindFacts* facts
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -528,9 +520,7 @@ cdef inline void append_piece(Merge* merge, int32_t section, int32_t out) noexce
 
 
 cdef inline int32_t find_or_create_mercury_section(Merge* merge, int32_t section) noexcept nogil:
-    """The mercury twin of a debug section, `.nv.merc` and the plain name, created if it is new; -1
-    without memory.
-    """
+    """The mercury twin (`.nv.merc`) of a debug section, made if it is new; -1 without memory."""
     cdef const SectionRow* s = &merge.objects.sections[section]
     cdef int32_t plain = find_plain_section(merge, s), out
     if plain < 0 or out_row(merge, plain).merc >= 0:

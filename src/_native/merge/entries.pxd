@@ -25,9 +25,7 @@ from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
 
 cdef inline int32_t find_or_create_relocations(Merge* merge, int32_t source, int32_t out,
                                                bint explicit) noexcept nogil:
-    """The output's relocation section of that form for `out`, created at its first entry; -1
-    without memory.
-    """
+    """The relocation section of that form for `out`, made at its first entry; -1 without memory."""
     cdef const SectionRow* s = &merge.objects.sections[source]
     cdef int32_t row = out_row(merge, out).rela if explicit else out_row(merge, out).rel
     cdef bint first = out_row(merge, out).rela < 0 and out_row(merge, out).rel < 0
@@ -104,8 +102,7 @@ cdef inline int32_t create_relocations_for_mercury(Merge* merge, int32_t source,
 
 cdef inline void count_entry(Merge* merge, int32_t counter, int32_t out, bint explicit,
                              int64_t addend) noexcept nogil:
-    """Apply the rule of two forms: a later explicit entry with addend 0 creates the section of the
-    other form.
+    """Apply the rule of two forms: a later explicit entry with addend 0 creates the other section.
 
     Newer releases have no such rule.
 

@@ -95,9 +95,7 @@ cdef inline void rename_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
-    """Create .nv.constant0.F, on family C after all other sections, and their section symbols after
-    the globals.
-    """
+    """Create .nv.constant0.F, on family C last, and the section symbols after the globals."""
     cdef Scratch scratch
     cdef int32_t* source
     scratch_init(&scratch)
@@ -183,9 +181,7 @@ cdef inline size_t count_mercury_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
-    """Create the mercury twins of all sections, on family C. Debug and relocation twins exist
-    already.
-    """
+    """Create the mercury twins, on family C; debug and relocation twins exist already."""
     cdef size_t plain = merge.columns.outs.count, i
     cdef uint16_t kind
     cdef int32_t e, out
@@ -220,8 +216,7 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
 
 
 cdef inline void split_mercury_variables(Merge* merge, const FileRow* file) noexcept nogil:
-    """Give mercury variables bytes of their own if they differ from the plain ones, as in whole
-    programs (-ewp).
+    """Give mercury variables own bytes if they differ from the plain ones, as with -ewp.
 
     Tables of functions: the plain ones have the places of functions inside of a kernel.
     """

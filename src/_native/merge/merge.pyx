@@ -261,9 +261,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
 
 
 cdef void create_early_notes(Merge* merge) noexcept nogil:
-    """Create the notes of releases before 13.0: from sm_100 on, one with another name, without
-    symbols.
-    """
+    """Create notes of releases before 13.0: from sm_100 on, one of another name, no symbols."""
     cdef int32_t out
     if not merge.objects.traits & TRAIT_MERCURY:
         return

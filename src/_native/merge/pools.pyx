@@ -262,9 +262,7 @@ cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint place_shared(PoolPlacement* pools, uint32_t function) noexcept nogil:
-    """Place the pools of one device function, at one offset in every kernel that reaches it. False
-    without memory.
-    """
+    """Place a device function's pools, at one offset in all its kernels; False without memory."""
     cdef size_t depth = 1, first = pools.rows.count, count, i
     cdef uint32_t node, to, j, align = 1
     cdef uint64_t start = 0, size

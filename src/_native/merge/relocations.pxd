@@ -346,9 +346,7 @@ cdef inline int64_t read_recorded_field(const Merge* merge, const RelocList* rel
 
 
 cdef inline int32_t resolve_alias(const Merge* merge, int32_t e) noexcept nogil:
-    """The entity that a relocation names in the output: for an alias, the function that it stands
-    for.
-    """
+    """The entity that a relocation names in the output: for an alias, its function."""
     cdef int32_t section
     if e < 0 or not merge.merged.entities[e].flags & EF_ALIAS:
         return e

@@ -142,9 +142,7 @@ cdef inline OutRow* row_at(Record* r, size_t number) noexcept nogil:
 
 
 cdef int32_t find_or_create_list(Record* record, const FixupRow* fixup) noexcept nogil:
-    """The section that lists a resolved relocation, created for mercury ones; -1 without one,
-    NO_MEMORY.
-    """
+    """The section of a resolved relocation, made for mercury ones; -1 without one, NO_MEMORY."""
     cdef const OutRow* reloc = row_at(record, fixup.reloc)
     cdef int32_t plain = record.lists[row_at(record, reloc.twin).target if reloc.twin >= 0
                                       else reloc.target]

@@ -89,7 +89,7 @@ ctypedef struct Work:
     CallGraph calls             # for these, or empty
 
 
-# What it reads, what it makes, its working memory, and how far it is.
+# State of a merge: inputs, columns of the result, scratch memory, position.
 ctypedef struct Merge:
     ObjectsView objects
     MergedView merged
@@ -127,9 +127,7 @@ cdef inline ListEntry* add_listed(Merge* merge, Vec* list, const uint8_t* text, 
 
 
 cdef inline uint32_t intern_empty_string(Merge* merge) noexcept nogil:
-    """The offset in .strtab of the empty string that prototypes and nameless symbols share, added
-    once.
-    """
+    """The .strtab offset of the empty string of prototypes and nameless symbols, added once."""
     if merge.empty_string_offset == 0:
         merge.empty_string_offset = <uint32_t>merge.columns.str.text.count
         if strings_append(&merge.columns.str, <const uint8_t*>b"", 0) < 0:
@@ -155,9 +153,7 @@ cdef inline ListEntry* section_entry(Merge* merge, int32_t out) noexcept nogil:
 
 
 cdef inline void create_resolved_section(Merge* merge, int32_t out) noexcept nogil:
-    """Create the section that lists the relocations resolved in `out` (--preserve-relocs), named
-    after it.
-    """
+    """Create the named section of the relocations resolved in `out` (--preserve-relocs)."""
     cdef const ListEntry* entry = section_entry(merge, out)
     cdef uint32_t size = entry.size
     cdef uint8_t* text = pool_join(&merge.work.texts, b".nv.resolvedrela", 16, entry.text, size)
@@ -444,9 +440,7 @@ cdef inline int32_t create_twin(Merge* merge, int32_t plain) noexcept nogil:
 
 
 cdef inline int32_t new_relocations(Merge* merge, int32_t out, bint explicit) noexcept nogil:
-    """Create the section with the relocations of `out` in one of the two forms, without a name; -1
-    without memory.
-    """
+    """Create the nameless section of relocations of `out` in one form; -1 without memory."""
     cdef int32_t row = new_section_of_kind(merge, K_RELOC)
     if row < 0:
         return -1
@@ -461,8 +455,9 @@ cdef inline int32_t new_relocations(Merge* merge, int32_t out, bint explicit) no
 
 
 cdef inline int32_t find_or_create_optimizer_relocations(Merge* merge, int32_t out) noexcept nogil:
-    """Find or create `.rela.nv.constant2.F` of family C, as `.rela.nv.constant.optimizer.F`; -1
-    without memory.
+    """Find or create .rela.nv.constant2.F of family C, as .rela.nv.constant.optimizer.F.
+
+    -1 without memory.
     """
     cdef uint32_t size
     cdef const uint8_t* name

@@ -69,7 +69,7 @@ cdef inline void read_flags(FileRow* row, const FormatFacts* facts,
 cdef inline bint read_notes(Reader* reader, FileRow* row) noexcept nogil:
     """Fill in what sections tell, and where such sections and code are; never False.
 
-    Notes and records that are cut off tell nothing.
+    Notes and records that are cut off are ignored.
     """
     cdef const SectionRow* s
     cdef const uint8_t* record

@@ -137,9 +137,7 @@ cdef inline bint compare_sizes(Resolver* resolver, int32_t symbol, EntityRow* e)
 
 cdef inline bint resolve_repeated(Resolver* resolver, int32_t symbol, EntityRow* e,
                                   bint defined) noexcept nogil:
-    """Decide between the definitions of symbol `symbol` and of earlier symbols of its entity; False
-    without memory.
-    """
+    """Decide between the definitions of `symbol` and earlier ones; False without memory."""
     cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
     cdef bint is_weak = (s.info >> 4) == STB_WEAK
     cdef int32_t winner = e.winner

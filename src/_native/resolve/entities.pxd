@@ -16,9 +16,7 @@ from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_NULL_FUNCTIONS
 
 
 cdef inline bint assign_entity(Resolver* resolver, int32_t symbol) noexcept nogil:
-    """Give symbol `symbol` its entity, and decide between it and the current definition; False
-    without memory.
-    """
+    """Give `symbol` its entity, decide between it and the current one; False without memory."""
     cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
     cdef bint defined = s.section >= 0 or s.shndx == SHN_COMMON
     cdef bint local = (s.info >> 4) == STB_LOCAL
@@ -110,8 +108,9 @@ cdef inline bint is_of_other_turn(const SymbolRow* symbol, int turn, int turns) 
 
 cdef inline bint assign_functions(Resolver* resolver, const FileRow* file, int turn,
                                   int turns) noexcept nogil:
-    """Assign entities to the functions of a file in symbol order, an owner before its inner
-    functions; False without memory.
+    """Assign entities to a file's functions in symbol order; False without memory.
+
+    An owner comes before its inner functions.
     """
     cdef const SymbolRow* s
     cdef uint32_t i

@@ -139,9 +139,7 @@ cdef bint resolve_files(Resolver* resolver) noexcept nogil:
 
 
 cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept nogil:
-    """Set what only the last file decides: against which definition one lost, and whose calls
-    count.
-    """
+    """Set what only the last file decides: to which definition one lost, and whose calls count."""
     cdef const EntityRow* e = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data
     cdef size_t i

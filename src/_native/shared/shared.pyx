@@ -245,7 +245,7 @@ cdef void place_private(Placing* placing) noexcept nogil:
 
 cdef inline void place_whole_program(const VariableRow* row, KernelRow* kernel,
                                      int64_t* offset) noexcept nogil:
-    """What a whole program's kernel has of shared memory stands after all that has names."""
+    """Place a whole program's shared memory after all named variables."""
     offset[0] = <int64_t>round_up(kernel.size, row.align)
     kernel.size = offset[0] + row.size
     kernel.align = max(kernel.align, row.align)
@@ -253,7 +253,7 @@ cdef inline void place_whole_program(const VariableRow* row, KernelRow* kernel,
 
 
 cdef void decide_sections(const Placing* placing) noexcept nogil:
-    """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
+    """Decide which shared sections the output keeps, with size and alignment."""
     cdef size_t i
     cdef KernelRow* row
     cdef bint is_common, stays, fills = placing.traits & TRAIT_FILLS_SHARED != 0

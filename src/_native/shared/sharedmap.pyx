@@ -194,7 +194,7 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
 
 
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
-    """What holds for those in no table: the own variables of a code copy that lost."""
+    """Initialize variables that are in no table: the own ones of a code copy that lost."""
     cdef size_t i
     for i in range(places.merged.entity_count):
         places.dynamic[i] = <uint64_t>places.shared.ties[i] if i < places.shared.tie_count else 0

@@ -32,8 +32,7 @@ cdef inline bint has_records(const char* name) noexcept nogil:
 
 
 cdef inline void absorb_records(Fingerprint* f, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Records except for the mark of a workaround, with which the driver treats some chips
-    alone."""
+    """Records without the mark of a workaround by which the driver treats some chips alone."""
     cdef uint64_t offset = 0
     cdef uint32_t step
     while size - offset >= 4 and record_size(data + offset) <= size - offset:
@@ -54,9 +53,7 @@ cdef inline void absorb_header(Fingerprint* f, const Shdr* section, const char* 
 
 cdef inline void absorb_relocations(Fingerprint* f, const ElfFile* elf, const Shdr* table,
                                     const Shdr* symbols, uint64_t strings) noexcept nogil:
-    """Absorb relocations by the names of their symbols; section symbols count by the section's
-    name.
-    """
+    """Absorb relocations by the names of symbols; section symbols count by the section's name."""
     cdef uint64_t width = 24 if table.sh_type == SHT_RELA else 16
     cdef uint64_t offset = 0, info, symbol
     cdef const uint8_t* row

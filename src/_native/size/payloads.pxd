@@ -124,9 +124,7 @@ cdef inline const uint8_t* packed_payload(Payload* payload, int file, Rooms* roo
 
 cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
                                         Rooms* rooms) noexcept nogil:
-    """The payload's `full_size(payload)` decompressed bytes; NULL without memory, or with an
-    outcome.
-    """
+    """The payload's `full_size(payload)` bytes; NULL without memory, or with an outcome."""
     cdef uint8_t* room
     if payload.codec == 0:
         return packed
@@ -206,7 +204,7 @@ ctypedef struct Content:
 
 cdef inline void fill_key(ContentKey* key, const Payload* payload, const uint8_t* packed, bint kept,
                           Fingerprint seed) noexcept nogil:
-    """With a seed that nobody knows before, so that files cannot be made to collide."""
+    """Fill the key, seeded so that files cannot be made to collide."""
     key.contents = seed
     absorb(&key.contents, packed, payload.packed)
     key.packed, key.full = payload.packed, payload.full

@@ -1,5 +1,5 @@
 # The tables that pass from phase to phase: one packed row each, the row number is the only
-# reference, and -1 means no row. `pylink.tables` names the same columns for Python.
+# reference, and -1 means no row. `pylink.rows` has the columns for Python.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -28,10 +28,10 @@ cdef packed struct FileRow:
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size
     uint64_t merc_symtab        # arena offset, 0 without such a table
-    uint32_t first_note         # sections up to `note_end` have all notes, attributes of it, calls
-    uint32_t note_end
-    uint32_t first_code         # those up to `code_end` have all code
-    uint32_t code_end
+    uint32_t first_note         # first section with a note, attribute or call record
+    uint32_t note_end           # after the last one
+    uint32_t first_code         # first section with code
+    uint32_t code_end           # after the last one
 
 cdef enum:
     UNKNOWN_SM = 0xffff
@@ -40,7 +40,7 @@ cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
     """The SM number of the PTX that a file was made from, 0 where unknown."""
     return file.ptx_sm if file.ptx_sm != UNKNOWN_SM else 0
 
-# One input section; `target` is the section that sh_info names (relocations, .nv.info.F ...).
+# One input section; `target` is the one that sh_info names (relocations, .nv.info.F ...).
 cdef packed struct SectionRow:
     uint64_t name               # arena offset of a NUL-terminated name
     uint64_t offset             # arena offset of its bytes; 0 without bytes
@@ -57,7 +57,7 @@ cdef packed struct SectionRow:
     uint16_t kind
     uint16_t bank               # bank of a section of constants
 
-# One input symbol. `section` is a SectionRow number, or -1 for undefined, absolute and common.
+# One input symbol. `section` is a SectionRow, or -1 for undefined, absolute and common.
 cdef packed struct SymbolRow:
     uint64_t name               # arena offset of a NUL-terminated name
     uint64_t value
@@ -70,7 +70,7 @@ cdef packed struct SymbolRow:
     uint8_t info
     uint8_t other
 
-# Why an input was refused. `section` is the index in the file, `index` the entry in the section.
+# Why an input was refused. `section` is its index in the file, `index` the entry's in it.
 cdef packed struct FaultRow:
     int32_t file
     int32_t section
@@ -79,7 +79,7 @@ cdef packed struct FaultRow:
     uint64_t value
     uint64_t limit
 
-# One distinct symbol of the link, in creation order: file by file, functions before the rest.
+# One distinct symbol of the link, in creation order: file by file, functions first.
 cdef packed struct EntityRow:
     int32_t first               # symbol row of its first mention
     int32_t winner              # symbol row of the definition that counts, or `first`
@@ -99,7 +99,7 @@ cdef inline bint is_root(const EntityRow* e) noexcept nogil:
     return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
-    """Whether a definition did nothing: another one was current and stayed it."""
+    """Whether a definition did nothing: another definition was current and stayed current."""
     return resolution == RESOLUTION_LOST or resolution == RESOLUTION_LOST_EARLY
 
 
@@ -222,7 +222,7 @@ cdef packed struct RebuildRow:
     int32_t entity              # or -1
     int32_t section             # input section of a section symbol, or -1
 
-# What the call graph says of one entity; rows of entities that are not functions stay empty.
+# What the call graph says of one entity; rows of others than functions stay empty.
 cdef packed struct FunctionRow:
     uint32_t regcount           # kernels: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion

@@ -23,6 +23,7 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 
+# Rows are by topic, not by number.
 # fmt: off
 KINDS: dict[str, tuple[int, int, str]] = {
     # 1xx: command line and files

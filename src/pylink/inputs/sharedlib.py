@@ -2,8 +2,8 @@
 
 Each module of such code (one per source file) has an id, which appears in two symbols:
 
-    __cudaRegisterLinkedBinary<ID>   called at program start; defined by the file that links the
-    code __fatbinwrap<ID>                 the code
+    __cudaRegisterLinkedBinary<ID>  called at program start, defined by the file that links the code
+    __fatbinwrap<ID>                the code
 
 An id is open if the library does not define the first symbol: its code is not linked yet, and this
 link takes it. An id is closed if the library was device-linked itself, with its code. A library

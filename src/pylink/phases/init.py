@@ -117,7 +117,10 @@ class Job:
 
     @property
     def folds_constants(self) -> bool:
-        """Whether options select kernels, which folds the pieces of the constant bank."""
+        """Whether to fold identical pieces of the constant bank.
+
+        With --kernels-used or --variables-used, unless -g or -r.
+        """
         options = self.options
         if self.debug or options.relocatable_link:
             return False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pylink.size.sources import FileSource, Source
 
 MOST_ENTRY_BYTES = (1 << 32) - 1
-# What all payloads of one command may become: so much, and so many times the bytes of its files.
+# Limits of the decompressed size of a command: MOST_BYTES, and MOST_TIMES the files' size.
 # Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
 MOST_BYTES, MOST_TIMES = 1 << 32, 100
 
@@ -42,9 +42,8 @@ _KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
 # Bytes of entries, packed and unpacked, that wait or are in memory, unless one alone has more.
 _AT_ONCE = 96 << 20
 _MOST_THREADS = 4
-# A batch is what a thread does at once: so much work that handing it over costs nothing, and so
-# little that all threads end together. Work is in bytes that are decompressed and counted; making
-# a frame of a byte takes as long as that of eight.
+# Work of a batch, in bytes: large enough to amortize, small enough to balance. The bytes are those
+# that are decompressed and counted; making a frame of one takes as long as that of eight.
 _BATCH_WORK, _FRAME_WORK = 4 << 20, 8
 _MOST_BATCH = 256
 # Batches with payloads in memory that wait, for each thread.
@@ -70,7 +69,7 @@ def unit_of(mark: bytes) -> str:
 
 
 class _EntryResult:
-    """What a thread says of an entry, of which `Ledger.measure` has most."""
+    """The result of measuring one entry; `Ledger.measure` has most of it."""
 
     __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same", "savings")
 

@@ -28,7 +28,7 @@ class Report(Message):
     actions: list[Action] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     version: int = VERSION
-    # What `unknown` is for the file's header, this is for the blocks' headers.
+    # Unknown fields of the block headers.
     block_unknown: bytes = field(default=b"", repr=False)
 
     def launches(self) -> Iterator[Action]:
