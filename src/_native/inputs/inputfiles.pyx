@@ -19,7 +19,7 @@ from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
 from inputs.codecs cimport decompress, open_codec
 from inputs.filemapping cimport (
-    ALL_WORTH_MAPPING, LEASE_LASTS, SEEN_KEYS, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
+    ALL_WORTH_MAPPING, LEASE_LASTS, MOST_MAPPED, SEEN_KEYS, WORTH_MAPPING, MappedRow, end_files,
     was_written,
 )
 from inputs.filereading cimport (
