@@ -94,6 +94,7 @@ def list_members(source: Source) -> list[Member]:
     try:
         with zipfile.ZipFile(_Reader(source)) as archive:
             infos = archive.infolist()
+    # zipfile raises NotImplementedError for a compression or a version that it does not know.
     except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
         raise DamagedZip(str(error) or "it is not a zip file") from None
     if len(infos) > MOST_MEMBERS:
