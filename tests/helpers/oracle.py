@@ -93,7 +93,11 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class NvlinkResult:
-    """What one nvlink process did; `image` is None when it wrote no output file."""
+    """What one nvlink process did.
+
+    `image` is None when it wrote no output file or a signal ended it: what such a process leaves is
+    empty or cut, or there is no file, by chance.
+    """
 
     code: int
     stdout: str
@@ -373,7 +377,8 @@ def run_nvlink(
     if toolchain().library is not None and done.returncode == library_link.UNKNOWN:
         raise NotLinkable(done.stderr)
     path = cwd / output if output else None
-    image = path.read_bytes() if path and path.is_file() else None
+    ended = done.returncode >= 0
+    image = path.read_bytes() if ended and path and path.is_file() else None
     return NvlinkResult(done.returncode, done.stdout, done.stderr, image)
 
 
