@@ -72,7 +72,6 @@ OWN_MEMORY = {
     "tables/tables.pyx": "pages that a table has",
     "mercury/dedup.pyx": "tables of keys that an object makes when they are first needed",
     "mercury/objects.pxd": "the same",
-    "image/windows.pxd": "a buffer for each of two threads",
     "reports/arrow.pyx": "structs that whoever reads the stream releases",
     "fleet/census.pyx": "arrays of each folder and each root, in rows that move",
     "size/payloads.pxd": "rooms that a thread uses for one payload after the other",

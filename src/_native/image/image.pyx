@@ -154,7 +154,7 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint is_who
             start_queue(&queue, image, make_window, &output, &c.windows)
             with nogil:
                 clear_gaps(&queue, image.size)
-                error = draw(&queue)
+                error = draw(&queue, &scratch)
         raise_error(error)
         return c.bad
     finally:
@@ -195,7 +195,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
         sort_windows(&windows)
         start_queue(&queue, image, make_table, &writer, &windows)
         with nogil:
-            error = draw(&queue)
+            error = draw(&queue, &scratch)
     scratch_free(&scratch)
     raise_error(error)
 

@@ -10,10 +10,12 @@
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
+from base.elf64 cimport round_up
 from base.hugepages cimport prefer_large_pages
+from base.scratch cimport Scratch, scratch_room
 from base.threads cimport MOST_THREADS, claim, claim_items, release_threads, run_parts
 from base.vector cimport Vec, vec_push
 
@@ -28,6 +30,7 @@ cdef enum:
     # is written fastest. The kernel keeps a file in pieces as large as the calls were, and one of
     # 2 MiB may be memory that a hypervisor must give back first.
     WINDOW = 1 << 20
+    CACHE_LINE = 64             # which the buffers of two threads do not share
 
 
 ctypedef struct Window:
@@ -52,7 +55,8 @@ ctypedef struct WindowQueue:
     size_t count
     uint8_t* memory             # the whole output, or NULL
     int file
-    size_t room                 # bytes of the largest window that is made
+    size_t room                 # bytes of a buffer: those of the largest window that is made
+    uint8_t* buffers            # of a file: a room for each part of the work; else NULL
     size_t next
     int error                   # errno of what failed, or 0
 
@@ -124,16 +128,11 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
 cdef inline void write_windows(void* context, size_t part) noexcept nogil:
     """Make windows until nobody has any left to begin with."""
     cdef WindowQueue* d = <WindowQueue*>context
-    cdef uint8_t* buffer = NULL
+    cdef uint8_t* buffer = NULL if d.buffers == NULL else d.buffers + part * d.room
     cdef const uint8_t* source
     cdef const Window* window
     cdef size_t number
     cdef int error = 0
-    if d.memory == NULL and d.room:
-        buffer = <uint8_t*>malloc(d.room)
-        if buffer == NULL:
-            d.error = ENOMEM
-            return
     number = claim_items(&d.next, 1)
     while number < d.count and error == 0:
         window = &d.windows[number]
@@ -151,21 +150,27 @@ cdef inline void write_windows(void* context, size_t part) noexcept nogil:
         number = claim_items(&d.next, 1)
     if error:
         d.error = error
-    free(buffer)
 
 
-cdef inline int draw(WindowQueue* queue) noexcept nogil:
-    """Make all windows; errno of what failed, or 0."""
+cdef inline int draw(WindowQueue* queue, Scratch* scratch) noexcept nogil:
+    """Make all windows; errno of what failed, or 0. The scratch gets the buffers."""
     cdef uint64_t size = 0
     cdef size_t i, helpers
     queue.room = queue.next = 0
     queue.error = 0
+    queue.buffers = NULL
     for i in range(queue.count):
         size += queue.windows[i].size
         if queue.windows[i].source == NULL:
             queue.room = max(queue.room, <size_t>queue.windows[i].size)
+    queue.room = round_up(queue.room, CACHE_LINE)
     helpers = claim(size, queue.count, MOST_THREADS - 1)
-    run_parts(write_windows, queue, helpers + 1)
+    if queue.memory == NULL and queue.room:
+        queue.buffers = <uint8_t*>scratch_room(scratch, helpers + 1, queue.room)
+    if scratch.failed:
+        queue.error = ENOMEM
+    else:
+        run_parts(write_windows, queue, helpers + 1)
     release_threads(helpers)
     return queue.error
 
