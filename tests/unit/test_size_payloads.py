@@ -12,7 +12,8 @@ import pytest
 from helpers.fatbin_builder import container, entry
 from helpers.sized import library, linked
 
-from pylink._native.ledger import Ledger, find_marks
+from pylink._native.ledger import Ledger
+from pylink._native.marks import find_marks
 from pylink.size import Sizes, measure, measure_bytes, rows
 from pylink.size import entries as entries_module
 from pylink.size.model import CUBIN

@@ -33,12 +33,6 @@ from size.payloads cimport (
 cdef extern from "size/recompress.h":
     bint open_frames "pylink_open_frames"(const char* path) nogil
 
-cdef extern from "size/marks.h":
-    size_t next_mark "pylink_next_mark"(
-        const uint8_t* data, size_t at, size_t size, const char* const* marks,
-        const size_t* sizes, size_t* number
-    ) noexcept nogil
-
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
         pass
@@ -113,32 +107,6 @@ def frame_of(bytes payload not None, int level, *, bint checked=True):
 
 def return_memory():
     return_blocks(RETURNED)
-
-
-def find_marks(const uint8_t[::1] data not None, tuple marks not None):
-    cdef const char* texts[2]
-    cdef size_t sizes[2]
-    cdef size_t at = 0, size = <size_t>data.shape[0], number = 0
-    cdef const uint8_t* base
-    cdef bytes mark
-    cdef list places = []
-    if len(marks) not in (1, 2):
-        raise ValueError("one or two marks are searched for")
-    for i in range(2):
-        mark = marks[min(i, len(marks) - 1)]
-        texts[i], sizes[i] = PyBytes_AS_STRING(mark), <size_t>PyBytes_GET_SIZE(mark)
-        if sizes[i] < 2:
-            raise ValueError("a mark has at least two bytes")
-    if size == 0:
-        return places
-    base = &data[0]
-    while True:
-        with nogil:
-            at = next_mark(base, at, size, texts, sizes, &number)
-        if at == size:
-            return places
-        places.append((at, number))
-        at += 1
 
 
 def section_bytes(const uint8_t[::1] cubin not None):

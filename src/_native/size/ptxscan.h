@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "size/vectors.h"
+#include "base/vectors.h"
 
 /* Signs that end what can be skipped in a body, and outside of one: directives and statements. */
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};

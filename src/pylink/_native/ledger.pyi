@@ -31,12 +31,6 @@ def return_memory() -> None:
     MB while a wheel of 250 MB is measured.
     """
 
-def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
-    """Offsets of one or two marks in a buffer, in order, each with the number of its mark.
-
-    A mark has two bytes or more.
-    """
-
 def section_bytes(cubin: Buffer) -> list[tuple[int, int, int]]:
     """The section and part of all bytes of a cubin, in order, as `Ledger.measure` counts them.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pylink._native.ledger import find_marks
+from pylink._native.marks import find_marks
 from pylink.facts.elf import ET_DYN, ET_EXEC, PT_LOAD, STT_FUNC
 from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
 from pylink.facts.records import DYN, EHDR, PHDR, SYM

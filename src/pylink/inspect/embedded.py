@@ -7,7 +7,7 @@ entry must follow it.
 
 from __future__ import annotations
 
-from pylink._native.ledger import find_marks
+from pylink._native.marks import find_marks
 from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
 from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
 from pylink.facts.records import EHDR, SHDR, SYM

@@ -1,12 +1,12 @@
 /* The next of two marks in bytes, 64 at a time: most of a library is searched for them. */
-#ifndef PYLINK_SIZE_MARKS_H
-#define PYLINK_SIZE_MARKS_H
+#ifndef PYLINK_INPUTS_MARKS_H
+#define PYLINK_INPUTS_MARKS_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "size/vectors.h"
+#include "base/vectors.h"
 
 /* Which mark begins at a place; 2: none does. */
 static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char* const* marks,

@@ -1,6 +1,6 @@
 /* Sixteen bytes at a time, for compilers that have vectors: gcc and clang, on each processor. */
-#ifndef PYLINK_SIZE_VECTORS_H
-#define PYLINK_SIZE_VECTORS_H
+#ifndef PYLINK_BASE_VECTORS_H
+#define PYLINK_BASE_VECTORS_H
 
 #include <stdint.h>
 #include <string.h>

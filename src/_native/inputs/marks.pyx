@@ -1,0 +1,36 @@
+"""Marks of containers and cubins in a file, which is searched as fast as it is read."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t
+
+cdef extern from "inputs/marks.h":
+    size_t next_mark "pylink_next_mark"(
+        const uint8_t* data, size_t at, size_t size, const char* const* marks,
+        const size_t* sizes, size_t* number
+    ) noexcept nogil
+
+
+def find_marks(const uint8_t[::1] data not None, tuple marks not None):
+    cdef const char* texts[2]
+    cdef size_t sizes[2]
+    cdef size_t at = 0, size = <size_t>data.shape[0], number = 0
+    cdef const uint8_t* base
+    cdef bytes mark
+    cdef list places = []
+    if len(marks) not in (1, 2):
+        raise ValueError("one or two marks are searched for")
+    for i in range(2):
+        mark = marks[min(i, len(marks) - 1)]
+        texts[i], sizes[i] = PyBytes_AS_STRING(mark), <size_t>PyBytes_GET_SIZE(mark)
+        if sizes[i] < 2:
+            raise ValueError("a mark has at least two bytes")
+    if size == 0:
+        return places
+    base = &data[0]
+    while True:
+        with nogil:
+            at = next_mark(base, at, size, texts, sizes, &number)
+        if at == size:
+            return places
+        places.append((at, number))
+        at += 1

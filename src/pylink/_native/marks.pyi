@@ -1,0 +1,9 @@
+"""Finds device code in a file by the bytes that it begins with."""
+
+from typing_extensions import Buffer
+
+def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
+    """Offsets of one or two marks in a buffer, in order, each with the number of its mark.
+
+    A mark has two bytes or more.
+    """
