@@ -13,7 +13,7 @@ from helpers.cubin_builder import Cubin
 from helpers.fatbin_builder import PTX, container, entry
 from helpers.sized import library
 
-from pylink._native import ledger
+from pylink._native import zstdframes
 from pylink.command.sizes import main
 from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import load_codec
@@ -133,7 +133,7 @@ def test_equal_cubins_are_compressed_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("level", [1, 5, 19])
 def test_frames_are_those_of_the_package(level: int) -> None:
-    assert load_codec(Codec.ZSTD_FRAME, ledger.use_codec)
+    assert load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec)
     generator = random.Random(level)
     payloads = [
         b"", b"a", bytes(100_000), generator.randbytes(5000), cubin("a"),
@@ -141,7 +141,7 @@ def test_frames_are_those_of_the_package(level: int) -> None:
     ]  # fmt: skip
     for payload in payloads * 2:  # memory is used again
         made = zstandard.ZstdCompressor(level=level).compress(payload)
-        assert ledger.frame_of(payload, level) == made
+        assert zstdframes.frame_of(payload, level) == made
 
 
 def test_templates_of_many_instances_are_named_and_nothing_is_advised(tmp_path: Path) -> None:

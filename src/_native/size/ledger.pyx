@@ -5,7 +5,7 @@ import os
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 from base.elffile cimport (
     ELF_GOOD, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names, open_table,
@@ -20,18 +20,16 @@ from base.scratch cimport (
 )
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from base.vector cimport Vec, vec_push
-from inputs.codecs cimport decompress, open_codec
+from inputs.codecs cimport open_codec
+from inputs.compression cimport open_frames
+from picknumbers cimport CODEC_ZSTD_FRAME
 from size.cubincut cimport part_of
 from size.cutting cimport PARTS, PART_HEADERS, PART_PADDING, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
 from size.payloads cimport (
-    KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, Content, ContentKey, Payload, Rooms,
-    clear_rooms, compress_payload, count_payload, fill_key, frame_room, full_payload, full_size,
-    make_frame, packed_payload,
+    KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, Content, ContentKey, Payload, Rooms, clear_rooms,
+    compress_payload, count_payload, fill_key, full_payload, full_size, packed_payload,
 )
-
-cdef extern from "size/recompress.h":
-    bint open_frames "pylink_open_frames"(const char* path) nogil
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
@@ -75,34 +73,9 @@ ctypedef struct SumTable:
 
 
 def use_codec(int codec, bytes path not None):
-    if codec == ZSTD_FRAME:     # compressing again is extra
+    if codec == CODEC_ZSTD_FRAME:       # compressing again is extra
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
-
-
-def frame_of(bytes payload not None, int level, *, bint checked=True):
-    cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
-    cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
-    cdef size_t room = frame_room(size), frame_size = 0
-    cdef Scratch scratch
-    cdef uint8_t* frame
-    cdef uint8_t* again
-    cdef bint good = False
-    if room == 0:
-        return None
-    scratch_init(&scratch)
-    try:
-        frame = <uint8_t*>scratch_room(&scratch, room, 1)
-        again = <uint8_t*>scratch_room(&scratch, size if checked else 0, 1)
-        check_memory(not scratch.failed)
-        with nogil:
-            frame_size = make_frame(data, size, frame, room, level)
-            good = frame_size != 0 and (
-                not checked or (decompress(ZSTD_FRAME, frame, frame_size, again, size)
-                                and memcmp(data, again, size) == 0))
-        return PyBytes_FromStringAndSize(<const char*>frame, frame_size) if good else None
-    finally:
-        scratch_free(&scratch)
 
 
 def return_memory():

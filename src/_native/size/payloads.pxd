@@ -8,7 +8,8 @@ from libc.string cimport memcmp
 
 from base.blocks cimport block_free, block_widen
 from inputs.codecs cimport decompress
-from picknumbers cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+from inputs.compression cimport frame_room, make_frame
+from picknumbers cimport CODEC_ZSTD_FRAME, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from size.cubincut cimport cut_cubin
 from size.cutting cimport PART_LTOIR, PART_OTHER, SHARED, Cutting, count_bytes
 from size.digests cimport Fingerprint, absorb
@@ -17,14 +18,7 @@ from size.ptxcut cimport cut_ptx
 cdef extern from "<unistd.h>" nogil:
     ssize_t pread(int file, void* place, size_t size, int64_t offset)
 
-cdef extern from "size/recompress.h":
-    size_t frame_room "pylink_frame_room"(size_t size) noexcept nogil
-    size_t make_frame "pylink_make_frame"(
-        const void* from_, size_t size, void* to, size_t room, int level
-    ) noexcept nogil
-
 cdef enum:
-    ZSTD_FRAME = 2              # of the codecs
     KEPT_ROOM = 1 << 20         # bytes up to which a room stays for the next payloads
 
 # What became of a payload.
@@ -172,7 +166,7 @@ cdef inline bint compress_payload(Payload* payload, Rooms* rooms, const uint8_t*
     if frame == NULL or again == NULL:
         return False
     frame_size = make_frame(data, size, frame, most, level)
-    if (frame_size != 0 and decompress(ZSTD_FRAME, frame, frame_size, again, size)
+    if (frame_size != 0 and decompress(CODEC_ZSTD_FRAME, frame, frame_size, again, size)
             and memcmp(data, again, size) == 0):
         payload.frame_size = frame_size
     return True

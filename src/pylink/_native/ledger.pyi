@@ -15,15 +15,6 @@ Measured: TypeAlias = tuple[int, bytes, bytes, bytes, int, int, bytes | None]
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at `path` from now on; False if it lacks the function."""
 
-def frame_of(payload: bytes, level: int, *, checked: bool = True) -> bytes | None:
-    """Compress the payload to one Zstandard frame; with `checked`, decompress and compare it.
-
-    It calls the library of the package `zstandard`, so the frame is equal to the package's.
-
-    None if `use_codec` found no library that compresses, or decompressing does not give the
-    payload.
-    """
-
 def return_memory() -> None:
     """Return memory of large payloads to the system as soon as they are counted.
 

@@ -69,10 +69,10 @@ def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
                 data, mode="high_compression", compression=LZ4_LEVEL, store_size=False
             )
         )
-    from pylink._native import ledger  # small steps do not need it
+    from pylink._native import zstdframes  # small steps do not need it
 
-    if load_codec(Codec.ZSTD_FRAME, ledger.use_codec):
-        frame = ledger.frame_of(data, mode.level, checked=False)
+    if load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec):
+        frame = zstdframes.frame_of(data, mode.level, checked=False)
         if frame is not None:
             return FLAG_ZSTD, frame
     import zstandard  # takes 15 ms, more than a small step

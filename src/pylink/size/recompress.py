@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import ledger as native
+from pylink._native import zstdframes
 from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import LZ4, ZSTD, load_codec
 
@@ -43,8 +43,8 @@ def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, 
 
 def _make_frame(payload: bytes) -> bytes | None:
     """A frame that becomes the payload again, by the library of the package or the package."""
-    if load_codec(Codec.ZSTD_FRAME, native.use_codec):
-        frame = native.frame_of(payload, LEVEL)
+    if load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec):
+        frame = zstdframes.frame_of(payload, LEVEL)
         if frame is not None:
             return frame
     import zstandard

@@ -1,6 +1,6 @@
 /* Zstandard frames made anew, to know their bytes, by the library that decompresses. */
-#ifndef PYLINK_SIZE_RECOMPRESS_H
-#define PYLINK_SIZE_RECOMPRESS_H
+#ifndef PYLINK_INPUTS_COMPRESSION_H
+#define PYLINK_INPUTS_COMPRESSION_H
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,0 +1,43 @@
+"""Payloads as Zstandard frames, by the library of the package `zstandard`."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcmp
+
+from base.memory cimport check_memory
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
+from inputs.codecs cimport decompress, open_codec
+from inputs.compression cimport frame_room, make_frame, open_frames
+from picknumbers cimport CODEC_ZSTD_FRAME
+
+
+def use_codec(int codec, bytes path not None):
+    if codec == CODEC_ZSTD_FRAME:       # compressing again is extra
+        open_frames(PyBytes_AS_STRING(path))
+    return bool(open_codec(codec, PyBytes_AS_STRING(path)))
+
+
+def frame_of(bytes payload not None, int level, *, bint checked=True):
+    cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
+    cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
+    cdef size_t room = frame_room(size), frame_size = 0
+    cdef Scratch scratch
+    cdef uint8_t* frame
+    cdef uint8_t* again
+    cdef bint good = False
+    if room == 0:
+        return None
+    scratch_init(&scratch)
+    try:
+        frame = <uint8_t*>scratch_room(&scratch, room, 1)
+        again = <uint8_t*>scratch_room(&scratch, size if checked else 0, 1)
+        check_memory(not scratch.failed)
+        with nogil:
+            frame_size = make_frame(data, size, frame, room, level)
+            good = frame_size != 0 and (
+                not checked or (decompress(CODEC_ZSTD_FRAME, frame, frame_size, again, size)
+                                and memcmp(data, again, size) == 0))
+        return PyBytes_FromStringAndSize(<const char*>frame, frame_size) if good else None
+    finally:
+        scratch_free(&scratch)
