@@ -7,24 +7,17 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from base.elffile cimport (
-    ELF_GOOD, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names, open_table,
-)
 from base.heap cimport return_blocks
 from base.memory cimport check_memory
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, pool_allocate, scratch_index, scratch_texts,
 )
-from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
-)
-from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
 from inputs.codecs cimport open_codec
 from inputs.compression cimport open_frames
 from picknumbers cimport CODEC_ZSTD_FRAME
-from size.cubincut cimport part_of
-from size.cutting cimport PARTS, PART_HEADERS, PART_PADDING, Cutting, Text, start_cutting
+from size.cutting cimport PARTS, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
 from size.payloads cimport (
     KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, Content, ContentKey, Payload, Rooms, clear_rooms,
@@ -80,41 +73,6 @@ def use_codec(int codec, bytes path not None):
 
 def return_memory():
     return_blocks(RETURNED)
-
-
-def section_bytes(const uint8_t[::1] cubin not None):
-    cdef ElfFile elf
-    cdef Stretch* stretches
-    cdef Scratch scratch
-    cdef uint64_t i, count, offset = 0, size = <uint64_t>cubin.shape[0]
-    cdef list rows = []
-    if (size == 0 or open_elf(&elf, &cubin[0], size) != ELF_GOOD or open_table(&elf) != ELF_GOOD
-            or open_names(&elf) != ELF_GOOD):
-        raise ValueError("not a cubin")
-    for i in range(elf.count):
-        if (name_at(&elf, &elf.table[i]) == NULL
-                or (has_bytes(elf.table[i].sh_type) and not is_in_file(&elf, &elf.table[i]))):
-            raise ValueError("not a cubin")
-    scratch_init(&scratch)
-    try:
-        stretches = <Stretch*>scratch_room(&scratch, elf.count + 3, sizeof(Stretch))
-        check_memory(not scratch.failed)
-        with nogil:
-            count = list_own_stretches(stretches, &elf)
-        for i in range(count):
-            if stretches[i].start > offset:
-                rows.append((-1, <int>PART_PADDING, <int64_t>(stretches[i].start - offset)))
-            offset = stretches[i].end
-            number, part = -1, <int>PART_HEADERS
-            if stretches[i].section != <uint32_t>NO_SECTION:
-                number = <int64_t>stretches[i].section
-                part = <int>part_of(&elf.table[number], name_at(&elf, &elf.table[number]))
-            rows.append((number, part, <int64_t>(offset - stretches[i].start)))
-        if size > offset:
-            rows.append((-1, <int>PART_PADDING, <int64_t>(size - offset)))
-        return rows
-    finally:
-        scratch_free(&scratch)
 
 
 cdef int read_payload(Payload* payload, tuple row) except -1:

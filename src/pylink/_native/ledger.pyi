@@ -6,8 +6,6 @@ threads: long work runs without the GIL.
 
 from typing import TypeAlias
 
-from typing_extensions import Buffer
-
 # See `Ledger.measure`.
 Payload: TypeAlias = tuple[bytes | None, int, int, int, int, int, int, int, int, bool]
 Measured: TypeAlias = tuple[int, bytes, bytes, bytes, int, int, bytes | None]
@@ -20,13 +18,6 @@ def return_memory() -> None:
 
     This is a setting of the whole process. Otherwise the C library keeps memory for later use, 40
     MB while a wheel of 250 MB is measured.
-    """
-
-def section_bytes(cubin: Buffer) -> list[tuple[int, int, int]]:
-    """The section and part of all bytes of a cubin, in order, as `Ledger.measure` counts them.
-
-    Rows are (section, part, bytes), the section -1 for headers and padding; they add up to the
-    cubin. ValueError for other files, and for sections outside of the file.
     """
 
 class Ledger:

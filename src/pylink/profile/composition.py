@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pylink._native.ledger import section_bytes
+from pylink._native.sectionbytes import section_bytes
 from pylink.demangle import demangle
 from pylink.facts.rownumbers import ContentsFrom
 from pylink.profile.families import family_name
