@@ -1,6 +1,8 @@
 """Marks of containers and cubins in a file, which is searched as fast as it is read."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t
 
 cdef extern from "inputs/marks.h":
@@ -10,11 +12,20 @@ cdef extern from "inputs/marks.h":
     ) noexcept nogil
 
 
-def find_marks(const uint8_t[::1] data not None, tuple marks not None):
+def find_marks(data not None, tuple marks not None):
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return list_marks(<const uint8_t*>view.buf, <size_t>view.len, marks)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef list list_marks(const uint8_t* data, size_t size, tuple marks):
+    """Rows of the offset and the number of a mark."""
     cdef const char* texts[2]
     cdef size_t sizes[2]
-    cdef size_t at = 0, size = <size_t>data.shape[0], number = 0
-    cdef const uint8_t* base
+    cdef size_t at = 0, number = 0
     cdef bytes mark
     cdef list places = []
     if len(marks) not in (1, 2):
@@ -24,12 +35,9 @@ def find_marks(const uint8_t[::1] data not None, tuple marks not None):
         texts[i], sizes[i] = PyBytes_AS_STRING(mark), <size_t>PyBytes_GET_SIZE(mark)
         if sizes[i] < 2:
             raise ValueError("a mark has at least two bytes")
-    if size == 0:
-        return places
-    base = &data[0]
     while True:
         with nogil:
-            at = next_mark(base, at, size, texts, sizes, &number)
+            at = next_mark(data, at, size, texts, sizes, &number)
         if at == size:
             return places
         places.append((at, number))

@@ -1,5 +1,6 @@
 """The bytes of one cubin by section, counted as those of a payload are."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from base.elffile cimport (
@@ -12,13 +13,23 @@ from size.cubincut cimport part_of
 from size.cutting cimport PART_HEADERS, PART_PADDING
 
 
-def section_bytes(const uint8_t[::1] cubin not None):
+def section_bytes(cubin not None):
+    cdef Py_buffer view
+    PyObject_GetBuffer(cubin, &view, PyBUF_SIMPLE)
+    try:
+        return bytes_by_section(<const uint8_t*>view.buf, <uint64_t>view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef list bytes_by_section(const uint8_t* cubin, uint64_t size):
+    """Rows of the section, the part and the bytes, in order."""
     cdef ElfFile elf
     cdef Stretch* stretches
     cdef Scratch scratch
-    cdef uint64_t i, count, offset = 0, size = <uint64_t>cubin.shape[0]
+    cdef uint64_t i, count, offset = 0
     cdef list rows = []
-    if (size == 0 or open_elf(&elf, &cubin[0], size) != ELF_GOOD or open_table(&elf) != ELF_GOOD
+    if (open_elf(&elf, cubin, size) != ELF_GOOD or open_table(&elf) != ELF_GOOD
             or open_names(&elf) != ELF_GOOD):
         raise ValueError("not a cubin")
     for i in range(elf.count):
