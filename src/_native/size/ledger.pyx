@@ -19,10 +19,12 @@ from inputs.compression cimport open_frames
 from picknumbers cimport CODEC_ZSTD_FRAME
 from size.cutting cimport PARTS, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
+from size.ledgerrows cimport DigestRow, LedgerRow, Shares, assign_shares, begin_shares
 from size.payloads cimport (
     KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, Content, ContentKey, Payload, Rooms, clear_rooms,
     compress_payload, count_payload, fill_key, full_payload, full_size, packed_payload,
 )
+from size.sums cimport SumCell, SumTable, cell_of, start_table
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
@@ -34,35 +36,6 @@ cdef extern from "<pthread.h>" nogil:
 
 cdef enum:
     RETURNED = 1 << 20
-
-# One entry's bytes of one part and function. Sizes of an entry have 32 bits.
-cdef packed struct LedgerRow:
-    uint32_t entry
-    uint32_t function           # 0: shared
-    uint32_t part
-    uint32_t unpacked
-    uint32_t installed
-    uint32_t download
-
-# Contents of a function, or of initialized data, of one linked cubin.
-cdef packed struct DigestRow:
-    uint32_t entry
-    uint32_t function           # 0: data
-    uint64_t size
-    Fingerprint contents
-
-ctypedef struct SumCell:
-    uint64_t key                # 0: empty
-    uint64_t rows
-    uint64_t unpacked
-    uint64_t installed
-    uint64_t download
-
-ctypedef struct SumTable:
-    Scratch scratch             # of the cells alone
-    SumCell* cells
-    uint64_t mask
-    uint64_t count              # cells with a key
 
 
 def use_codec(int codec, bytes path not None):
@@ -96,32 +69,6 @@ ctypedef struct Measuring:
     bint keep_frames
     Rooms* rooms                # used by this thread alone
     TextPool* texts             # where kept frames lie
-
-
-# Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.
-ctypedef struct Shares:
-    uint64_t size
-    uint64_t installed
-    uint64_t download
-    uint64_t unpacked           # of the rows before
-    uint64_t installed_before
-    uint64_t download_before
-
-
-cdef void begin_shares(Shares* s, const Payload* p) noexcept nogil:
-    s.size, s.installed, s.download = full_size(p), p.installed, p.download
-    s.unpacked = s.installed_before = s.download_before = 0
-
-
-cdef void assign_shares(LedgerRow* row, Shares* s) noexcept nogil:
-    """By running sums: no byte is lost to rounding."""
-    cdef uint64_t installed, download
-    s.unpacked += row.unpacked
-    installed = s.unpacked * s.installed // s.size      # both below 2 ** 32
-    download = s.unpacked * s.download // s.size
-    row.installed = <uint32_t>(installed - s.installed_before)
-    row.download = <uint32_t>(download - s.download_before)
-    s.installed_before, s.download_before = installed, download
 
 
 cdef class Ledger:
@@ -493,46 +440,3 @@ cdef class Ledger:
             return sums
         finally:
             scratch_free(&table.scratch)
-
-
-cdef void start_table(SumTable* table, uint64_t mask) noexcept nogil:
-    table.cells = <SumCell*>scratch_zeros(&table.scratch, mask + 1, sizeof(SumCell))
-    table.mask = mask
-    table.count = 0
-
-
-cdef SumCell* cell_of(SumTable* table, uint64_t key) noexcept nogil:
-    """The cell with that key, new if need be; NULL without memory."""
-    cdef SumCell* cell
-    if 2 * table.count > table.mask and not widen_table(table):
-        return NULL
-    cell = find_cell(table, key)
-    if cell.key == 0:
-        cell.key = key
-        table.count += 1
-    return cell
-
-
-cdef SumCell* find_cell(const SumTable* table, uint64_t key) noexcept nogil:
-    cdef uint64_t offset = key * <uint64_t>0x9e3779b97f4a7c15
-    offset = (offset ^ offset >> 32) & table.mask
-    while table.cells[offset].key and table.cells[offset].key != key:
-        offset = (offset + 1) & table.mask
-    return &table.cells[offset]
-
-
-cdef bint widen_table(SumTable* table) noexcept nogil:
-    cdef SumTable wider
-    cdef uint64_t i
-    scratch_init(&wider.scratch)
-    start_table(&wider, 2 * table.mask + 1)
-    if wider.scratch.failed:
-        table.scratch.failed = True
-        return False
-    for i in range(table.mask + 1):
-        if table.cells[i].key:
-            find_cell(&wider, table.cells[i].key)[0] = table.cells[i]
-    wider.count = table.count
-    scratch_free(&table.scratch)
-    table[0] = wider
-    return True
