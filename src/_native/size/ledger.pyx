@@ -24,7 +24,9 @@ from size.payloads cimport (
     KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, Content, ContentKey, Payload, Rooms, clear_rooms,
     compress_payload, count_payload, fill_key, full_payload, full_size, packed_payload,
 )
-from size.sums cimport SumCell, SumTable, cell_of, start_table
+from size.sums cimport (
+    Grouping, SumCell, SumTable, add_rows, entry_group, function_group, part_of_key, start_table,
+)
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
@@ -398,45 +400,28 @@ cdef class Ledger:
         return names
 
     def sums(self, bytes entry_groups not None, bytes function_groups not None, *, bint by_part):
-        cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
-        cdef const int32_t* functions = <const int32_t*>PyBytes_AS_STRING(function_groups)
-        cdef uint64_t n_entries = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
-        cdef uint64_t n_functions = <uint64_t>PyBytes_GET_SIZE(function_groups) // 4
-        cdef const LedgerRow* rows = <const LedgerRow*>self.rows.data
+        cdef Grouping grouping
         cdef SumTable table
-        cdef SumCell* cell
-        cdef uint64_t i, key
+        cdef const SumCell* cell
+        cdef uint64_t i
         cdef list sums = []
+        grouping.entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
+        grouping.entry_count = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
+        grouping.functions = <const int32_t*>PyBytes_AS_STRING(function_groups)
+        grouping.function_count = <uint64_t>PyBytes_GET_SIZE(function_groups) // 4
+        grouping.by_part = by_part
         scratch_init(&table.scratch)
         try:
             with nogil:
                 start_table(&table, 1023)
-                for i in range(self.rows.count):
-                    if table.scratch.failed:
-                        break
-                    if rows[i].entry >= n_entries or rows[i].function >= n_functions:
-                        continue
-                    if entries[rows[i].entry] < 0 or functions[rows[i].function] < 0:
-                        continue
-                    # 26 bits for entries, 30 for functions, 8 for parts: none is 0 in all.
-                    key = (<uint64_t>entries[rows[i].entry] << 38
-                           | <uint64_t>functions[rows[i].function] << 8
-                           | (rows[i].part + 1 if by_part else 1))
-                    cell = cell_of(&table, key)
-                    if cell == NULL:
-                        break
-                    cell.rows += 1
-                    cell.unpacked += rows[i].unpacked
-                    cell.installed += rows[i].installed
-                    cell.download += rows[i].download
+                add_rows(&table, &grouping, <const LedgerRow*>self.rows.data, self.rows.count)
             check_memory(not table.scratch.failed)
             for i in range(table.mask + 1):
                 cell = &table.cells[i]
                 if cell.key:
-                    sums.append((
-                        <int64_t>(cell.key >> 38), <int64_t>(cell.key >> 8 & 0x3fffffff),
-                        <int64_t>(cell.key & 0xff) - 1 if by_part else -1,
-                        cell.rows, cell.unpacked, cell.installed, cell.download))
+                    sums.append((entry_group(cell.key), function_group(cell.key),
+                                 part_of_key(cell.key, &grouping), cell.rows, cell.unpacked,
+                                 cell.installed, cell.download))
             return sums
         finally:
             scratch_free(&table.scratch)
