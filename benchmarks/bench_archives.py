@@ -21,7 +21,7 @@ from benchmarks import inputs
 from benchmarks.contenders import Contest
 from benchmarks.report import Report, ratio
 from pylink._native.fatbin import find_entries
-from pylink._native.inputfiles import gather
+from pylink._native.payloads import gather
 from pylink.bench.contenders import API, CLI, NVLINK
 from pylink.bench.processes import Launcher
 from pylink.facts import inputkinds

@@ -9,7 +9,7 @@ import pytest
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
 import pylink
-from pylink._native import inputfiles
+from pylink._native import payloads
 from pylink.facts.inputkinds import CUBIN
 from pylink.facts.picknumbers import PickOrigin, PickState
 from pylink.phases import sharing
@@ -65,13 +65,13 @@ def test_results_are_those_of_links_that_copy(
     """With -G and in kernels with error barriers code changes: the arena grows by that."""
     inputs = objects(case, mode)
     in_place: list[object] = []
-    gather = inputfiles.gather_in_place
+    gather = payloads.gather_in_place
 
-    def watch(picks: bytes, arenas: list[bytes], tail: inputfiles.Tail) -> object:
+    def watch(picks: bytes, arenas: list[bytes], tail: payloads.Tail) -> object:
         in_place.append(gather(picks, arenas, tail))
         return in_place[-1]
 
-    monkeypatch.setattr(inputfiles, "gather_in_place", watch)
+    monkeypatch.setattr(payloads, "gather_in_place", watch)
     copied = step(inputs, monkeypatch, 1 << 60, debug=debug)
     assert in_place == []
     placed = step(inputs, monkeypatch, 0, debug=debug)
@@ -97,10 +97,10 @@ def test_what_is_gathered_in_place_is_what_is_copied(seed: int, *, mixed: bool) 
             picks += pick(1, len(other), len(data))
             other += data
     whole = arena + bytes(4096)
-    tail = inputfiles.Tail(whole, 4096)
-    made = [inputfiles.gather_in_place(picks, [whole, other], tail) for _ in range(2)]
+    tail = payloads.Tail(whole, 4096)
+    made = [payloads.gather_in_place(picks, [whole, other], tail) for _ in range(2)]
     assert mixed or None not in made
-    copies = inputfiles.gather(picks, [whole, other], lambda number: b"")
+    copies = payloads.gather(picks, [whole, other], lambda number: b"")
     for found in (copies, *made):
         if found is not None:
             rows = memoryview(found[1]).cast("Q").tolist()
@@ -114,7 +114,7 @@ def test_what_cannot_stay_is_left_to_be_copied() -> None:
     arena = body * 4 + bytes(64)
 
     def gathered(*rows: bytes) -> object:
-        return inputfiles.gather_in_place(b"".join(rows), [arena, body], inputfiles.Tail(arena, 64))
+        return payloads.gather_in_place(b"".join(rows), [arena, body], payloads.Tail(arena, 64))
 
     assert gathered(pick(0, 0, 32), pick(0, 64, 32)) is not None
     wrong = {
@@ -139,8 +139,8 @@ def test_plain_files_may_be_anything() -> None:
     row = PICK.pack(
         0, 0, 0, 0, 0, CUBIN, STORED, PickState.GOOD, PickOrigin.FILE, 0, 8, 8, 16, 16, 16
     )
-    assert inputfiles.gather_in_place(row, [bytes(32)], inputfiles.Tail(bytes(32), 0)) is None
+    assert payloads.gather_in_place(row, [bytes(32)], payloads.Tail(bytes(32), 0)) is None
     arena = bytes(32)
-    assert inputfiles.gather_in_place(row, [arena], inputfiles.Tail(arena, 0)) is not None
+    assert payloads.gather_in_place(row, [arena], payloads.Tail(arena, 0)) is not None
     with pytest.raises(ValueError, match="tail"):
-        inputfiles.Tail(arena, 33)
+        payloads.Tail(arena, 33)

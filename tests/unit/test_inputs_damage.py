@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import pylink
 from pylink import rowformats
-from pylink._native import inputfiles
+from pylink._native import payloads
 from pylink.facts import inputkinds
 from pylink.facts.picknumbers import Codec, PickOrigin, PickState
 from pylink.inputs import payload
@@ -277,7 +277,7 @@ def test_native_decompression_is_that_of_the_packages(
         asked.append(number)
         return b"?" * sizes[number]
 
-    arena, extents = inputfiles.gather(rows, [b"head" + image for image in damaged], produce)
+    arena, extents = payloads.gather(rows, [b"head" + image for image in damaged], produce)
     places = memoryview(extents).cast("Q")
     for number, (_, data, wrong, cut) in enumerate(files):
         start, size = places[2 * number], places[2 * number + 1]
@@ -298,9 +298,9 @@ def test_what_is_outside_of_its_arena_is_refused() -> None:
     for offset, size in ((5, 0), (0, 5), (2, 3), (2, 2**64 - 1)):
         for codec in (Codec.STORED, Codec.LZ4_BLOCK):
             with pytest.raises(ValueError, match="pick 0 is outside of its arena"):
-                inputfiles.gather(row(0, offset, size, codec, 8), [b"four"], lambda _: b"")
+                payloads.gather(row(0, offset, size, codec, 8), [b"four"], lambda _: b"")
     with pytest.raises(IndexError):
-        inputfiles.gather(row(1, 0, 0, 0, 0), [b"four"], lambda _: b"")
+        payloads.gather(row(1, 0, 0, 0, 0), [b"four"], lambda _: b"")
 
 
 def test_lto_entries_ask_for_their_option() -> None:

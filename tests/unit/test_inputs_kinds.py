@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pylink
-from pylink._native import inputfiles
+from pylink._native import inputfiles, payloads
 from pylink.facts import inputkinds
 from pylink.inputs.picks import row_at
 
@@ -135,7 +135,7 @@ def test_an_executable_is_refused_wherever_it_is() -> None:
 def test_gather_takes_files_one_by_one() -> None:
     files = [b"abc", b"", b"x" * 16, b"y" * 17]
     rows = b"".join(row_at(-1, 0, len(file)) for file in files)
-    arena, extents = inputfiles.gather(rows, [], files.__getitem__)
+    arena, extents = payloads.gather(rows, [], files.__getitem__)
     paths: list[bytes | None] = [None] * 4
     assert (arena, extents) == inputfiles.read_files(
         paths, [len(file) for file in files], [*files]
@@ -145,12 +145,12 @@ def test_gather_takes_files_one_by_one() -> None:
     places = [(sum(map(len, files[:number])), len(data)) for number, data in enumerate(files)]
     rows = b"".join(row_at(0, *place) for place in places)
     assert (
-        inputfiles.gather(rows, [whole], dict[int, bytes]().__getitem__)
+        payloads.gather(rows, [whole], dict[int, bytes]().__getitem__)
         == (inputfiles.read_files(paths, [len(file) for file in files], [*files])[:2])
     )
     # What is not as large as it was said to be is empty, however large that was.
     rows = row_at(-1, 0, 1 << 28) + row_at(-1, 0, 3)
-    _, extents = inputfiles.gather(rows, [], [b"four", b"abc"].__getitem__)
+    _, extents = payloads.gather(rows, [], [b"four", b"abc"].__getitem__)
     assert struct.unpack("<4Q", extents) == (0, 0, 1 << 28, 3)
     with pytest.raises(KeyError):
-        inputfiles.gather(row_at(-1, 0, 3), [], dict[int, bytes]().__getitem__)
+        payloads.gather(row_at(-1, 0, 3), [], dict[int, bytes]().__getitem__)

@@ -16,7 +16,7 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
 import pylink
 from pylink import LinkError, LinkJob, LinkResult
-from pylink._native import inputfiles
+from pylink._native import inputfiles, payloads
 from pylink.inputs.picks import Pick
 from pylink.rowformats import PICK
 
@@ -162,7 +162,7 @@ def test_each_file_is_read_once_and_each_payload_decompressed_once(
     monkeypatch.chdir(folder)
     read: Counter[bytes | None] = Counter()
     unpacked: Counter[tuple[int, int]] = Counter()
-    real_read, real_gather = inputfiles.read_files, inputfiles.gather
+    real_read, real_gather = inputfiles.read_files, payloads.gather
 
     def read_files(paths, *rest, **named):  # type: ignore[no-untyped-def]
         read.update(paths)
@@ -176,7 +176,7 @@ def test_each_file_is_read_once_and_each_payload_decompressed_once(
         return real_gather(picks, arenas, produce)
 
     monkeypatch.setattr(inputfiles, "read_files", read_files)
-    monkeypatch.setattr(inputfiles, "gather", gather)
+    monkeypatch.setattr(payloads, "gather", gather)
     jobs = [LinkJob(objects(folder, "zstd"), arch=arch) for arch in ARCHS for _ in range(3)]
     made = pylink.link_many(jobs, 3)
     assert all(isinstance(result, LinkResult) for result in made)

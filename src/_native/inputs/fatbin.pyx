@@ -3,7 +3,7 @@
 A fat binary is a row of containers: a header of 16 bytes, then entries back to back, each a header
 of 64 bytes or more and a payload. A host object holds one, for each source file that it was made
 of, in `__nv_relfatbin`. docs/inputs.md has the fields. A link takes one entry of each container:
-`pick_entries` makes rows of these, for `inputfiles.gather` to decompress.
+`pick_entries` makes rows of these, for `payloads.gather` to decompress.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -1,5 +1,5 @@
 # What a link takes of its sources: a row for each cubin, PTX text or LTO-IR module, in order.
-# `fatbin` makes them, `inputfiles.gather` puts the cubins into an arena.
+# `fatbin` makes them, `payloads.gather` puts the cubins into an arena.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 

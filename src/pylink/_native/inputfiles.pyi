@@ -1,6 +1,6 @@
 """Reads files into one arena: their sizes, bytes, and kinds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pylink.startup.bundle import Later, Row
 
@@ -47,41 +47,8 @@ def read_files(
     and 0, or 1 for the helping thread; each a u64. With `mapped`, cubins of 32 KiB and more are
     mapped if it is safe and faster, and the arena is read-only there. A process with recycled pages
     reads all files into these instead, and keeps them after `mapped` ends. The arena ends with
-    `tail` more bytes, which are not set (see `Tail`); then no pages are recycled for it.
+    `tail` more bytes, which are not set (see `payloads.Tail`); then no pages are recycled for it.
     `ValueError` for data or times of the wrong size; never `OSError`.
-    """
-
-def use_codec(codec: int, path: bytes) -> bool:
-    """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`.
-
-    False if it cannot be used; then `gather` calls `produce` for these payloads.
-    """
-
-def gather(
-    picks: bytes, arenas: list[bytes], produce: Callable[[int], bytes]
-) -> tuple[bytes, bytes]:
-    """Copy payloads into a new arena: (arena, extents), like those of `read_files`.
-
-    `picks` are rows of PICK of `pylink.rowformats`, with places in `arenas`; they are copied and
-    decompressed by several threads. `produce(i)` is called for payloads that are in no arena or
-    could not be decompressed, one by one. A payload of another size than in its row is empty in
-    `extents`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena,
-    `MemoryError` if memory is exhausted.
-    """
-
-class Tail:
-    """The last `size` bytes of an arena, which are still unused.
-
-    `gather_in_place` allocates from them; threads may call it at the same time.
-    """
-
-    def __init__(self, arena: bytes, size: int) -> None: ...
-
-def gather_in_place(picks: bytes, arenas: list[bytes], tail: Tail) -> tuple[bytes, bytes] | None:
-    """Like `gather`, but uncompressed payloads in the arena of `tail` are not copied.
-
-    Others are copied into the tail. None if the tail is too short, a file must be produced, or
-    payloads in place are not in order at multiples of 8.
     """
 
 def keep_memory() -> None:

@@ -20,7 +20,7 @@ def recall(
     """
 
 def learn(missing: bytes, homes: bytes, extents: bytes, store: int, stored: dict[int, int]) -> None:
-    """Add the results of `inputfiles.gather` for `missing`, with these `extents`, to `stored`.
+    """Add the results of `payloads.gather` for `missing`, with these `extents`, to `stored`.
 
     Payloads that could not be decompressed are omitted. `ValueError` if numbers of rows differ.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from _imp import extension_suffixes
 
-from pylink._native import inputfiles
+from pylink._native import payloads
 from pylink.facts.picknumbers import Codec
 from pylink.packages.sites import find_package
 
@@ -53,7 +53,7 @@ def open_libraries(codecs: int) -> None:
 
 def open_library(codec: int) -> bool:
     """Load the library of a codec's package into native code; False if it was not found."""
-    return load_codec(codec, inputfiles.use_codec)
+    return load_codec(codec, payloads.use_codec)
 
 
 def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:

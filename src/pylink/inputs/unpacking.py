@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from pylink._native import inputfiles
+from pylink._native import payloads
 from pylink.facts import inputkinds
 from pylink.facts.picknumbers import Demand, PickOrigin
 from pylink.facts.target import FAMILY_A
@@ -242,7 +242,7 @@ def gather_cubins(
 ) -> Loaded:
     """Copy the cubins of PickRows to a new arena; `produce` makes cubins that are in no arena."""
     try:
-        arena, extents = inputfiles.gather(rows, arenas, produce)
+        arena, extents = payloads.gather(rows, arenas, produce)
     except MemoryError:
         sizes = [Pick(rows, number).full_size for number in range(len(names))]
         name = names[sizes.index(max(sizes))]

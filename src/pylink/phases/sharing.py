@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from pylink._native import inputfiles, sharing
+from pylink._native import inputfiles, payloads, sharing
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.target import Target
@@ -82,7 +82,7 @@ class SharedInputs:
         # Decompressed payloads and their places, see `_native.sharing`.
         self._payload_places: dict[int, int] = {}
         self._stores: list[bytes] = []
-        self._tail: inputfiles.Tail | None = None
+        self._tail: payloads.Tail | None = None
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
 
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
@@ -117,7 +117,7 @@ class SharedInputs:
         if failed >= 0:
             return
         if tail:
-            self._tail = inputfiles.Tail(arena, tail)
+            self._tail = payloads.Tail(arena, tail)
         self._contents_alive += [source.data for source in sources if source.data is not None]
         kinds = inputfiles.classify(arena, extents) or bytes(len(keys))
         batch_number = len(self._batches)
@@ -241,7 +241,7 @@ class SharedInputs:
             )
             if missing:
                 try:
-                    store, extents = inputfiles.gather(missing, arenas, _nothing)
+                    store, extents = payloads.gather(missing, arenas, _nothing)
                 except MemoryError:
                     return rows, arenas
                 sharing.learn(
@@ -258,7 +258,7 @@ class SharedInputs:
 
         None if they are not in one shared arena, or too many bytes are not.
         """
-        return None if self._tail is None else inputfiles.gather_in_place(rows, arenas, self._tail)
+        return None if self._tail is None else payloads.gather_in_place(rows, arenas, self._tail)
 
     def _batch_numbers(self, arenas: Sequence[bytes]) -> bytes:
         """The number of the batch of each arena, -1 for an arena of the link's own; int32."""

@@ -1,0 +1,170 @@
+"""Payloads of inputs in one arena, copied or decompressed by several threads."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from base.elf64 cimport round_up
+from base.hugepages cimport prefer_large_pages
+from base.threads cimport run_each
+from inputs.codecs cimport decompress, open_codec
+from inputs.filereading cimport ALIGN, padded_size
+from inputs.picks cimport PickRow
+from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
+
+cdef enum:
+    UNPACKING = 4               # a byte takes as long as so many that are copied
+    PLACE_ALIGN = 8             # alignment of a cubin in place, for its tables
+
+ctypedef struct Packed:
+    int codec
+    bint is_elf                 # must be
+    bint unpacked               # is in its place, all of it
+    const uint8_t* start        # NULL: nobody but the caller knows
+    uint64_t size
+    uint8_t* to
+    uint64_t full_size
+
+
+def use_codec(int codec, bytes path):
+    return open_codec(codec, PyBytes_AS_STRING(path))
+
+
+def gather(bytes picks, list arenas, produce):
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
+    cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
+    cdef uint64_t size, total = 0, work = 0
+    cdef bytes chunk
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
+    for i in range(n):
+        extent[2 * i] = total
+        extent[2 * i + 1] = size = pick[i].full_size
+        if size > (<uint64_t>1 << 62) - total:
+            raise MemoryError
+        total += padded_size(size)
+    cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
+    cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
+    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
+    prefer_large_pages(base, total)
+    for i in range(n):
+        place[i].start = NULL
+        place[i].unpacked = False
+        if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
+            continue
+        fill_packed(&place[i], &pick[i], i, arenas)
+        place[i].to = base + extent[2 * i]
+        work += place[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING)
+    with nogil:
+        run_each(unpack_one, place, n, work)
+    for i in range(n):
+        if place[i].unpacked:
+            continue
+        chunk = produce(i)
+        size = extent[2 * i + 1]
+        if <uint64_t>PyBytes_GET_SIZE(chunk) != size:
+            extent[2 * i + 1] = 0
+            continue
+        memcpy(base + extent[2 * i], PyBytes_AS_STRING(chunk), size)
+        memset(base + extent[2 * i] + size, 0, padded_size(size) - size)
+    return arena, extents
+
+
+@cython.no_gc
+cdef class Tail:
+    cdef bytes arena
+    cdef uint64_t start         # offset of the unused rest
+
+    def __init__(self, bytes arena not None, uint64_t size):
+        if size > <uint64_t>PyBytes_GET_SIZE(arena):
+            raise ValueError("the tail is longer than its arena")
+        self.arena = arena
+        self.start = round_up(<uint64_t>PyBytes_GET_SIZE(arena) - size, ALIGN)
+
+
+def gather_in_place(bytes picks, list arenas, Tail tail not None):
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, n_packed = 0
+    cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
+    cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)
+    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0, offset = tail.start
+    cdef uint64_t work = 0
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
+    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
+    cdef Packed* packed
+    for i in range(n):
+        if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
+            return None
+        packed = &place[n_packed]
+        fill_packed(packed, &pick[i], i, arenas)
+        if pick[i].codec == CODEC_STORED and packed.size == packed.full_size \
+                and arenas[pick[i].arena] is tail.arena:
+            # In order, since it is not known that nobody asks for that.
+            if pick[i].offset % PLACE_ALIGN or pick[i].offset < end or not has_elf(packed):
+                return None
+            extent[2 * i] = pick[i].offset
+            end = pick[i].offset + pick[i].size
+        else:
+            if (packed.full_size > limit
+                    or padded_size(packed.full_size) > limit - min(offset, limit)):
+                return None
+            extent[2 * i] = offset
+            packed.to = base + offset
+            n_packed += 1
+            offset += padded_size(packed.full_size)
+            end = offset
+            work += packed.full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING)
+        extent[2 * i + 1] = pick[i].full_size
+    tail.start = offset
+    with nogil:
+        run_each(unpack_one, place, n_packed, work)
+    for i in range(n_packed):
+        if not place[i].unpacked:
+            return None
+    return tail.arena, extents
+
+
+cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
+                     list arenas) except -1:
+    """What `unpack_one` needs to know of a row, except for where to."""
+    cdef bytes chunk
+    cdef uint64_t size
+    if pick.arena >= len(arenas):
+        raise IndexError(f"pick {number} is in no arena")
+    chunk = arenas[pick.arena]
+    size = <uint64_t>PyBytes_GET_SIZE(chunk)
+    if pick.offset > size or pick.size > size - pick.offset:
+        raise ValueError(f"pick {number} is outside of its arena")
+    place.codec = pick.codec
+    place.is_elf = pick.embedded != ORIGIN_FILE
+    place.unpacked = False
+    place.start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick.offset
+    place.size = pick.size
+    place.full_size = pick.full_size
+    return 0
+
+
+cdef inline bint has_elf(const Packed* packed) noexcept nogil:
+    """Whether stored bytes begin as they must."""
+    return not packed.is_elf or (packed.size >= 4 and memcmp(packed.start, b"\x7fELF", 4) == 0)
+
+
+cdef void unpack_one(void* context, size_t item) noexcept nogil:
+    """Copy or decompress one payload; `unpacked` says whether that worked."""
+    cdef Packed* packed = <Packed*>context + item
+    if packed.start == NULL:
+        return
+    if packed.codec == CODEC_STORED:
+        if packed.size != packed.full_size:
+            return
+        memcpy(packed.to, packed.start, packed.size)
+    elif not decompress(packed.codec, packed.start, packed.size, packed.to, packed.full_size):
+        return
+    if packed.is_elf and (packed.full_size < 4 or memcmp(packed.to, b"\x7fELF", 4) != 0):
+        return
+    packed.unpacked = True
+    memset(packed.to + packed.full_size, 0, padded_size(packed.full_size) - packed.full_size)
