@@ -160,7 +160,6 @@ cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
                uint64_t tail=0):
     cdef Py_ssize_t n = len(paths), i
-    cdef bytes path, chunk
     if len(sizes) != n or len(data) != n:
         raise ValueError("one size and one place for data per path")
     cdef Reading reading
@@ -178,7 +177,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         reading.seen_keys = <uint64_t*>PyByteArray_AS_STRING(seen_keys)
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    cdef uint64_t total = place_files(paths, sizes, extent, reading.mapped), before = 0
+    cdef uint64_t total = place_files(paths, sizes, extent, reading.mapped)
     if rows is not None:
         total += PAGE
     elif recycles:
@@ -189,16 +188,11 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     reading.base = <uint8_t*>PyBytes_AS_STRING(arena)
     reading.extent = extent
     if rows is not None:
-        before = round_up(<uint64_t>reading.base, PAGE) - <uint64_t>reading.base
-        for i in range(n):
-            extent[2 * i] += before
+        align_files(extent, n, reading.base, PAGE)
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
     elif recycles:
-        before = whole_pages(<uint64_t>reading.base) - <uint64_t>reading.base
-        for i in range(n):
-            extent[2 * i] += before
-        mapped.arena, mapped.pages = arena, <char*>reading.base + before
-        mapped.size = total - LARGE_PAGE
+        mapped.pages = <char*>reading.base + align_files(extent, n, reading.base, LARGE_PAGE)
+        mapped.arena, mapped.size = arena, total - LARGE_PAGE
         with nogil:
             fill_room(mapped.pages, mapped.size)
     if mapped is not None:
@@ -211,29 +205,53 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     reading.data = <const char**>PyBytes_AS_STRING(contents)
     reading.times = time_rows(times, n)
     memset(reading.spent, 0, sizeof(reading.spent))
-    for i in range(n):
-        if paths[i] is None:
-            chunk = data[i]
-            if PyBytes_GET_SIZE(chunk) != <Py_ssize_t>extent[2 * i + 1]:
-                raise ValueError(f"input {i} changed its size")
-            reading.path[i] = NULL
-            reading.data[i] = PyBytes_AS_STRING(chunk)
-        else:
-            path = paths[i]
-            reading.path[i] = PyBytes_AS_STRING(path)
+    fill_sources(&reading, paths, data)
     with nogil:
-        if not map_inputs(&reading, n, total) and not recycles:
-            prefer_large_pages(reading.base, total)
-        run_each(read_input, &reading, n, total)
-        for i in range(n):
-            if is_shared(&reading, i):
-                read_shared(&reading, i)
+        read_inputs(&reading, n, total, recycles)
     if rows is not None:
         mapped.arena, mapped.paths, mapped.rows = arena, paths, rows
     for i in range(n):
         if reading.outcome[i] != 0:
             return arena, extents, i, max(reading.outcome[i], 0)
     return arena, extents, -1, 0
+
+
+cdef uint64_t align_files(uint64_t* extent, Py_ssize_t n, const uint8_t* base,
+                          uint64_t page) noexcept:
+    """Have files that begin at whole pages of the arena begin at whole pages; how far they move."""
+    cdef uint64_t before = round_up(<uint64_t>base, page) - <uint64_t>base
+    cdef Py_ssize_t i
+    for i in range(n):
+        extent[2 * i] += before
+    return before
+
+
+cdef int fill_sources(Reading* reading, list paths, list data) except -1:
+    """Set the path of each input, or its bytes."""
+    cdef bytes path, chunk
+    cdef Py_ssize_t i
+    for i in range(len(paths)):
+        if paths[i] is None:
+            chunk = data[i]
+            if PyBytes_GET_SIZE(chunk) != <Py_ssize_t>reading.extent[2 * i + 1]:
+                raise ValueError(f"input {i} changed its size")
+            reading.path[i] = NULL
+            reading.data[i] = PyBytes_AS_STRING(chunk)
+        else:
+            path = paths[i]
+            reading.path[i] = PyBytes_AS_STRING(path)
+    return 0
+
+
+cdef void read_inputs(Reading* reading, size_t count, uint64_t size, bint recycles) noexcept nogil:
+    """Map or read all inputs into an arena of `size` bytes, whose pages may be recycled ones."""
+    cdef size_t i
+    if not map_inputs(reading, count, size) and not recycles:
+        prefer_large_pages(reading.base, size)
+    run_each(read_input, reading, count, size)
+    for i in range(count):
+        if is_shared(reading, i):
+            read_shared(reading, i)
 
 
 def measure(list paths, uint64_t largest, list outputs):
