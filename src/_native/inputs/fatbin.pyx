@@ -78,12 +78,6 @@ cdef bytes place_sources(list arenas, bytes homes, bytes extents, Py_ssize_t n):
     return places
 
 
-# What became of the entries of one link.
-ctypedef struct Picking:
-    Vec picks
-    uint64_t left               # bytes that compressed payloads may still become
-    uint32_t codecs             # bits of those that there is something for
-
 cdef enum:
     RANKS = 64                  # ranks that are kept: a link has few kinds of entries
 
@@ -94,6 +88,24 @@ cdef struct Rank:
     uint64_t flags
     int64_t rank
 
+# What became of the entries of one link, and how far its scan is read.
+ctypedef struct Picking:
+    Vec picks
+    uint64_t left               # bytes that compressed payloads may still become
+    uint32_t codecs             # bits of those that there is something for
+    const EntryRow* entry
+    const EntryRow* entry_end
+    const FaultRow* fault
+    const FaultRow* fault_end
+    Rank[RANKS] ranks
+
+# A source with containers.
+ctypedef struct PickedSource:
+    uint32_t number
+    int32_t home
+    bint hosted
+    bint damaged
+
 
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
@@ -101,52 +113,36 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
     entries, rows, faults = scan
     homes, extents, kinds = sources
     cdef Picking picking
-    cdef Rank ranks[RANKS]
-    cdef const EntryRow* entry = <const EntryRow*>PyBytes_AS_STRING(entries)
-    cdef const EntryRow* end = entry + PyBytes_GET_SIZE(entries) // sizeof(EntryRow)
-    cdef const EntryRow* best
+    cdef PickedSource source
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
-    cdef const FaultRow* fault = <const FaultRow*>PyBytes_AS_STRING(faults)
-    cdef const FaultRow* last_fault = fault + PyBytes_GET_SIZE(faults) // sizeof(FaultRow)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, before
-    cdef uint32_t container, taken_count
-    cdef size_t containers
-    cdef bint damaged
+    cdef int64_t containers
     cdef list numbers = [], odd = [], missing = [], bare = []
     cdef set chosen
     cdef Scratch scratch
     if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(homes) != 4 * n
             or PyBytes_GET_SIZE(rows) != n * <Py_ssize_t>sizeof(SourceRow)):
         raise ValueError("columns differ in length")
-    memset(ranks, 0, sizeof(ranks))
-    picking.left = limit
-    picking.codecs = 0
+    start_picking(&picking, entries, faults, limit)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &picking.picks, sizeof(PickRow))
         for i in range(n):
             before = <Py_ssize_t>picking.picks.count
-            damaged = fault != last_fault and fault.source == <uint32_t>i
-            while fault != last_fault and fault.source == <uint32_t>i:
-                fault += 1
+            source.number, source.home = <uint32_t>i, home[i]
+            source.damaged = take_faults(&picking, source.number)
             if kind[i] not in (IN_HOST, IN_FATBIN, IN_SHARED):
-                pick_source(&picking, <uint32_t>i, home[i], kind[i], extent[2 * i],
+                pick_source(&picking, source.number, source.home, kind[i], extent[2 * i],
                             extent[2 * i + 1])
             else:
+                source.hosted = kind[i] != IN_FATBIN
                 chosen = linked.get(i)
                 containers = row[i].containers if chosen is None else len(chosen)
-                taken_count = 0
-                while entry != end and entry.source == <uint32_t>i:
-                    container = entry.container
-                    best = best_entry(&entry, end, ranks, rank)
-                    if (best != NULL and not damaged
-                            and (chosen is None or container in chosen)):
-                        pick_entry(&picking, best, home[i], kind[i] != IN_FATBIN)
-                        taken_count += 1
-                if taken_count != containers and not damaged:
+                if (pick_containers(&picking, &source, chosen, rank) != containers
+                        and not source.damaged):
                     missing.append(i)
                 if containers == 0:
                     bare.append(i)
@@ -160,22 +156,56 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
         scratch_free(&scratch)
 
 
-cdef const EntryRow* best_entry(const EntryRow** cursor, const EntryRow* end, Rank* ranks,
-                                rank) except? NULL:
-    """The first entry of the highest rank in the container at `cursor`, which moves after it.
+cdef void start_picking(Picking* picking, bytes entries, bytes faults, uint64_t limit) noexcept:
+    """Begin at the first row of the scan, all but `picks`."""
+    memset(picking.ranks, 0, sizeof(picking.ranks))
+    picking.left = limit
+    picking.codecs = 0
+    picking.entry = <const EntryRow*>PyBytes_AS_STRING(entries)
+    picking.entry_end = picking.entry + PyBytes_GET_SIZE(entries) // sizeof(EntryRow)
+    picking.fault = <const FaultRow*>PyBytes_AS_STRING(faults)
+    picking.fault_end = picking.fault + PyBytes_GET_SIZE(faults) // sizeof(FaultRow)
+
+
+cdef bint take_faults(Picking* picking, uint32_t source) noexcept:
+    """Whether the source has faults, which come next."""
+    cdef const FaultRow* first = picking.fault
+    while picking.fault != picking.fault_end and picking.fault.source == source:
+        picking.fault += 1
+    return picking.fault != first
+
+
+cdef int64_t pick_containers(Picking* picking, const PickedSource* source, set chosen,
+                             rank) except -1:
+    """Add the best entry of each container, if only of `chosen` ones; how many there are."""
+    cdef const EntryRow* best
+    cdef uint32_t container
+    cdef int64_t count = 0
+    while picking.entry != picking.entry_end and picking.entry.source == source.number:
+        container = picking.entry.container
+        best = best_entry(picking, rank)
+        if best != NULL and not source.damaged and (chosen is None or container in chosen):
+            pick_entry(picking, best, source.home, source.hosted)
+            count += 1
+    return count
+
+
+cdef const EntryRow* best_entry(Picking* picking, rank) except? NULL:
+    """The first entry of the highest rank in the container that comes next, which is then read.
 
     NULL where the highest is negative.
     """
-    cdef const EntryRow* entry = cursor[0]
+    cdef const EntryRow* entry = picking.entry
     cdef const EntryRow* best = NULL
     cdef uint32_t source = entry.source, container = entry.container
     cdef int64_t best_rank = -1, place
-    while entry != end and entry.source == source and entry.container == container:
-        place = rank_of(ranks, entry, rank)
+    while (entry != picking.entry_end and entry.source == source
+            and entry.container == container):
+        place = rank_of(picking.ranks, entry, rank)
         if place > best_rank:
             best, best_rank = entry, place
         entry += 1
-    cursor[0] = entry
+    picking.entry = entry
     return best
 
 
