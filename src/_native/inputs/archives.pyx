@@ -124,27 +124,21 @@ def split_rows(bytes data, bytes rows, str prefix):
 cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     """The header at `at`, and `at` after its member; False when memory is exhausted."""
     cdef const uint8_t* header = walk.data + walk.at
-    cdef uint64_t remaining = walk.end - walk.at, size = 0, offset = walk.at + HEADER, i
-    cdef uint32_t length = NAME_SIZE, first = SIZE_AT, last = SIZE_AT + SIZE_SIZE
+    cdef uint64_t remaining = walk.end - walk.at, size = 0, offset = walk.at + HEADER
+    cdef uint32_t length = NAME_SIZE
     cdef bint index, names, external
-    cdef MemberRow* row
     if remaining < HEADER:
-        for i in range(remaining):
-            if header[i] != c"\n" and header[i] != 0:
-                reason[0] = A_CUT
-                return True
-        walk.at = walk.end
+        if is_padding(header, remaining):
+            walk.at = walk.end
+        else:
+            reason[0] = A_CUT
         return True
     if header[END_AT] != c"`" or header[END_AT + 1] != c"\n":
         reason[0] = A_END
         return True
     while length and header[length - 1] == c" ":
         length -= 1
-    while first < last and header[first] == c" ":
-        first += 1
-    while first < last and header[last - 1] == c" ":
-        last -= 1
-    if not parse_decimal(header + first, last - first, &size):
+    if not parse_size(header, &size):
         reason[0] = A_SIZE
         return True
     index = is_word(header, length, b"/", 1) or is_word(header, length, b"/SYM64/", 7)
@@ -159,29 +153,60 @@ cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
         walk.names = offset
         walk.names_size = size
     elif not index:
-        row = <MemberRow*>vec_push(&walk.rows)
-        if row == NULL:
+        if not add_member(walk, length, size, reason):
             return False
-        row.header = walk.at - walk.start
-        row.offset = offset
-        row.size = size
-        row.place = -1
-        row.name = walk.at
-        row.name_size = length
-        row.kind = row.inline = row.spare = 0
-        if length and header[0] == c"/":
-            reason[0] = read_long_name(walk, row, header, length)
-        elif length >= 3 and memcmp(header, b"#1/", 3) == 0:
-            reason[0] = read_inline_name(walk, row, header, length)
-        elif length and header[length - 1] == c"/":
-            # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
-            row.name_size -= 1
         if reason[0] != A_GOOD:
-            walk.rows.count -= 1
             return True
-        if not walk.thin:
-            row.kind = input_kind(walk.data + row.offset, row.size)
     walk.at = offset if external else offset + size + (size & 1)
+    return True
+
+
+cdef bint is_padding(const uint8_t* data, uint64_t size) noexcept nogil:
+    """Whether these bytes after the last member are line feeds and zeros."""
+    cdef uint64_t i
+    for i in range(size):
+        if data[i] != c"\n" and data[i] != 0:
+            return False
+    return True
+
+
+cdef bint parse_size(const uint8_t* header, uint64_t* size) noexcept nogil:
+    """Read the size of a member, which may have blanks around it; False if it is not a number."""
+    cdef uint32_t first = SIZE_AT, last = SIZE_AT + SIZE_SIZE
+    while first < last and header[first] == c" ":
+        first += 1
+    while first < last and header[last - 1] == c" ":
+        last -= 1
+    return parse_decimal(header + first, last - first, size)
+
+
+cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* reason) noexcept nogil:
+    """Add the member whose header is at `at`, with a name field of `length` bytes.
+
+    A member with a fault in its name is not added. False when memory is exhausted.
+    """
+    cdef const uint8_t* header = walk.data + walk.at
+    cdef MemberRow* row = <MemberRow*>vec_push(&walk.rows)
+    if row == NULL:
+        return False
+    row.header = walk.at - walk.start
+    row.offset = walk.at + HEADER
+    row.size = size
+    row.place = -1
+    row.name = walk.at
+    row.name_size = length
+    row.kind = row.inline = row.spare = 0
+    if length and header[0] == c"/":
+        reason[0] = read_long_name(walk, row, header, length)
+    elif length >= 3 and memcmp(header, b"#1/", 3) == 0:
+        reason[0] = read_inline_name(walk, row, header, length)
+    elif length and header[length - 1] == c"/":
+        # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
+        row.name_size -= 1
+    if reason[0] != A_GOOD:
+        walk.rows.count -= 1
+    elif not walk.thin:
+        row.kind = input_kind(walk.data + row.offset, row.size)
     return True
 
 
