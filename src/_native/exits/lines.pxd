@@ -159,10 +159,44 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
     return True
 
 
+cdef inline bint move_standard(Lines* lines, uint64_t op, uint64_t* offset,
+                               RewriteFault* fault) noexcept nogil:
+    """The standard opcode whose byte is at `op`; `offset` is after that byte."""
+    cdef const Code* code = lines.code
+    cdef uint8_t kind = lines.data[op]
+    cdef uint64_t value, _operand
+    cdef int64_t advance
+    if kind == LNS_COPY:
+        if code != NULL and not put_row(lines):
+            return set_fault(fault, lines.section, op, R_MEMORY)
+    elif kind == LNS_ADVANCE_PC:
+        if not read_uleb(lines.data, lines.end, offset, &value):
+            return set_fault(fault, lines.section, op, R_CUT_OFF)
+        lines.address += value * lines.step
+        if (code != NULL and offset[0] < lines.end and lines.data[offset[0]] != LNS_COPY
+                and lines.data[offset[0]] != LNS_EXTENDED and not put_advance(lines, True)):
+            return set_fault(fault, lines.section, op, R_MEMORY)
+    elif kind == LNS_ADVANCE_LINE:
+        if not read_sleb(lines.data, lines.end, offset, &advance):
+            return set_fault(fault, lines.section, op, R_CUT_OFF)
+        lines.line += advance
+    elif kind == LNS_CONST_ADD_PC or kind == LNS_FIXED_ADVANCE_PC:
+        if code != NULL:
+            return set_fault(fault, lines.section, op, R_LINE_OP)
+        if kind == LNS_FIXED_ADVANCE_PC:
+            offset[0] += 2
+    else:
+        for _operand in range(lines.data[lines.start + UNIT_HEADER + kind - 1]):
+            if not read_uleb(lines.data, lines.end, offset, &value):
+                return set_fault(fault, lines.section, op, R_CUT_OFF)
+        if code != NULL and not put_bytes(lines.out, lines.data + op, offset[0] - op):
+            return set_fault(fault, lines.section, op, R_MEMORY)
+    return True
+
+
 cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fault) noexcept nogil:
     """Copy one sequence, or encode it anew once its kernel turns out to have changed."""
-    cdef uint64_t start = offset[0], op, value, _operand, copied = start
-    cdef int64_t advance
+    cdef uint64_t start = offset[0], op, value, copied = start
     cdef bint ended = False
     cdef const Code* code
     lines.code = NULL
@@ -191,31 +225,8 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fau
                 if not put_bytes(lines.out, lines.data + op, offset[0] - op):
                     return set_fault(fault, lines.section, op, R_MEMORY)
             copied = offset[0]
-        elif lines.data[op] == LNS_COPY:
-            if code != NULL and not put_row(lines):
-                return set_fault(fault, lines.section, op, R_MEMORY)
-        elif lines.data[op] == LNS_ADVANCE_PC:
-            if not read_uleb(lines.data, lines.end, offset, &value):
-                return set_fault(fault, lines.section, op, R_CUT_OFF)
-            lines.address += value * lines.step
-            if (code != NULL and offset[0] < lines.end and lines.data[offset[0]] != LNS_COPY
-                    and lines.data[offset[0]] != LNS_EXTENDED and not put_advance(lines, True)):
-                return set_fault(fault, lines.section, op, R_MEMORY)
-        elif lines.data[op] == LNS_ADVANCE_LINE:
-            if not read_sleb(lines.data, lines.end, offset, &advance):
-                return set_fault(fault, lines.section, op, R_CUT_OFF)
-            lines.line += advance
-        elif lines.data[op] == LNS_CONST_ADD_PC or lines.data[op] == LNS_FIXED_ADVANCE_PC:
-            if code != NULL:
-                return set_fault(fault, lines.section, op, R_LINE_OP)
-            if lines.data[op] == LNS_FIXED_ADVANCE_PC:
-                offset[0] += 2
-        else:
-            for _operand in range(lines.data[lines.start + UNIT_HEADER + lines.data[op] - 1]):
-                if not read_uleb(lines.data, lines.end, offset, &value):
-                    return set_fault(fault, lines.section, op, R_CUT_OFF)
-            if code != NULL and not put_bytes(lines.out, lines.data + op, offset[0] - op):
-                return set_fault(fault, lines.section, op, R_MEMORY)
+        elif not move_standard(lines, op, offset, fault):
+            return False
     if offset[0] > lines.end:
         return set_fault(fault, lines.section, start, R_CUT_OFF)
     if lines.code == NULL and not put_bytes(lines.out, lines.data + copied, offset[0] - copied):
