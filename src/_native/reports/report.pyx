@@ -131,64 +131,75 @@ def call_lists(MergedTables merged not None):
     return result
 
 
+# A walk from each function over all that call it, and what it knows of kernels.
+ctypedef struct CallerWalk:
+    const EntityRow* entities
+    const FunctionRow* functions
+    size_t entity_count         # nodes after these are prototypes
+    CallGraph callers
+    uint32_t* current           # by kernel: its registers so far
+    uint32_t* stack
+    uint32_t* stamp             # by node: number of the last walk that came to it
+    uint32_t number
+
+
 def propagations(MergedTables merged not None):
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const SectionRow* s = objects.sections.rows
-    cdef const FunctionRow* f = merged.functions.rows
-    cdef size_t n = merged.entities.count
-    cdef size_t nodes = n + merged.prototypes.count, i, node, depth
     cdef const EntityRow* e = merged.entities.rows
     cdef const OutRow* out = merged.outs.rows
-    cdef CallGraph callers
-    cdef uint32_t* current
-    cdef uint32_t* stack
-    cdef uint32_t* stamp
+    cdef size_t nodes = merged.entities.count + merged.prototypes.count, i
+    cdef CallerWalk walk
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
-    cdef uint32_t reached_node, caller, j, walk = 0
-    cdef int32_t info
-    cdef list result = [], raised
+    cdef int32_t node, info
+    cdef list result = []
+    walk.entities, walk.functions = e, merged.functions.rows
+    walk.entity_count, walk.number = merged.entities.count, 0
     scratch_init(&scratch)
     try:
-        graph_init(&callers, &scratch, &calls, True)
-        current = <uint32_t*>scratch_zeros(&scratch, nodes, 4)  # by kernel: its registers so far
-        stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        graph_init(&walk.callers, &scratch, &calls, True)
+        walk.current = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        walk.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        walk.stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         if scratch.failed:
             raise MemoryError
-        for i in range(n):
-            current[i] = e[i].regcount
+        for i in range(walk.entity_count):
+            walk.current[i] = e[i].regcount
         for i in range(merged.outs.count):
-            if not is_a(out[i].kind, IS_CODE) or out[i].entity < 0:
-                continue
             node = out[i].entity
-            if e[node].flags & EF_KERNEL:
+            if not is_a(out[i].kind, IS_CODE) or node < 0 or e[node].flags & EF_KERNEL:
                 continue
-            walk += 1
-            stamp[node] = walk
-            stack[0] = <uint32_t>node
-            depth = 1
-            raised = []
-            while depth:
-                depth -= 1
-                reached_node = stack[depth]
-                if (reached_node < n and e[reached_node].flags & EF_KERNEL
-                        and e[reached_node].flags & EF_LIVE):
-                    if (e[node].regcount > current[reached_node]
-                            and not f[reached_node].keeps & KEEPS_REGISTERS):
-                        current[reached_node] = e[node].regcount
-                        raised.append(reached_node)
-                for j in range(callers.start[reached_node], callers.start[reached_node + 1]):
-                    caller = callers.edges[j]
-                    if stamp[caller] != walk:
-                        stamp[caller] = walk
-                        stack[depth] = caller
-                        depth += 1
-            for kernel in sorted(raised, reverse=True):
-                info = f[<size_t>kernel].info
+            for kernel in sorted(raise_kernels(&walk, <uint32_t>node), reverse=True):
+                info = walk.functions[<size_t>kernel].info
                 result.append((e[node].regcount, node, kernel, 255 if info < 0 else
                                register_limit(base + s[info].offset, s[info].size)))
     finally:
         scratch_free(&scratch)
     return result
+
+
+cdef list raise_kernels(CallerWalk* walk, uint32_t function):
+    """Raise the registers of live kernels that reach the function; those that had fewer."""
+    cdef uint32_t registers = walk.entities[function].regcount, node, caller, j
+    cdef size_t depth = 1
+    cdef list raised = []
+    walk.number += 1
+    walk.stamp[function] = walk.number
+    walk.stack[0] = function
+    while depth:
+        depth -= 1
+        node = walk.stack[depth]
+        if (node < walk.entity_count and walk.entities[node].flags & EF_KERNEL
+                and walk.entities[node].flags & EF_LIVE and registers > walk.current[node]
+                and not walk.functions[node].keeps & KEEPS_REGISTERS):
+            walk.current[node] = registers
+            raised.append(node)
+        for j in range(walk.callers.start[node], walk.callers.start[node + 1]):
+            caller = walk.callers.edges[j]
+            if walk.stamp[caller] != walk.number:
+                walk.stamp[caller] = walk.number
+                walk.stack[depth] = caller
+                depth += 1
+    return raised
