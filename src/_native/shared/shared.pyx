@@ -76,6 +76,7 @@ ctypedef struct Placing:
     uint32_t* items
     uint32_t* order         # common variables as the first sort leaves them
     uint32_t* spare
+    size_t group_count
     uint32_t* group
     uint64_t* group_size
     uint64_t* group_align
@@ -129,15 +130,11 @@ cdef void index_users(Placing* placing) noexcept nogil:
     placing.first_user[placing.variable_count] = <uint32_t>kept_count
 
 
-cdef bint place_common_variables(Placing* placing) noexcept nogil:
-    """Place the common part, whose size is that of the last kernel; False without memory."""
+cdef void order_common(Placing* placing) noexcept nogil:
+    """List the common variables as the first sort leaves them, backwards."""
     cdef const VariableRow* rows = placing.rows
-    cdef KernelRow* kernels = placing.kernels
-    cdef int64_t* offsets = placing.offsets
-    cdef size_t i, u, word, groups = 0
-    cdef uint32_t v, g
-    cdef uint64_t bits, end = 0
-    cdef uint64_t* group_words
+    cdef size_t i
+    cdef uint32_t v
     for v in range(<uint32_t>placing.variable_count):
         if rows[v].owner == COMMON:
             placing.order[placing.common_count] = v
@@ -148,47 +145,68 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
         v = placing.order[i]
         placing.order[i] = placing.order[placing.common_count - 1 - i]
         placing.order[placing.common_count - 1 - i] = v
+
+
+cdef bint join_group(Placing* placing, uint32_t v) noexcept nogil:
+    """Put a variable into the first group without one of its users; False without memory."""
+    cdef const VariableRow* row = &placing.rows[v]
+    cdef uint64_t bits
+    cdef uint64_t* group_words
+    cdef size_t word = 0, u
+    cdef uint32_t g
+    while True:
+        if word == placing.taken_groups.count:
+            group_words = <uint64_t*>vec_push(&placing.taken_groups)
+            if group_words == NULL:
+                return False
+            memset(group_words, 0, placing.taken_groups.row)
+        group_words = <uint64_t*>(placing.taken_groups.data + word * placing.taken_groups.row)
+        bits = 0
+        for u in range(placing.first_user[v], placing.first_user[v + 1]):
+            bits |= group_words[placing.users[u]]
+        if bits != <uint64_t>-1:
+            break
+        word += 1
+    g = <uint32_t>(word * 64 + __builtin_ctzll(~bits))
+    for u in range(placing.first_user[v], placing.first_user[v + 1]):
+        group_words[placing.users[u]] |= <uint64_t>1 << (g & 63)
+    placing.group[v] = g
+    placing.group_count = max(placing.group_count, <size_t>g + 1)
+    placing.group_size[g] = max(placing.group_size[g], row.size)
+    placing.group_align[g] = max(placing.group_align[g], row.align)
+    return True
+
+
+cdef bint place_common_variables(Placing* placing) noexcept nogil:
+    """Place the common part, whose size is that of the last kernel; False without memory."""
+    cdef const VariableRow* rows = placing.rows
+    cdef KernelRow* kernels = placing.kernels
+    cdef int64_t* offsets = placing.offsets
+    cdef size_t i, u
+    cdef uint32_t v, k
+    cdef uint64_t start, end = 0
+    order_common(placing)
     for i in range(placing.common_count):
         v = placing.order[i]
         if (placing.first_user[v + 1] - placing.first_user[v] == 1 or rows[v].flags & EXTERN
                 or not rows[v].flags & REFERENCED):
             continue
-        bits = <uint64_t>-1
-        word = 0
-        while True:
-            if word == placing.taken_groups.count:
-                group_words = <uint64_t*>vec_push(&placing.taken_groups)
-                if group_words == NULL:
-                    return False
-                memset(group_words, 0, placing.taken_groups.row)
-            group_words = <uint64_t*>(placing.taken_groups.data + word * placing.taken_groups.row)
-            bits = 0
-            for u in range(placing.first_user[v], placing.first_user[v + 1]):
-                bits |= group_words[placing.users[u]]
-            if bits != <uint64_t>-1:
-                break
-            word += 1
-        g = <uint32_t>(word * 64 + __builtin_ctzll(~bits))
-        for u in range(placing.first_user[v], placing.first_user[v + 1]):
-            group_words[placing.users[u]] |= <uint64_t>1 << (g & 63)
-        placing.group[v] = g
-        groups = max(groups, <size_t>g + 1)
-        placing.group_size[g] = max(placing.group_size[g], rows[v].size)
-        placing.group_align[g] = max(placing.group_align[g], rows[v].align)
+        if not join_group(placing, v):
+            return False
         offsets[v] = 0
-    for i in range(groups):
-        bits = round_up(end, placing.group_align[i])
-        end = bits + placing.group_size[i]
-        placing.group_size[i] = bits    # from here on the offset
+    for i in range(placing.group_count):
+        start = round_up(end, placing.group_align[i])
+        end = start + placing.group_size[i]
+        placing.group_size[i] = start       # from here on the offset
     for v in range(<uint32_t>placing.variable_count):
         if offsets[v] == -1:
             continue
         offsets[v] = <int64_t>placing.group_size[placing.group[v]]
         for u in range(placing.first_user[v], placing.first_user[v + 1]):
-            g = placing.users[u]
-            kernels[g].size = max(kernels[g].size, offsets[v] + rows[v].size)
-            kernels[g].align = max(kernels[g].align, rows[v].align)
-    if groups == 0:
+            k = placing.users[u]
+            kernels[k].size = max(kernels[k].size, offsets[v] + rows[v].size)
+            kernels[k].align = max(kernels[k].align, rows[v].align)
+    if placing.group_count == 0:
         placing.most_aligned = 1
     kernels[placing.kernel_count].size = end
     return True
@@ -314,7 +332,7 @@ def layout_shared(SharedTables shared not None, int family, *, bint keeps_common
     placing.uses = shared.uses.rows
     placing.use_count = shared.uses.count
     placing.kernel_count = <size_t>kernel_count
-    placing.common_count = 0
+    placing.common_count = placing.group_count = 0
     placing.keeps_common = keeps_common
     placing.aligns_arrays = aligns_arrays
     placing.most_aligned = 1
