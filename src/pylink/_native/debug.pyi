@@ -1,26 +1,30 @@
 """Rebuilds the plain debug sections of sm_100 and later, which nvlink does not concatenate.
 
-Tables are `bytes` of packed little-endian rows. In:
-
-=========  ====================================  ===========================================
-piece      offset u64, size u64, count u64       one input's contents in the arena, and how
-                                                 many of the next relocation rows are its own
-relocation r_offset u64, target u32, outcome u32 offset in the piece; output symbol index of
-                                                 a live function; outcome of the symbol
-patch      r_offset u64, value u64               resolved header field, offset in the mercury
-                                                 piece
-=========  ====================================  ===========================================
-
-Outcomes: 0 the copy in the output, 1 a function that is not in it, 2 a copy that lost to an
-earlier one, 3 not a function (such rows are ignored).
-
-Out: `moved` has one row (r_offset u64, row u64) per kept relocation, in the order of the output
-relocation section: offset in the new section, and row of the input table; `units` has one
-row (piece u64, start u64, base u64) per line unit, ascending: the unit at `start` of its piece is
-now at `base` of the new section, which `.debug_info` refers to.
+Tables are `bytes` of packed little-endian rows; the names of their types are below. Offsets and
+sizes are bytes.
 
 `ValueError` for inconsistent tables, `MalformedDebugSection` for contents that break their format.
 """
+
+from typing import TypeAlias
+
+# (offset u64, size u64, count u64): one input's contents in the arena, and how many of the next
+# relocation rows are its own.
+Pieces: TypeAlias = bytes
+# (r_offset u64, target u32, outcome u32): offset in the piece; output symbol index of a live
+# function; outcome of the symbol. Outcomes: 0 the copy in the output, 1 a function that is not in
+# it, 2 a copy that lost to an earlier one, 3 not a function (such rows are ignored).
+PieceRelocations: TypeAlias = bytes
+# (r_offset u64, value u64): a resolved header field, and its offset in the mercury piece.
+HeaderPatches: TypeAlias = bytes
+# (r_offset u64, row u64) for each kept relocation, in the order of the output relocation section:
+# offset in the new section, and row of the input table.
+Moved: TypeAlias = bytes
+# (piece u64, start u64, base u64) for each line unit, ascending: the unit at `start` of its piece
+# is now at `base` of the new section, which `.debug_info` refers to.
+LineUnits: TypeAlias = bytes
+# The new section.
+Contents: TypeAlias = bytes
 
 class MalformedDebugSection(ValueError):
     """A section breaks its format: row of the piece, offset within it or its mercury twin."""
@@ -32,27 +36,27 @@ class MalformedDebugSection(ValueError):
 
 def rebuild_line(
     arena: bytes,
-    pieces: bytes,
-    relocs: bytes,
-    headers: bytes = b"",
-    patches: bytes = b"",
+    pieces: Pieces,
+    relocs: PieceRelocations,
+    headers: Pieces = b"",
+    patches: HeaderPatches = b"",
     *,
     ended: bool = False,
-) -> tuple[bytes, bytes, bytes]:
-    """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, moved, units).
+) -> tuple[Contents, Moved, LineUnits]:
+    """Rebuild `.debug_line` or `.nv_debug_line_sass`.
 
     `headers` are the mercury twins of the pieces, in the same order, with `patches` as
     their rows: the `.debug_str` offset in a line header is relocated there only. With `ended`
     a unit without sequences has a lone `00 01 01`. DWARF versions 2 to 4 with 32-bit lengths.
     """
 
-def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
-    """Rebuild `.debug_frame` (64-bit DWARF): (contents, moved).
+def rebuild_frame(arena: bytes, pieces: Pieces, relocs: PieceRelocations) -> tuple[Contents, Moved]:
+    """Rebuild `.debug_frame` (64-bit DWARF).
 
     Only the relocations at the address field of an FDE count.
     """
 
-def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:
+def rebuild_reg_sass(arena: bytes, pieces: Pieces, names: bytes) -> Contents:
     """Concatenate `.nv_debug_info_reg_sass` and clear stale ranges.
 
     `names` holds the names of the output's functions, each ended by NUL. Only the first

@@ -11,6 +11,8 @@ from pylink.tables import section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.debug import Contents, LineUnits, Moved
+    from pylink._native.rebuild import PieceSections, RebuildNumbers
     from pylink.diagnostics import Sink
     from pylink.phases.results import Merged
 
@@ -30,12 +32,13 @@ class Rebuilt:
 
     __slots__ = ("contents", "inputs", "moved", "numbers", "out", "units")
 
-    def __init__(self, out: int, numbers: bytes, inputs: bytes) -> None:
+    def __init__(self, out: int, numbers: RebuildNumbers, inputs: PieceSections) -> None:
         self.out = out
         self.numbers = numbers
         self.inputs = inputs
-        self.moved = self.contents = b""
-        self.units: bytes | None = None
+        self.moved: Moved = b""
+        self.contents: Contents = b""
+        self.units: LineUnits | None = None
 
 
 def rebuild_debug(merged: Merged, sink: Sink) -> None:
@@ -43,8 +46,8 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
     No section depends on another one, so they are rebuilt side by side.
     """
-    results: list[tuple[int, bytes, bytes, int]] = []
-    retargets: list[tuple[bytes, bytes, int]] = []
+    results: list[tuple[int, RebuildNumbers, Moved, int]] = []
+    retargets: list[tuple[PieceSections, LineUnits, int]] = []
     names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
     parts = map_in_link(lambda name: _rebuild(merged, name), names, len(merged.objects.arena))
     sections = dict(zip(names, parts, strict=True))

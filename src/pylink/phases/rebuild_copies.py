@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylink._native.debug import Contents, Moved
+    from pylink._native.rebuild import RebuildNumbers
     from pylink.phases.results import Merged
 
 MERC_FRAME = ".nv.merc.debug_frame"
@@ -34,9 +36,9 @@ ONE_OPERAND = (0x06, 0x07, 0x08, 0x0D, 0x0E)
 
 
 def merge_frames(
-    merged: Merged, contents: bytes, moved: bytes, numbers: bytes
-) -> tuple[bytes, bytes]:
-    """Rewrite a rebuilt .debug_frame; returns contents and MovedRows.
+    merged: Merged, contents: Contents, moved: Moved, numbers: RebuildNumbers
+) -> tuple[Contents, Moved]:
+    """Rewrite a rebuilt .debug_frame.
 
     Unchanged if no function has two FDEs, or an instruction is unknown.
     """
