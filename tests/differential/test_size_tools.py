@@ -200,7 +200,7 @@ def test_objects_without_linked_copies_save_what_is_said(
 def sections_of(path: Path) -> dict[bytes, bytes]:
     """Contents of the sections of a cubin that run, by name."""
     data = path.read_bytes()
-    _, _, sections = read_sections(data)
+    sections = read_sections(data).sections
     return {
         section.name: data[section.offset : section.offset + section.stored]
         for section in sections
@@ -254,7 +254,9 @@ def test_debug_code_without_its_debug_data_saves_what_is_said(
     kernel(tmp_path)
     nvcc(tmp_path, f"-arch=sm_{arch}", "-G", "-cubin", "kernel.cu", "-o", "debug.cubin")
     data = (tmp_path / "debug.cubin").read_bytes()
-    names = {section.name.decode() for section in read_sections(data)[2] if is_debug(section.name)}
+    names = {
+        section.name.decode() for section in read_sections(data).sections if is_debug(section.name)
+    }
     assert ".debug_info" in names
     assert not any(name.endswith("debug_frame") for name in names)
     sizes = []

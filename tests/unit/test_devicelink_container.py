@@ -151,7 +151,7 @@ def test_frames_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch, level:
 def test_a_section_is_found_by_its_name() -> None:
     for name in ("sm_90a", "sm_100"):
         data = (LINKED / f"{name}.cubin").read_bytes()
-        sections = read_sections(data)[2]
+        sections = read_sections(data).sections
         for wanted in {*(section.name for section in sections if section.stored > 0), b".none"}:
             first = [section for section in sections if section.name == wanted][:1]
             places = [(section.offset, section.stored) for section in first]
@@ -162,6 +162,6 @@ def test_the_demo_has_what_makes_a_block() -> None:
     """The comparisons would say nothing of the block otherwise."""
     names = [
         read_section.name
-        for read_section in read_sections((LINKED / "sm_100.cubin").read_bytes())[2]
+        for read_section in read_sections((LINKED / "sm_100.cubin").read_bytes()).sections
     ]
     assert b".nv.compat" in names

@@ -164,7 +164,7 @@ def test_debug_sections_are_cut_out_whole() -> None:
 def test_what_options_add_is_cut_out_of_real_cubins_and_frames_stay(path: Path) -> None:
     """By the names of a reader that knows no such rule; no section is cut in part."""
     data = path.read_bytes()
-    sections = read_sections(data)[2]
+    sections = read_sections(data).sections
     wanted = re.compile(rb"(\.nv\.merc)?(\.rela?)?\.(nv_)?debug_(?!frame)")
     gone = [section for section in sections if wanted.match(section.name)]
     assert len(gone) > 5
@@ -182,7 +182,7 @@ def test_what_options_add_is_cut_out_of_real_cubins_and_frames_stay(path: Path) 
 def test_frames_alone_are_not_offered(arch: str) -> None:
     """Compilers write .debug_frame without any option."""
     data = (GOLDEN / arch / "calls" / "m0.cubin").read_bytes()
-    assert any(section.name == b".debug_frame" for section in read_sections(data)[2])
+    assert any(section.name == b".debug_frame" for section in read_sections(data).sections)
     assert without_debug(data) == data
 
 

@@ -5,7 +5,7 @@ For what no link does by itself: reports, hints, `pylink dedup`.
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strcmp, strlen
 
 from base.elf64 cimport Shdr
@@ -49,6 +49,12 @@ cdef class Section:
     cdef readonly uint64_t entsize
 
 
+cdef class ElfSections:
+    cdef readonly uint16_t type
+    cdef readonly uint16_t machine
+    cdef readonly list sections
+
+
 def read_sections(data not None):
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -58,19 +64,18 @@ def read_sections(data not None):
         PyBuffer_Release(&view)
 
 
-cdef tuple sections_of(const uint8_t* data, uint64_t size):
+cdef ElfSections sections_of(const uint8_t* data, uint64_t size):
+    cdef ElfSections file = ElfSections.__new__(ElfSections)
     cdef ElfFile elf
     cdef const Shdr* header
     cdef const char* name
     cdef Section section
     cdef uint64_t i, names = 0
-    cdef list sections = []
     cdef int fault = open_sections(&elf, data, size)
-    if fault == ELF_NO_TABLE:
-        return elf.header.e_type, elf.header.e_machine, sections
-    if fault != ELF_GOOD:
+    if fault != ELF_GOOD and fault != ELF_NO_TABLE:
         raise ValueError(REASONS[fault].format(elf.value))
-    for i in range(elf.count):
+    file.type, file.machine, file.sections = elf.header.e_type, elf.header.e_machine, []
+    for i in range(elf.count if fault == ELF_GOOD else 0):
         header = &elf.table[i]
         name = name_at(&elf, header)
         if name == NULL:
@@ -92,8 +97,8 @@ cdef tuple sections_of(const uint8_t* data, uint64_t size):
         section.header = <uint64_t>(<const uint8_t*>header - data)
         if has_bytes(header.sh_type):
             section.stored = <int64_t>header.sh_size if is_in_file(&elf, header) else -1
-        sections.append(section)
-    return elf.header.e_type, elf.header.e_machine, sections
+        file.sections.append(section)
+    return file
 
 
 def find_section(data not None, bytes name not None):

@@ -25,8 +25,15 @@ class Section:
     align: int
     entsize: int
 
-def read_sections(data: Buffer) -> tuple[int, int, list[Section]]:
-    """Read e_type, e_machine and the sections of an ELF64 file, by their headers only.
+class ElfSections:
+    """The sections of a file, with its e_type and e_machine."""
+
+    type: int
+    machine: int
+    sections: list[Section]
+
+def read_sections(data: Buffer) -> ElfSections:
+    """Read the sections of an ELF64 file, by their headers only.
 
     `ValueError` with the reason for other files and damaged headers.
     """

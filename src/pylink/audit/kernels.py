@@ -48,7 +48,7 @@ def read_symbols(cubin: bytes) -> Symbols:
     """The global names of a cubin; empty if the bytes are not a cubin."""
     symbols = Symbols()
     try:
-        _, _, sections = read_sections(cubin)
+        sections = read_sections(cubin).sections
     except ValueError:
         return symbols
     for table in sections:

@@ -78,11 +78,12 @@ def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
 
 def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
     try:
-        kind, _, sections = read_sections(data)
+        file = read_sections(data)
     except ValueError as error:
         raise NotAnObject(str(error)) from error
+    sections = file.sections
     table = next((section for section in sections if section.type == SHT_SYMTAB), None)
-    if kind != 1 or table is None or table.link >= len(sections) or table.stored < 0:
+    if file.type != 1 or table is None or table.link >= len(sections) or table.stored < 0:
         raise NotAnObject("it is not an object with symbols")
     kernels = _kernels_of_object(name, data)
     if not kernels:

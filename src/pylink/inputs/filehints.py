@@ -149,10 +149,10 @@ def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
     if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
         return None if any(data[E_SHOFF]) else note("library-bare", file=name)
     try:
-        kind, _, sections = read_sections(data)
+        file = read_sections(data)
     except ValueError:
         return None
-    names = {section.name for section in sections} if kind == ET_REL else set()
+    names = {section.name for section in file.sections} if file.type == ET_REL else set()
     if _is_hidden(names):
         return note("hidden-by-lto", file=name)
     if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:

@@ -113,7 +113,7 @@ class _PartialFile:
         count = count or self._section_extent(start)[1]
         self._fill(start, _SECTION_EXTENT.size * count)
         self._fill(*self._section_extent(start + _SECTION_EXTENT.size * names))
-        return elfheaders.read_sections(self._data)[2]
+        return elfheaders.read_sections(self._data).sections
 
     def _section_extent(self, header: int) -> tuple[int, int]:
         """Offset and size of the section with this header; (0, 0) if it is outside the file."""

@@ -58,18 +58,18 @@ def family(name: bytes) -> str | None:
 def sections_of(view: memoryview, file: str) -> list[Section]:
     """Read the sections of a cubin; MalformedCubin for other files, or a section past the end."""
     try:
-        _, machine, sections = read_sections(view)
+        elf = read_sections(view)
     except ValueError as error:
         raise MalformedCubin(f"{file}: {error}") from error
-    if machine != EM_CUDA:
-        raise MalformedCubin(f"{file}: e_machine is {machine}, not EM_CUDA ({EM_CUDA})")
-    for index, section in enumerate(sections):
+    if elf.machine != EM_CUDA:
+        raise MalformedCubin(f"{file}: e_machine is {elf.machine}, not EM_CUDA ({EM_CUDA})")
+    for index, section in enumerate(elf.sections):
         if section.stored < 0:
             raise MalformedCubin(
                 f"{file}: section {index}: {section.size:#x} bytes at "
                 f"{section.offset:#x} run past the file"
             )
-    return sections
+    return elf.sections
 
 
 def symbol_table(sections: list[Section], targets: list[Section], file: str) -> Section:

@@ -21,9 +21,9 @@ def section_offset(path: str, name: str) -> int | None:
         return None
     try:
         with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            _, machine, sections = read_sections(data)
+            elf = read_sections(data)
     except (OSError, ValueError):
         return None
     encoded_name = os.fsencode(name)
-    offsets = (section.offset for section in sections if section.name == encoded_name)
-    return next(offsets, None) if machine == EM_CUDA else None
+    offsets = (section.offset for section in elf.sections if section.name == encoded_name)
+    return next(offsets, None) if elf.machine == EM_CUDA else None

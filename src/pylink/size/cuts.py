@@ -57,7 +57,7 @@ def without_debug(cubin: bytes) -> bytes:
     It is unchanged if it has no debug sections, or invalid headers.
     """
     try:
-        _, _, sections = read_sections(cubin)
+        sections = read_sections(cubin).sections
     except ValueError:
         return cubin
     removed = {number for number, section in enumerate(sections) if is_debug(section.name)}
@@ -76,7 +76,7 @@ def without_debug(cubin: bytes) -> bytes:
 def functions_of(cubin: bytes) -> list[str]:
     """The mangled names of functions with code."""
     try:
-        _, _, sections = read_sections(cubin)
+        sections = read_sections(cubin).sections
     except ValueError:
         return []
     return [
@@ -95,7 +95,7 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
     removed = {name for name in functions if matches(name)}
     if not removed:
         return cubin, removed
-    _, _, sections = read_sections(cubin)
+    sections = read_sections(cubin).sections
     names = {name.encode("utf-8", "surrogateescape") for name in removed}
     all_names = {name.encode("utf-8", "surrogateescape") for name in functions}
     owners = [_owner(section.name, all_names) for section in sections]

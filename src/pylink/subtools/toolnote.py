@@ -35,7 +35,7 @@ def forget_files(cubin: bytes, source: str, result: str) -> bytes:
 
 
 def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
-    _, _, sections = read_sections(cubin)
+    sections = read_sections(cubin).sections
     for section in sections:
         offset, size = section.offset, section.size
         if section.type != SHT_NOTE or section.stored < 0:
