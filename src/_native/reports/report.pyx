@@ -21,6 +21,28 @@ from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
 from tables.rows cimport EntityRow, FunctionRow, OutRow, SectionRow, SpanRow
 
 
+cdef class KernelUse:
+    cdef readonly int32_t entity
+    cdef readonly uint32_t registers
+    cdef readonly uint32_t barriers
+    cdef readonly uint32_t stack
+    cdef readonly uint64_t shared
+    cdef readonly list banks
+
+
+cdef class FunctionCalls:
+    cdef readonly int32_t entity
+    cdef readonly int64_t registers
+    cdef readonly list callees
+
+
+cdef class Propagation:
+    cdef readonly uint32_t registers
+    cdef readonly int32_t function
+    cdef readonly int32_t kernel
+    cdef readonly uint32_t limit
+
+
 def memory_use(Outs outs not None):
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
@@ -43,9 +65,9 @@ def kernel_use(PlacedTables placed not None):
     cdef const EntityRow* e = merged.entities.rows
     cdef const FunctionRow* f = merged.functions.rows
     cdef const OutRow* out = placed.outs.rows
-    cdef uint32_t stack
     cdef dict barriers = {}, shared = {}, banks = {}
     cdef uint64_t flagged
+    cdef KernelUse use
     cdef list result = []
     for blob, spans in zip(placed.blobs, placed.spans):
         count_barriers(out, out_count, blob, spans, barriers)
@@ -61,14 +83,18 @@ def kernel_use(PlacedTables placed not None):
         if (k < 0 or not is_a(out[i].kind, IS_CODE) or not e[k].flags & EF_KERNEL
                 or not e[k].flags & EF_LIVE):
             continue
-        stack = f[k].stack if objects.executable else 0
-        if objects.executable and (stack == NO_STACK_BOUND or f[k].keeps & KEEPS_ALL):
-            stack = e[k].frame
-        registers = f[k].regcount if objects.executable else e[k].regcount
+        use = KernelUse.__new__(KernelUse)
+        use.entity = k
+        use.registers = f[k].regcount if objects.executable else e[k].regcount
+        use.stack = f[k].stack if objects.executable else 0
+        if objects.executable and (use.stack == NO_STACK_BOUND or f[k].keeps & KEEPS_ALL):
+            use.stack = e[k].frame
         # Objects from before 13.0 and outputs of such releases have no record.
         flagged = (out[i].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST
-        result.append((k, registers, barriers.get(k, flagged),
-                       stack, shared.get(k, 0), sorted(banks.get(k, []))))
+        use.barriers = barriers.get(k, flagged)
+        use.shared = shared.get(k, 0)
+        use.banks = sorted(banks.get(k, []))
+        result.append(use)
     result.reverse()
     return result
 
@@ -95,7 +121,8 @@ def call_lists(MergedTables merged not None):
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count, i, j
     cdef const EntityRow* e = merged.entities.rows
-    cdef list result = [], callees, candidate_numbers
+    cdef list result = [], candidate_numbers
+    cdef FunctionCalls function
     cdef list number = [0] * n, candidates = [None] * nodes
     cdef CallGraph graph
     cdef Scratch scratch
@@ -118,14 +145,16 @@ def call_lists(MergedTables merged not None):
         for i in range(n):
             if e[i].kind != E_FUNC:
                 continue
-            callees = []
+            function = FunctionCalls.__new__(FunctionCalls)
+            function.entity, function.callees = <int32_t>i, []
+            function.registers = e[i].regcount if e[i].flags & EF_DEFINED else -1
             for j in range(graph.start[i + 1], graph.start[i], -1):
                 to = graph.edges[j - 1]
                 if to < n:
-                    callees.append(number[to])
+                    function.callees.append(number[to])
                 else:
-                    callees.extend(candidates[to])
-            result.append((i, <object>e[i].regcount if e[i].flags & EF_DEFINED else -1, callees))
+                    function.callees.extend(candidates[to])
+            result.append(function)
     finally:
         scratch_free(&scratch)
     return result
@@ -153,6 +182,7 @@ def propagations(MergedTables merged not None):
     cdef CallerWalk walk
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
+    cdef Propagation row
     cdef int32_t node, info
     cdef list result = []
     walk.entities, walk.functions = e, merged.functions.rows
@@ -172,9 +202,11 @@ def propagations(MergedTables merged not None):
             if not is_a(out[i].kind, IS_CODE) or node < 0 or e[node].flags & EF_KERNEL:
                 continue
             for kernel in sorted(raise_kernels(&walk, <uint32_t>node), reverse=True):
-                info = walk.functions[<size_t>kernel].info
-                result.append((e[node].regcount, node, kernel, 255 if info < 0 else
-                               register_limit(base + s[info].offset, s[info].size)))
+                row = Propagation.__new__(Propagation)
+                row.registers, row.function, row.kernel = e[node].regcount, node, kernel
+                info = walk.functions[row.kernel].info
+                row.limit = 255 if info < 0 else register_limit(base + s[info].offset, s[info].size)
+                result.append(row)
     finally:
         scratch_free(&scratch)
     return result

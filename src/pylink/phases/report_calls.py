@@ -22,22 +22,22 @@ LEGEND = (
 
 def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
     """Report register counts above a kernel's limit; with `dump` all that propagate to kernels."""
-    for registers, function, kernel, limit in report.propagations(merged):
-        if registers > limit:
+    for row in report.propagations(merged):
+        if row.registers > row.limit:
             sink.report(
                 "too-many-registers",
-                hints=[_chain(merged, kernel, function, limit)],
-                explain=explain_entity(merged, kernel, callee=function),
-                symbol=entity_name(merged, kernel),
-                limit=limit,
-                callee=entity_name(merged, function),
-                registers=registers,
+                hints=[_chain(merged, row.kernel, row.function, row.limit)],
+                explain=explain_entity(merged, row.kernel, callee=row.function),
+                symbol=entity_name(merged, row.kernel),
+                limit=row.limit,
+                callee=entity_name(merged, row.function),
+                registers=row.registers,
             )
         if dump:
             sink.report(
                 "call-graph",
-                line=f"regcount {registers} for {_demangled_name(merged, function)} "
-                f"propagated to entry {_demangled_name(merged, kernel)}",
+                line=f"regcount {row.registers} for {_demangled_name(merged, row.function)} "
+                f"propagated to entry {_demangled_name(merged, row.kernel)}",
             )
 
 
@@ -58,17 +58,18 @@ def report_graph(merged: Merged, sink: Sink) -> None:
     """Print a line per function; like nvlink, with demangled names for both options."""
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
     functions = report.call_lists(merged)
-    for number, (entity, registers, callees) in enumerate(functions, 1):
-        flags = merged.entities[entity].flags
-        keeps = merged.functions[entity].keeps
+    for number, function in enumerate(functions, 1):
+        flags = merged.entities[function.entity].flags
+        keeps = merged.functions[function.entity].keeps
         if not flags & EntityFlag.LIVE:
             lines.append(f"{number}: ")
             continue
         marks = "^" if flags & EntityFlag.KERNEL and not keeps & KeepsFlag.ALL else ""
         marks += "&" if flags & EntityFlag.TAKEN else ""
-        used = f" [{registers}]" if registers >= 0 else ""
-        calls = "".join(f" {callee}" for callee in callees)
-        lines.append(f"{number}: {marks}{_demangled_name(merged, entity)}{used} ->{calls}")
+        used = f" [{function.registers}]" if function.registers >= 0 else ""
+        calls = "".join(f" {callee}" for callee in function.callees)
+        name = _demangled_name(merged, function.entity)
+        lines.append(f"{number}: {marks}{name}{used} ->{calls}")
     for line in lines:
         sink.report("call-graph", line=line)
 

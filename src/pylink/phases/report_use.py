@@ -33,16 +33,16 @@ def report_use(sink: Sink, placed: Placed) -> None:
     sink.report(
         "verbose-memory", sizes=_list_sizes([f"{total} bytes gmem"], banks, mercury=mercury)
     )
-    for entity, registers, barriers, stack, shared, kernel_banks in report.kernel_use(placed):
-        name = entity_name(merged, entity)
-        shared_size = max(0, shared - SYSTEM_SHARED) if mercury and reserves else shared
+    for use in report.kernel_use(placed):
+        name = entity_name(merged, use.entity)
+        shared_size = max(0, use.shared - SYSTEM_SHARED) if mercury and reserves else use.shared
         sink.report("verbose-function", symbol=name)
         sink.report(
             "verbose-usage",
-            registers=registers,
-            barriers=barriers,
-            stack=stack,
-            memory=_list_sizes([f"{shared_size} bytes smem"], kernel_banks, mercury=mercury),
+            registers=use.registers,
+            barriers=use.barriers,
+            stack=use.stack,
+            memory=_list_sizes([f"{shared_size} bytes smem"], use.banks, mercury=mercury),
             lmem=0,
         )
 

@@ -53,15 +53,15 @@ def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
     _, exceeds_registers = native_functions.find_recursive(merged)
     if not exceeds_registers:
         return
-    for registers, function, kernel, limit in report.propagations(merged):
-        if registers > limit:
+    for row in report.propagations(merged):
+        if row.registers > row.limit:
             remarks.emit(
                 TOO_MANY_REGISTERS(
-                    view.name(kernel),
-                    view.at_entity(kernel),
-                    (registers - limit) * REGISTER_BYTES,
-                    Callee=At(view.name(function), view.at_entity(function)),
-                    Registers=registers,
-                    Limit=limit,
+                    view.name(row.kernel),
+                    view.at_entity(row.kernel),
+                    (row.registers - row.limit) * REGISTER_BYTES,
+                    Callee=At(view.name(row.function), view.at_entity(row.function)),
+                    Registers=row.registers,
+                    Limit=row.limit,
                 )
             )
