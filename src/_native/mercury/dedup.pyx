@@ -250,11 +250,29 @@ cdef Span strip_name(bytes name) except *:
     return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
 
 
-cdef tuple result(const Verdict* out, const Comparison* work):
-    return (out.why, out.index, out.twin, out.offset, out.symbol, out.moved_header,
-            work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
-            work.prefilter_hits, work.false_positives,
-            work.ns[0], work.ns[1], work.ns[2])
+cdef class Result:
+    cdef readonly int why
+    cdef readonly int64_t index
+    cdef readonly int64_t twin
+    cdef readonly int64_t offset
+    cdef readonly int64_t symbol
+    cdef int64_t moved_header
+    cdef Comparison work
+
+    @property
+    def counts(self):
+        cdef const Comparison* work = &self.work
+        return (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
+                work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1], work.ns[2])
+
+
+cdef Result make_result(const Verdict* out, const Comparison* work):
+    cdef Result result = Result.__new__(Result)
+    result.why, result.index, result.twin = out.why, out.index, out.twin
+    result.offset, result.symbol = out.offset, out.symbol
+    result.moved_header = out.moved_header
+    result.work = work[0]
+    return result
 
 
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
@@ -267,36 +285,35 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
     with nogil:
         decide_data(ref, cand, &out, &work)
     if out.why != ACCEPTED:
-        return result(&out, &work)
+        return make_result(&out, &work)
     # Tables are built with the lock held: another thread may compare with the same reference.
     if hashed:
         check_memory(build_index(ref))
     with nogil:
         decide_headers(ref, cand, hashed, &out, &work)
     if out.why != ACCEPTED:
-        return result(&out, &work)
+        return make_result(&out, &work)
     if hashed and ref.ties and not needs_digests(ref, cand):
         check_memory(build_digests(ref))
     with nogil:
         decide_targets(ref, cand, hashed, symbols, &out, &work)
-    return result(&out, &work)
+    return make_result(&out, &work)
 
 
-def compare_targets(Vectors reference not None, Vectors candidate not None, *, bint symbols,
-                    int64_t moved_header):
+def compare_targets(Vectors reference not None, Vectors candidate not None, Result first not None,
+                    *, bint symbols):
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
     cdef Verdict out
-    cdef Comparison work
+    cdef Comparison work = first.work
     if not ref.indexed or needs_digests(ref, cand):
         raise ValueError("digests are missing")
-    memset(&work, 0, sizeof(work))
     start_outcome(&out)
-    out.moved_header = moved_header
+    out.moved_header = first.moved_header
     check_memory(build_digests(ref))
     with nogil:
         decide_targets(ref, cand, True, symbols, &out, &work)
-    return result(&out, &work)
+    return make_result(&out, &work)
 
 
 def first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
@@ -335,7 +352,7 @@ def first_accepting(list references not None, Vectors candidate not None, *, bin
                 i += 1
     finally:
         scratch_free(&scratch)
-    return i if i < n else -1, result(&out, &last), result(&out, &total)
+    return i if i < n else -1, make_result(&out, &last), make_result(&out, &total)
 
 
 cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:

@@ -2,10 +2,22 @@
 
 from typing_extensions import Buffer
 
-# (why, index, twin, offset, symbol, moved header, memcmp calls, bytes compared, bytes offered,
-#  twin probes, prefilter hits, false positives, nanoseconds of stages 1, 2 and 3).
-# `why` is an index into pylink.mercury.reasons.REASONS; a row that does not apply is -1.
-Result = tuple[int, ...]
+class Result:
+    """Why a candidate folds or does not, and the work that this took.
+
+    `why` is an index into `pylink.mercury.reasons.REASONS`, `index` the entry of the candidate that
+    fails, `twin` the one of the reference that it was compared with, `offset` the first differing
+    byte or relocation; a row that does not apply is -1. `counts` are memcmp calls, bytes compared,
+    bytes offered, twin probes, prefilter hits, false positives, and nanoseconds of stages 1, 2, 3.
+    """
+
+    why: int
+    index: int
+    twin: int
+    offset: int
+    symbol: int
+    @property
+    def counts(self) -> tuple[int, ...]: ...
 
 class Vectors:
     """One object's vectors; frozen except for digests and tables, filled when first needed.
@@ -81,9 +93,9 @@ def compare(reference: Vectors, candidate: Vectors, *, hashed: bool, symbols: bo
     """
 
 def compare_targets(
-    reference: Vectors, candidate: Vectors, *, symbols: bool, moved_header: int
+    reference: Vectors, candidate: Vectors, first: Result, *, symbols: bool
 ) -> Result:
-    """Continue `compare` with stage 3; `moved_header` is from its result."""
+    """Continue `compare`, whose result is `first`, with stage 3; counts have the work of both."""
 
 def first_accepting(
     references: list[Vectors], candidate: Vectors, *, symbols: bool

@@ -6,7 +6,7 @@ from pylink._native import dedup as kernel
 from pylink.mercury.objects import MercuryObject
 from pylink.mercury.prefilter import PREFILTERS, fill_targets
 from pylink.mercury.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show_name
-from pylink.mercury.stats import COUNTS, FIRST_COUNT, Stats
+from pylink.mercury.stats import COUNTS, Stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,33 +44,35 @@ class Verdict:
     @property
     def reason_row(self) -> int:
         """Row of pylink.mercury.reasons.REASONS."""
-        return self._result[0]
+        return self._result.why
 
     @property
     def code(self) -> int:
-        return REASONS[self._result[0]][0]
+        return REASONS[self._result.why][0]
 
     @property
     def stage(self) -> int | None:
-        return REASONS[self._result[0]][1]
+        return REASONS[self._result.why][1]
 
     @property
     def index(self) -> int | None:
-        return None if self._result[0] == ACCEPTED or self._result[1] < 0 else self._result[1]
+        result = self._result
+        return None if result.why == ACCEPTED or result.index < 0 else result.index
 
     @property
     def offset(self) -> int | None:
         """Offset of the first different byte of a primary entry, or a relocation's number."""
-        return None if self._result[0] == ACCEPTED or self._result[3] < 0 else self._result[3]
+        result = self._result
+        return None if result.why == ACCEPTED or result.offset < 0 else result.offset
 
     @property
     def symbol(self) -> int | None:
         """The number of the symbol that differs between candidate and reference."""
-        return None if self._result[4] < 0 else self._result[4]
+        return None if self._result.symbol < 0 else self._result.symbol
 
     @property
     def stats(self) -> Stats:
-        return Stats(1, self._result[FIRST_COUNT:], self.digests, self.digest_bytes)
+        return Stats(1, self._result.counts, self.digests, self.digest_bytes)
 
     @property
     def entry(self) -> str | None:
@@ -86,7 +88,7 @@ class Verdict:
     @property
     def reason(self) -> str:
         """The reason as a sentence."""
-        return REASONS[self._result[0]][2].format_map(self._facts())
+        return REASONS[self._result.why][2].format_map(self._facts())
 
     def _facts(self) -> dict[str, object]:
         ref, cand, index, offset = self.reference, self.candidate, self.index, self.offset
@@ -153,8 +155,8 @@ class Tally:
         self.digest_bytes += size
 
     def stats(self) -> Stats:
-        columns = list(zip(*self.results, strict=True))[FIRST_COUNT:]
-        counts = list(map(sum, columns)) if columns else [0] * COUNTS
+        columns = zip(*(result.counts for result in self.results), strict=True)
+        counts = list(map(sum, columns)) or [0] * COUNTS
         return Stats(self.pairs, counts, self.digests, self.digest_bytes)
 
 
@@ -194,15 +196,14 @@ def decide(
 ) -> Verdict:
     """Compare with checked options; the work is added to `build`."""
     result = kernel.compare(reference.vectors, candidate.vectors, hashed=hashed, symbols=symbols)
-    if result[0] == NEEDS_DIGESTS:
+    if result.why == NEEDS_DIGESTS:
         tally = Tally()
         reference_vectors = reference.vectors
         fill_targets(reference, reference_vectors.missing_digests(reference_vectors), tally)
         fill_targets(candidate, candidate.vectors.missing_digests(reference_vectors), tally)
-        more = kernel.compare_targets(
-            reference_vectors, candidate.vectors, symbols=symbols, moved_header=result[5]
+        result = kernel.compare_targets(
+            reference_vectors, candidate.vectors, result, symbols=symbols
         )
-        result = (*more[:FIRST_COUNT], *map(int.__add__, result[FIRST_COUNT:], more[FIRST_COUNT:]))
         verdict = Verdict(reference, candidate, result, tally.digests, tally.digest_bytes)
     else:
         verdict = Verdict(reference, candidate, result)

@@ -7,8 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Index of the first count in a kernel result (see _native/dedup.pyi).
-FIRST_COUNT = 6
+# Numbers of `Result.counts` (_native/dedup.pyi).
 COUNTS = 9
 # All counts except for the times, in the order of reports.
 NAMES = (
