@@ -24,19 +24,20 @@ def test_twins_agree_with_reference(count: int, bits: int) -> None:
     relocations = [rng.choice((b"", b"a", b"ab")) for _ in range(count)]
     pairs = zip(sections, relocations, strict=True)
     keys = [hash(pair) & bits for pair in pairs]
-    leaders, _, _ = find_twins(list(sections), list(relocations), keys)
-    assert list(array.array("q", leaders)) == twins_reference(sections, relocations)
+    twins = find_twins(list(sections), list(relocations), keys)
+    assert list(array.array("q", twins.leaders)) == twins_reference(sections, relocations)
 
 
 def test_rows_of_other_keys_are_never_compared() -> None:
-    assert find_twins([b"a", b"a"], [b"", b""], [1, 2])[1:] == (0, 0)
+    twins = find_twins([b"a", b"a"], [b"", b""], [1, 2])
+    assert (twins.comparisons, twins.bytes_compared) == (0, 0)
 
 
 def test_the_work_is_counted() -> None:
     """The third row is compared with both leaders: 1 byte, then 4 and its empty relocations."""
-    leaders, calls, compared = find_twins([b"abcd", b"xbcd", b"xbcd"], [b""] * 3, [7] * 3)
-    assert list(array.array("q", leaders)) == [0, 1, 1]
-    assert (calls, compared) == (1 + 1 + 2, 1 + 1 + 4)
+    twins = find_twins([b"abcd", b"xbcd", b"xbcd"], [b""] * 3, [7] * 3)
+    assert list(array.array("q", twins.leaders)) == [0, 1, 1]
+    assert (twins.comparisons, twins.bytes_compared) == (1 + 1 + 2, 1 + 1 + 4)
 
 
 def test_columns_must_agree() -> None:

@@ -8,18 +8,34 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, table_put, table_slot
 
 
+cdef class Twins:
+    cdef readonly bytes leaders
+    cdef readonly uint64_t comparisons
+    cdef readonly uint64_t bytes_compared
+
+    cdef bint are_equal(self, const Py_buffer* a, const Py_buffer* b) noexcept nogil:
+        """Whether two buffers have equal bytes; counts the work."""
+        cdef size_t at
+        if a.len != b.len:
+            return False
+        at = first_difference(<const uint8_t*>a.buf, <const uint8_t*>b.buf, a.len)
+        self.comparisons += 1
+        self.bytes_compared += at + (at != <size_t>a.len)
+        return at == <size_t>a.len
+
+
 def find_twins(list sections not None, list relocations not None, list keys not None):
     cdef Py_ssize_t n = len(sections), i, view_count = 0
     cdef KeyTable table
     cdef KeySlot* slot
     cdef uint32_t row
-    cdef uint64_t calls = 0, compared = 0
+    cdef Twins twins = Twins.__new__(Twins)
     if not len(relocations) == len(keys) == n:
         raise ValueError("columns differ in length")
     if n > 0x7fffffff:
         raise ValueError("a table holds fewer than 2**31 rows")
-    cdef bytes leaders = PyBytes_FromStringAndSize(NULL, n * 8)
-    cdef int64_t* leader = <int64_t*>PyBytes_AS_STRING(leaders)
+    twins.leaders = PyBytes_FromStringAndSize(NULL, n * 8)
+    cdef int64_t* leader = <int64_t*>PyBytes_AS_STRING(twins.leaders)
     cdef Scratch scratch
     scratch_init(&scratch)
     cdef Py_buffer* views = <Py_buffer*>scratch_zeros(&scratch, 2 * n, sizeof(Py_buffer))
@@ -42,10 +58,8 @@ def find_twins(list sections not None, list relocations not None, list keys not 
                 # Only leaders are in the table: a chain has the distinct rows of one key.
                 while row:
                     if (key[row - 1] == key[i]
-                            and is_equal_view(&views[2 * (row - 1)], &views[2 * i], &calls,
-                                              &compared)
-                            and is_equal_view(&views[2 * (row - 1) + 1], &views[2 * i + 1], &calls,
-                                              &compared)):
+                            and twins.are_equal(&views[2 * (row - 1)], &views[2 * i])
+                            and twins.are_equal(&views[2 * (row - 1) + 1], &views[2 * i + 1])):
                         leader[i] = row - 1
                         break
                     row = table.next[row - 1]
@@ -55,16 +69,4 @@ def find_twins(list sections not None, list relocations not None, list keys not 
         for i in range(view_count):
             PyBuffer_Release(&views[i])
         scratch_free(&scratch)
-    return leaders, calls, compared
-
-
-cdef bint is_equal_view(const Py_buffer* a, const Py_buffer* b, uint64_t* calls,
-                        uint64_t* compared) noexcept nogil:
-    """Whether two buffers have equal bytes; counts the work."""
-    cdef size_t at
-    if a.len != b.len:
-        return False
-    at = first_difference(<const uint8_t*>a.buf, <const uint8_t*>b.buf, a.len)
-    calls[0] += 1
-    compared[0] += at + (at != <size_t>a.len)
-    return at == <size_t>a.len
+    return twins

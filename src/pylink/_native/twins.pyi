@@ -2,10 +2,15 @@
 
 Payload = bytes | memoryview
 
-def find_twins(
-    sections: list[Payload], relocations: list[Payload], keys: list[int]
-) -> tuple[bytes, int, int]:
-    """The first row equal to each row (packed int64), payload comparisons, and bytes compared.
+class Twins:
+    """The first row equal to each row (packed int64), and the work that this took."""
+
+    leaders: bytes
+    comparisons: int
+    bytes_compared: int
+
+def find_twins(sections: list[Payload], relocations: list[Payload], keys: list[int]) -> Twins:
+    """Find the first row that each row is equal to.
 
     Rows are equal when their keys (uint64), their section's bytes and the bytes of its relocation
     section are. A row of N costs one look-up and a comparison per distinct row of its key: equal

@@ -299,8 +299,7 @@ def _leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
             digests = digests_of([rows.sections[row] for row in members])
         for row, digest in zip(members, digests, strict=True):
             keys[row] = hash((group, digest)) & 0xFFFF_FFFF_FFFF_FFFF
-    leaders, _, _ = find_twins(rows.sections, rows.relocations, keys)
-    return array.array("q", leaders)
+    return array.array("q", find_twins(rows.sections, rows.relocations, keys).leaders)
 
 
 def _nearest(
