@@ -26,6 +26,7 @@ from pylink.command.sizes import main
 from pylink.size import LEVELS, Selection, Sizes, measure, rows, zips
 from pylink.size.levels import INNER
 from pylink.size.model import PARTS
+from pylink.size.payload import Payload
 from pylink.size.sources import FileSource, MemorySource
 
 PTX_TEXT = b"""//
@@ -185,15 +186,13 @@ def test_cubins_are_counted_as_the_rules_say(seed: int) -> None:
     data = made.build()
     ledger = Ledger()
     size = len(data)
-    assert ledger.measure([(data, 0, size, size, 0, 2, 0, size, 0, False)]) != [None]
+    assert ledger.measure([Payload(data, 0, size, size, 0, 2, 0, size, 0, False)]) != [None]
     functions = [name.decode() for name in ledger.functions()]
     groups = array("i", range(len(functions))).tobytes()
     found = {
-        (functions[function], PARTS[part]): unpacked
-        for _, function, part, _, unpacked, installed, _ in ledger.sums(
-            bytes(4), groups, by_part=True
-        )
-        if unpacked == installed
+        (functions[row.function_group], PARTS[row.part]): row.unpacked
+        for row in ledger.sums(bytes(4), groups, by_part=True)
+        if row.unpacked == row.installed
     }
     assert found == size_reference.cubin_bytes(data)
 

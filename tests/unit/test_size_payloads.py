@@ -17,6 +17,7 @@ from pylink._native.marks import find_marks
 from pylink.size import Sizes, measure, measure_bytes, rows
 from pylink.size import entries as entries_module
 from pylink.size.model import CUBIN
+from pylink.size.payload import Payload
 from pylink.size.pool import Pool
 from pylink.size.sources import FileSource, ShortRead
 
@@ -144,21 +145,24 @@ def test_payloads_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "short").write_bytes(bytes(100))
     ledger, size = Ledger(), 64
     with FileHandle(tmp_path / "short") as file, pytest.raises(EOFError):
-        ledger.measure([(None, 50, size, size, 0, 2, 0, size, 0, False)], file)
+        ledger.measure([Payload(None, 50, size, size, 0, 2, 0, size, 0, False)], file)
     with pytest.raises(OSError, match="cannot be read") as raised:
-        ledger.measure([(None, 0, size, size, 0, 2, 0, size, 0, False)], -1)
+        ledger.measure([Payload(None, 0, size, size, 0, 2, 0, size, 0, False)], -1)
     assert raised.value.errno == errno.EBADF
-    for row in ((b"12", 0, 3, 3, 0, 1, 0, 3, 0, False), (b"", 0, 0, 1 << 32, 0, 1, 0, 0, 0, False)):
+    for row in (
+        Payload(b"12", 0, 3, 3, 0, 1, 0, 3, 0, False),
+        Payload(b"", 0, 0, 1 << 32, 0, 1, 0, 0, 0, False),
+    ):
         with pytest.raises(ValueError, match=r"longer than its bytes|4 GiB"):
             ledger.measure([row])
     # What was good stays good: nothing of the others was counted.
     data = linked(80, "good")
-    rows_ = ledger.measure([(data, 0, len(data), len(data), 0, 2, 0, len(data), 0, False)])
+    rows_ = ledger.measure([Payload(data, 0, len(data), len(data), 0, 2, 0, len(data), 0, False)])
     assert rows_[0] is not None
     sums = ledger.sums(
         bytes(4), array("i", range(len(ledger.functions()))).tobytes(), by_part=False
     )
-    assert sum(unpacked for *_, unpacked, _, _ in sums) == len(data)
+    assert sum(row.unpacked for row in sums) == len(data)
 
 
 class FileHandle:
@@ -208,7 +212,8 @@ def test_equal_entries_are_counted_each(mode: str) -> None:
         assert times[name][2] == 2 * installed + stored
     sizes = measure_bytes("lib.so", container(*[entry(code, 80, mode=mode)] * 3))
     groups = array("i", [0] * 3).tobytes()
-    copies = [(sizes.ledger.functions()[row[1]], row[2]) for row in sizes.ledger.repeats(groups)]
+    names = sizes.ledger.functions()
+    copies = [(names[copy.function], copy.entry) for copy in sizes.ledger.repeats(groups)]
     assert sorted(copies) == [(b"a", 1), (b"a", 2), (b"b", 1), (b"b", 2)]
 
 

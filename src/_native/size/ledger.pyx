@@ -40,6 +40,33 @@ cdef enum:
     RETURNED = 1 << 20
 
 
+cdef class Measured:
+    cdef readonly uint32_t elf_type
+    cdef readonly bytes unit
+    cdef readonly bytes exact
+    cdef readonly bytes like
+    cdef readonly int same
+    cdef readonly uint64_t frame_size
+    cdef readonly bytes frame
+
+
+cdef class Sum:
+    cdef readonly int64_t entry_group
+    cdef readonly int64_t function_group
+    cdef readonly int64_t part
+    cdef readonly uint64_t rows
+    cdef readonly uint64_t unpacked
+    cdef readonly uint64_t installed
+    cdef readonly uint64_t download
+
+
+cdef class Repeat:
+    cdef readonly int32_t entry_group
+    cdef readonly uint32_t function
+    cdef readonly uint32_t entry
+    cdef readonly uint64_t size
+
+
 def use_codec(int codec, bytes path not None):
     if codec == CODEC_ZSTD_FRAME:       # compressing again is extra
         open_frames(PyBytes_AS_STRING(path))
@@ -50,13 +77,14 @@ def return_memory():
     return_blocks(RETURNED)
 
 
-cdef int read_payload(Payload* payload, tuple row) except -1:
-    """Read a row of Python's, without a copy of its bytes."""
-    cdef bytes data = row[0]
+cdef int read_payload(Payload* payload, row) except -1:
+    """Read a `pylink.size.payload.Payload`, without a copy of its bytes."""
+    cdef bytes data = row.data
     payload.data = <const uint8_t*>PyBytes_AS_STRING(data) if data is not None else NULL
-    payload.offset, payload.packed, payload.full = row[1], row[2], row[3]
-    payload.codec, payload.kind, payload.entry = row[4], row[5], row[6]
-    payload.installed, payload.download, payload.compressed = row[7], row[8], row[9]
+    payload.offset, payload.packed, payload.full = row.offset, row.packed, row.full
+    payload.codec, payload.kind, payload.entry = row.codec, row.kind, row.entry
+    payload.installed, payload.download = row.installed, row.download
+    payload.compressed = row.compressed
     if data is not None and payload.packed > <uint64_t>PyBytes_GET_SIZE(data):
         raise ValueError("a payload is longer than its bytes")
     if max(payload.packed, payload.full, payload.installed, payload.download) > 0xffffffff:
@@ -142,23 +170,28 @@ cdef class Ledger:
             self.recycle_rooms(how.rooms)
             scratch_free(&scratch)
 
-    cdef tuple result_of(self, const Payload* payload):
+    cdef Measured result_of(self, const Payload* payload):
         """What Python gets to see; None of a payload that is damaged."""
         cdef Content content
-        cdef bytes exact = b"", like = b"", unit = b"", frame = None
+        cdef Measured measured
         if payload.outcome != MEASURED:
             return None
         pthread_mutex_lock(&self.lock)      # other threads may widen the table
         content = (<Content*>self.contents.data)[payload.content]
         pthread_mutex_unlock(&self.lock)
+        measured = Measured.__new__(Measured)
+        measured.elf_type, measured.same = content.type, payload.same
+        measured.unit = measured.exact = measured.like = b""
         if content.exact.a or content.exact.b:
-            exact = (<const char*>&content.exact)[:sizeof(Fingerprint)]
-            like = (<const char*>&content.like)[:sizeof(Fingerprint)]
+            measured.exact = (<const char*>&content.exact)[:sizeof(Fingerprint)]
+            measured.like = (<const char*>&content.like)[:sizeof(Fingerprint)]
         if content.unit_size:
-            unit = (<const char*>content.unit)[:content.unit_size]
+            measured.unit = (<const char*>content.unit)[:content.unit_size]
+        measured.frame_size = payload.frame_size
         if payload.frame != NULL:
-            frame = PyBytes_FromStringAndSize(<const char*>payload.frame, payload.frame_size)
-        return content.type, unit, exact, like, payload.same, payload.frame_size, frame
+            measured.frame = PyBytes_FromStringAndSize(<const char*>payload.frame,
+                                                       payload.frame_size)
+        return measured
 
     cdef Rooms* take_rooms(self) except NULL:
         """Rooms that no other thread uses; both functions are called with the GIL."""
@@ -360,6 +393,7 @@ cdef class Ledger:
         cdef uint64_t n_entries = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data
         cdef uint64_t i
+        cdef Repeat copy
         cdef dict first = {}
         cdef list copies = []
         for i in range(self.digests.count):
@@ -368,8 +402,10 @@ cdef class Ledger:
             key = (entries[rows[i].entry], rows[i].function, rows[i].size, rows[i].contents.a,
                    rows[i].contents.b)
             if first.setdefault(key, rows[i].entry) != rows[i].entry:
-                copies.append((<int64_t>entries[rows[i].entry], <int64_t>rows[i].function,
-                               <int64_t>rows[i].entry, <int64_t>rows[i].size))
+                copy = Repeat.__new__(Repeat)
+                copy.entry_group, copy.function = entries[rows[i].entry], rows[i].function
+                copy.entry, copy.size = rows[i].entry, rows[i].size
+                copies.append(copy)
         return copies
 
     cdef uint32_t number_of(self, const Text* name) noexcept nogil:
@@ -403,6 +439,7 @@ cdef class Ledger:
         cdef Grouping grouping
         cdef SumTable table
         cdef const SumCell* cell
+        cdef Sum row
         cdef uint64_t i
         cdef list sums = []
         grouping.entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
@@ -419,9 +456,13 @@ cdef class Ledger:
             for i in range(table.mask + 1):
                 cell = &table.cells[i]
                 if cell.key:
-                    sums.append((entry_group(cell.key), function_group(cell.key),
-                                 part_of_key(cell.key, &grouping), cell.rows, cell.unpacked,
-                                 cell.installed, cell.download))
+                    row = Sum.__new__(Sum)
+                    row.entry_group, row.function_group = (entry_group(cell.key),
+                                                           function_group(cell.key))
+                    row.part, row.rows = part_of_key(cell.key, &grouping), cell.rows
+                    row.unpacked, row.installed = cell.unpacked, cell.installed
+                    row.download = cell.download
+                    sums.append(row)
             return sums
         finally:
             scratch_free(&table.scratch)

@@ -4,11 +4,44 @@ Parts are numbers of `pylink.size.model.PARTS`. Calls for one ledger may come fr
 threads: long work runs without the GIL.
 """
 
-from typing import TypeAlias
+from pylink.size.payload import Payload
 
-# See `Ledger.measure`.
-Payload: TypeAlias = tuple[bytes | None, int, int, int, int, int, int, int, int, bool]
-Measured: TypeAlias = tuple[int, bytes, bytes, bytes, int, int, bytes | None]
+class Measured:
+    """What is known of a payload that was counted.
+
+    `unit` are the bytes that name the source file. The fingerprints `exact` and `like` of a linked
+    cubin cover everything except for notes and the chip; `like` also ignores a mark in attributes
+    that the driver needs on some chips (SW2861232_WAR). Other payloads have empty ones. `same` is
+    the entry with equal contents that is compressed instead of this one, or -1. `frame_size` is
+    the size of the Zstandard frame, 0 if none was made; `frame` is None without `keep_frames`.
+    """
+
+    elf_type: int
+    unit: bytes
+    exact: bytes
+    like: bytes
+    same: int
+    frame_size: int
+    frame: bytes | None
+
+class Sum:
+    """The bytes of a group of entries and a group of functions; `part` is -1 for all parts."""
+
+    entry_group: int
+    function_group: int
+    part: int
+    rows: int
+    unpacked: int
+    installed: int
+    download: int
+
+class Repeat:
+    """A function, or data (function 0), of an entry: `size` bytes that an earlier one has, too."""
+
+    entry_group: int
+    function: int
+    entry: int
+    size: int
 
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at `path` from now on; False if it lacks the function."""
@@ -33,17 +66,9 @@ class Ledger:
     ) -> list[Measured | None]:
         """Decompress and count payloads, and compress the marked ones again.
 
-        A payload is (bytes, offset, packed, full, codec, kind, entry, installed, download,
-        compressed). Without bytes it is read from `file`, a descriptor, at the offset. Its `packed`
-        bytes become `full`. `codec` is 0 or a codec of `pylink.inputs.payload`. The rows of a
-        payload share the installed and the downloaded bytes in proportion to their sizes.
-
-        A result is e_type, the bytes that name the source file, two fingerprints, an entry, the
-        size of a frame, and the frame. The fingerprints of a linked cubin cover everything except
-        for notes and the chip; the second also ignores a mark in attributes that the driver needs
-        on some chips (SW2861232_WAR). Other payloads have empty ones. The entry has equal contents
-        and is compressed instead of this one (-1: none). The size is that of the Zstandard frame of
-        `level`, 0 if none was made. The frame is None without `keep_frames`.
+        A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed`
+        bytes become `full`. The rows of a payload share the installed and the downloaded bytes in
+        proportion to their sizes. Frames are those of the Zstandard `level`.
 
         None for a payload that cannot be decompressed, and for a cubin with damaged headers; these
         are not counted. EOFError if the file is too short, OSError if it cannot be read.
@@ -52,22 +77,20 @@ class Ledger:
     def contents_compressed(self) -> int:
         """The number of different payloads that were to be compressed again."""
 
-    def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:
+    def repeats(self, entry_groups: bytes) -> list[Repeat]:
         """Functions and data of linked cubins that an earlier entry of the group has.
 
-        Rows are (group, function or 0 for data, entry, bytes). Functions of a group have equal
-        code, constants, relocations by symbol and attributes; the bytes are those of the code. Data
-        of fewer than 256 bytes does not count. Groups are like those of `sums`.
+        Functions of a group have equal code, constants, relocations by symbol and attributes; the
+        bytes are those of the code. Data of fewer than 256 bytes does not count. Groups are like
+        those of `sums`.
         """
 
     def functions(self) -> list[bytes]:
         """Names by number; the name of 0, for shared bytes, is empty."""
 
-    def sums(
-        self, entry_groups: bytes, function_groups: bytes, *, by_part: bool
-    ) -> list[tuple[int, int, int, int, int, int, int]]:
-        """Sums as (group of entries, of functions, part, rows, unpacked, installed, download).
+    def sums(self, entry_groups: bytes, function_groups: bytes, *, by_part: bool) -> list[Sum]:
+        """The sums of rows by group, unordered.
 
         Groups are int32 for each entry, below 2**26, and for each function, below 2**30; rows of a
-        negative group do not count. The part is -1 without `by_part`. Rows are unordered.
+        negative group do not count.
         """

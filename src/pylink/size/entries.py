@@ -22,6 +22,7 @@ from pylink.size.model import (
     Leaf,
     Sizes,
 )
+from pylink.size.payload import Payload
 from pylink.size.pool import Pool, Task
 from pylink.size.recompress import LEVEL, frame_bytes, zstd_bytes
 
@@ -97,12 +98,12 @@ class _Batch:
         self.cost = self.work = 0
         self.leaves: list[Leaf] = []
         self.names: list[str] = []
-        self.payloads: list[native.Payload] = []
+        self.payloads: list[Payload] = []
         self.packed: list[tuple[bytes | None, int]] = []
         self.task: Task[list[_EntryResult | None]] | None = None
 
     def add(
-        self, leaf: Leaf, name: str, payload: native.Payload, packed: tuple[bytes | None, int]
+        self, leaf: Leaf, name: str, payload: Payload, packed: tuple[bytes | None, int]
     ) -> None:
         self.leaves.append(leaf)
         self.names.append(name)
@@ -214,7 +215,9 @@ class Counter:
             size = len(data)
         again = self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
         download = (leaf.download or 0) - leaf.header_download
-        payload = data, offset, size, full, method, kind, number, payload_bytes, download, again
+        payload = Payload(
+            data, offset, size, full, method, kind, number, payload_bytes, download, again
+        )
         batch.add(leaf, name, payload, (packed, codec))
         batch.cost += payload_bytes + full
         self._in_memory += payload_bytes + full
@@ -274,21 +277,21 @@ class Counter:
         ]
 
     def _result(self, batch: _Batch, number: int, row: native.Measured) -> _EntryResult:
-        elf_type, mark, exact, like, same, size, frame = row
         payload, (packed, codec) = batch.payloads[number], batch.packed[number]
-        full, kind, again = payload[3], payload[5], payload[9]
-        result = _EntryResult(elf_type, mark, (exact, like), same)
-        if again and same < 0:
-            if size:
-                result.as_zstd = frame_bytes(frame, size, deflate=batch.deflate)
+        result = _EntryResult(row.elf_type, row.unit, (row.exact, row.like), row.same)
+        if payload.compressed and row.same < 0:
+            if row.frame_size:
+                result.as_zstd = frame_bytes(row.frame, row.frame_size, deflate=batch.deflate)
             else:  # the package may have no library to call
-                data = payload[0]
+                data = payload.data
                 if data is None and batch.file is not None:
-                    data = batch.file.read_apart(payload[1], payload[2])
-                flags = LZ4 if payload[4] == Codec.LZ4_BLOCK else 0
-                result.as_zstd = zstd_bytes(data or b"", flags, full, deflate=batch.deflate)
+                    data = batch.file.read_apart(payload.offset, payload.packed)
+                flags = LZ4 if payload.codec == Codec.LZ4_BLOCK else 0
+                result.as_zstd = zstd_bytes(data or b"", flags, payload.full, deflate=batch.deflate)
         if self._experiments and batch.leaves[number].header and packed is not None:
-            result.savings = self._experiments.run(packed, codec, full, kind, deflate=batch.deflate)
+            result.savings = self._experiments.run(
+                packed, codec, payload.full, payload.kind, deflate=batch.deflate
+            )
         return result
 
     def count_whole(self, leaf: Leaf, name: str, kind: int, flags: int, full: int) -> None:

@@ -53,9 +53,9 @@ def _kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
             entries[leaf.number] = 0
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
     kernels: dict[str, set[int]] = {"code": set(), "constants": set()}
-    for _, function, part, *_ in sizes.ledger.sums(entries.tobytes(), everything, by_part=True):
-        if function and PARTS[part] in kernels:
-            kernels[PARTS[part]].add(function)
+    for row in sizes.ledger.sums(entries.tobytes(), everything, by_part=True):
+        if row.function_group and PARTS[row.part] in kernels:
+            kernels[PARTS[row.part]].add(row.function_group)
     return kernels["code"] & kernels["constants"]
 
 

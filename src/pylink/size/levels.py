@@ -137,7 +137,10 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     entries = bytes(4 * sizes.numbers)
     names = Names(sizes)
     sums = sizes.ledger.sums(entries, names.function_groups(None), by_part=False)
-    by_size = sorted(((row[5], names.mangled[row[1]]) for row in sums if row[1]), reverse=True)
+    by_size = sorted(
+        ((row.installed, names.mangled[row.function_group]) for row in sums if row.function_group),
+        reverse=True,
+    )
     others = sum(size for size, _ in by_size[most:])
     shared = sum(leaf.installed for leaf in sizes.leaves) - sum(size for size, _ in by_size)
     largest = [(name, size) for size, name in by_size[:most]]
@@ -197,17 +200,18 @@ def _inner_rows(
             table[key] = Row(key)
         return table[key]
 
-    for group, function, part, _, unpacked, installed, download in sizes.ledger.sums(
+    for total in sizes.ledger.sums(
         entry_groups.tobytes(), names.function_groups(selection.match), by_part="part" in by
     ):
-        part_name = PARTS[part] if part >= 0 else ""
+        function = total.function_group
+        part_name = PARTS[total.part] if total.part >= 0 else ""
         template = names.templates[function] if "template" in by else ""
         function_name = names.demangled[function] if "function" in by else ""
-        row = row_of(group, part_name, template, function_name)
-        row.unpacked += unpacked
-        row.installed += installed
-        row.download += download
-        row.estimated = row.estimated or packed[group]
+        row = row_of(total.entry_group, part_name, template, function_name)
+        row.unpacked += total.unpacked
+        row.installed += total.installed
+        row.download += total.download
+        row.estimated = row.estimated or packed[total.entry_group]
         if function:
             row.functions.add(function)
     if selection.match is None:

@@ -173,13 +173,11 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
         if leaf.number != NO_NUMBER and leaf.kind in (CUBIN, RELOCATABLE):
             entry_groups[leaf.number] = leaf.number
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    for entry, function, part, *_ in sizes.ledger.sums(
-        entry_groups.tobytes(), everything, by_part=True
-    ):
-        if function and PARTS[part] == "code":
-            with_code[entry].add(function)
-        elif function and PARTS[part] == "constants":
-            with_constants[entry].add(function)
+    for row in sizes.ledger.sums(entry_groups.tobytes(), everything, by_part=True):
+        if row.function_group and PARTS[row.part] == "code":
+            with_code[row.entry_group].add(row.function_group)
+        elif row.function_group and PARTS[row.part] == "constants":
+            with_constants[row.entry_group].add(row.function_group)
     both = zip(with_code, with_constants, strict=True)
     return with_code, [code & constants for code, constants in both]
 
@@ -373,8 +371,8 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
             entry_groups[leaf.number] = groups.setdefault(key, len(groups))
             by_number[leaf.number] = leaf
     repeated: dict[bool, list[tuple[Leaf, int]]] = {True: [], False: []}
-    for _, function, entry, size in sizes.ledger.repeats(entry_groups.tobytes()):
-        repeated[bool(function)].append((by_number[entry], size))
+    for copy in sizes.ledger.repeats(entry_groups.tobytes()):
+        repeated[bool(copy.function)].append((by_number[copy.entry], copy.size))
     for is_code, rule, advice, how in (
         (True, "repeated-functions", "functions whose code another unit has", "-rdc=true"),
         (False, "repeated-data", "tables that another unit has", "define data in one unit"),
@@ -420,13 +418,11 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
     installed = download = 0
     kernels: set[tuple[int, int]] = set()
-    for file, function, *_, bytes_installed, bytes_download in sizes.ledger.sums(
-        entries.tobytes(), everything, by_part=False
-    ):
-        if function in sizes.files[file].unnamed:
-            kernels.add((file, function))
-            installed += bytes_installed
-            download += bytes_download
+    for row in sizes.ledger.sums(entries.tobytes(), everything, by_part=False):
+        if row.function_group in sizes.files[row.entry_group].unnamed:
+            kernels.add((row.entry_group, row.function_group))
+            installed += row.installed
+            download += row.download
     if kernels:
         leaves = [leaf for leaves_of in used.values() for leaf in leaves_of]
         yield Reduction(
