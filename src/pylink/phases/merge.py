@@ -36,7 +36,8 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     merged = Merged(objects)
     # Numbers the entities, and decides which of several definitions wins; no later step does.
     clashes = resolve.resolve(merged)
-    _report_files(merged, clashes, sink)
+    _warn_of_whole_programs(objects, clashes, sink)
+    _report_clashes(merged, clashes, sink)
     steps.end_step("resolve")
     merged.replace_sections(pools.cut_pools(merged))
     # From here on, code is live or dead. nvlink creates sections of both, so both are numbered.
@@ -50,13 +51,12 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
         _check_patches(merged, sink)
     if job.executable:
         merged.exceeds_registers = _report_recursion(merged, sink)
-        _find_missing(merged, sink)
+        _report_borrowed(merged, sink)
+        _report_uncalled(merged, sink)
+        _record_undefined(merged, sink)
     steps.end_step("find_undefined")
     if sink.errors and not (merged.exceeds_registers or job.dumps_calls or job.options.verbose):
-        if merged.undefined:
-            from pylink.phases.report_symbols import report_undefined
-
-            report_undefined(merged, sink)
+        _report_undefined(merged, sink)
         return None
     # Before sections are created: kernels without own literals get a section for literals of
     # functions that they call.
@@ -88,13 +88,16 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     return merged.seal()
 
 
-def _report_files(merged: Merged, clashes: Clashes, sink: Sink) -> None:
-    """Report incompatible inputs, and conflicting definitions."""
-    objects = merged.objects
+def _warn_of_whole_programs(objects: Objects, clashes: Clashes, sink: Sink) -> None:
+    """Warn of inputs beside a whole program (`nvcc -ewp`), if the link has one."""
     if elfread.find_flagged(objects.files, FileFlag.WHOLE_PROGRAM):
         from pylink.phases.whole_programs import warn_of_others
 
         warn_of_others(objects, clashes, sink)
+
+
+def _report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
+    """Report definitions of one symbol that contradict each other."""
     if clashes:
         from pylink.phases.report_symbols import report_clashes
 
@@ -120,22 +123,35 @@ def _fold_mercury(merged: Merged, sink: Sink) -> None:
         merged.stand_ins = fold_mercury(merged, numbers, sink)
 
 
-def _find_missing(merged: Merged, sink: Sink) -> None:
-    """Report uncalled functions with --extra-warnings; find undefined entities.
-
-    Links that borrow code also report variables that another image has, too.
-    """
+def _report_borrowed(merged: Merged, sink: Sink) -> None:
+    """Report variables that a link of borrowed code shares by name with another image."""
     libraries = merged.objects.libraries
     if libraries is not None and libraries.copied:
         from pylink.phases.report_borrowed import report_borrowed
 
         report_borrowed(merged, sink)
+
+
+def _report_uncalled(merged: Merged, sink: Sink) -> None:
+    """Report functions whose address is taken but that no call reaches, with --extra-warnings."""
     if merged.objects.job.options.extra_warnings:
         for function in resolve.find_uncalled(merged):
             sink.report("never-called", symbol=entity_name(merged, function))
+
+
+def _record_undefined(merged: Merged, sink: Sink) -> None:
+    """Record the undefined entities in `merged`, unless the user turned their error off."""
     undefined = resolve.find_undefined(merged)
     if undefined and sink.is_enabled("undefined-reference"):
         merged.undefined = undefined
+
+
+def _report_undefined(merged: Merged, sink: Sink) -> None:
+    """Report the recorded undefined entities in a link that ends here; layout does in others."""
+    if merged.undefined:
+        from pylink.phases.report_symbols import report_undefined
+
+        report_undefined(merged, sink)
 
 
 def _check_patches(merged: Merged, sink: Sink) -> None:
