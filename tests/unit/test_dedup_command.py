@@ -210,13 +210,13 @@ def test_an_unreadable_input_ends_the_command(
 def test_rich_shows_the_same_cells(capsys: pytest.CaptureFixture[str]) -> None:
     module = pytest.importorskip("rich.console")
     console = module.Console(file=io.StringIO(), width=200)
-    tables.print_rich(console, [tables.Table("Title", ("name", "count"), [("[a]", "1")])])
+    tables.print_rich(console, [tables.TextTable("Title", ("name", "count"), [("[a]", "1")])])
     text = console.file.getvalue()
     assert all(word in text for word in ("Title", "name", "[a]", "1"))
 
 
 def test_plain_tables_are_aligned() -> None:
-    table = tables.Table("T", ("name", "count"), [("long name", "1"), ("x", "100")])
+    table = tables.TextTable("T", ("name", "count"), [("long name", "1"), ("x", "100")])
     assert tables.as_text([table]) == (
         "T\n  name       count\n  long name      1\n  x            100\n\n"
     )

@@ -18,7 +18,7 @@ from pylink.files.atomic import write_whole
 from pylink.packages.sites import add_sites
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import refuse, run
-from pylink.terminal.tables import Table, print_tables
+from pylink.terminal.tables import TextTable, print_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,13 +213,13 @@ def _compare(options: argparse.Namespace) -> int:
         )
         write_whole(options.html, page_bytes.encode(errors="surrogateescape"))
     rows = formats.compared_rows(changes)
-    tables = [Table(title, formats.COMPARED_COLUMNS, rows)]
+    tables = [TextTable(title, formats.COMPARED_COLUMNS, rows)]
     if others:
-        tables.append(Table("what else differs", ["", "before", "after"], others, 3))
+        tables.append(TextTable("what else differs", ["", "before", "after"], others, 3))
     _print(tables, warnings)
     return 0
 
 
-def _print(tables: Sequence[Table], lines: Sequence[str]) -> None:
+def _print(tables: Sequence[TextTable], lines: Sequence[str]) -> None:
     print_tables(tables)
     show_text("".join(f"{printable(line)}\n" for line in lines))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pylink.bench.estimates import median_of
 from pylink.bench.results import RESTED, WARM, median
 from pylink.report.view.numbers import text
-from pylink.terminal.tables import Table
+from pylink.terminal.tables import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,22 +99,24 @@ def growth_columns(results: Results) -> list[str]:
     return ["contender", *(f"{size:,} inputs" for size in sizes), "exponent", CERTAIN]
 
 
-def tables(results: Results) -> list[Table]:
+def tables(results: Results) -> list[TextTable]:
     """All tables for a terminal."""
-    result = [Table("the link", ["", ""], list(results.facts.items()), 2)]
+    result = [TextTable("the link", ["", ""], list(results.facts.items()), 2)]
     result += [
-        Table(mode_title(results, mode), time_columns(results), time_rows(results, mode))
+        TextTable(mode_title(results, mode), time_columns(results), time_rows(results, mode))
         for mode in results.modes()
     ]
     grown = growth_rows(results)
     if grown:
-        result.append(Table("growth: time ~ inputs ** exponent", growth_columns(results), grown))
+        result.append(
+            TextTable("growth: time ~ inputs ** exponent", growth_columns(results), grown)
+        )
     if results.answers:
         answers = list(results.answers.items())
-        result.append(Table("answers", ["contender", "output"], answers, 2))
+        result.append(TextTable("answers", ["contender", "output"], answers, 2))
     if results.failures:
         failures = [[name, reason.partition("\n")[0]] for name, reason in results.failures.items()]
-        result.append(Table("not measured", ["contender", "because"], failures, 2))
+        result.append(TextTable("not measured", ["contender", "because"], failures, 2))
     return result
 
 

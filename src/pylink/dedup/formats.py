@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pylink.dedup.analysis import blocker_of
 from pylink.dedup.rows import describe_blocker
 from pylink.diagnostics.paths import shortener
-from pylink.terminal.tables import Table, csv_text
+from pylink.terminal.tables import TextTable, csv_text
 
 if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis, Candidate
@@ -87,7 +87,7 @@ def as_csv(analysis: Analysis) -> str:
     return csv_text([CANDIDATE_COLUMNS, *rows])
 
 
-def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:
+def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]:
     """The tables to show, the most important first; of the objects `top`, first those that fold.
 
     Without `everything` they fit on a screen: objects, and in words what blocks folding.
@@ -97,18 +97,18 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:
         rows = [
             (describe_blocker(name), str(count)) for name, count in analysis.blockers.most_common()
         ]
-        result.append(Table("What keeps objects from folding", ("reason", "objects"), rows))
+        result.append(TextTable("What keeps objects from folding", ("reason", "objects"), rows))
     if not everything:
         return result
     result.append(_families(analysis))
     if analysis.unlisted:
         rows3 = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
-        result.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
+        result.append(TextTable("Never compared", ("section", "sections", "bytes"), rows3))
     result.append(_work(analysis))
     return result
 
 
-def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
+def _objects(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(
@@ -133,20 +133,20 @@ def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
     hidden = len(ordered) - len(rows)
     title = f"Objects, {hidden} more with --top or --csv" if hidden else "Objects"
     if not everything:
-        return Table(title, ("object", "fate", "reason"), rows, left=3)
-    return Table(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
+        return TextTable(title, ("object", "fate", "reason"), rows, left=3)
+    return TextTable(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
 
 
-def _families(analysis: Analysis) -> Table:
+def _families(analysis: Analysis) -> TextTable:
     rows = [
         (name, *map(str, asdict(row).values()))
         for name, row in (*analysis.families.items(), ("total", analysis.total))
     ]
-    return Table("Sections by family", FAMILY_COLUMNS, rows)
+    return TextTable("Sections by family", FAMILY_COLUMNS, rows)
 
 
-def _work(analysis: Analysis) -> Table:
+def _work(analysis: Analysis) -> TextTable:
     rows = [(name.replace("_", " "), str(count)) for name, count in analysis.stats.counts().items()]
     for stage, nanoseconds in enumerate(analysis.stats.stage_ns, 1):
         rows.append((f"stage {stage} ms", f"{nanoseconds / NS_PER_MS:.3f}"))
-    return Table("Work", ("count", "value"), rows)
+    return TextTable("Work", ("count", "value"), rows)

@@ -12,7 +12,7 @@ from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
 from pylink.fleet.questions import FIRST, LAST
 from pylink.packages.extras import need
-from pylink.terminal.tables import Table, csv_text, print_tables
+from pylink.terminal.tables import TextTable, csv_text, print_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
         if any(isinstance(_plain_value(row[index]), int | float) for row in answer.rows)
     ]
     label_count = numbers[0] if numbers else len(answer.columns)
-    table = Table(title, [name.replace("_", " ") for name in answer.columns], rows, label_count)
+    table = TextTable(title, [name.replace("_", " ") for name in answer.columns], rows, label_count)
     print_tables([table])
 
 

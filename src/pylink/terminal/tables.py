@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Table:
+class TextTable:
     """Rows of text under a title; the columns after the first `left` are numbers."""
 
     __slots__ = ("columns", "left", "rows", "title")
@@ -40,7 +40,7 @@ def align_columns(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  
     ]
 
 
-def as_text(tables: Sequence[Table]) -> str:
+def as_text(tables: Sequence[TextTable]) -> str:
     """Tables in plain text."""
     lines = []
     for table in tables:
@@ -60,7 +60,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def print_tables(tables: Sequence[Table]) -> None:
+def print_tables(tables: Sequence[TextTable]) -> None:
     """Print with rich on a terminal if it is installed, else plain text; OSError as of `show`."""
     try:
         rich = importlib.import_module("rich.console") if is_terminal(sys.stdout) else None
@@ -72,7 +72,7 @@ def print_tables(tables: Sequence[Table]) -> None:
         print_rich(rich.Console(), tables)
 
 
-def print_rich(console: Any, tables: Sequence[Table]) -> None:
+def print_rich(console: Any, tables: Sequence[TextTable]) -> None:
     """Print tables to a console of rich."""
     make = importlib.import_module("rich.table").Table
     for table in tables:
