@@ -69,7 +69,6 @@ BARE_FUNCTIONS = BARE - {"of"} | frozenset(
 )
 # Names that users or a protocol know.
 PUBLISHED = {
-    "_native/census.pyi": {"known"},
     "_native/tables.pyi": {"whole"},
     "api/values.py": {"given"},
     "diagnostics/record.py": {"where"},

@@ -16,7 +16,7 @@ from helpers.privileges import ordinary_user
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylink._native.census import Census, slots_of
+from pylink._native.census import Census, build_slots
 from pylink.fleet.walk import Files, Stamp, TreeFile
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
         assert {root for root, _, _ in changed} == {start}
         assert changed == sorted(changed)
         assert sorted(found.files()) == sorted((start, path) for path in expected)
-        assert rows(found.unseen()) == []
+        assert rows(found.find_missing()) == []
 
 
 def rows(columns: Columns, *, ordered: bool = True) -> list[tuple[bytes, bytes, tuple[int, ...]]]:
@@ -117,15 +117,15 @@ def test_a_census_knows_what_changed(small: list[bytes], data: st.DataObject) ->
     first = data.draw(st.none() | st.lists(keys, unique=True, max_size=6))
     if first is not None:
         known = {key: stamp for key, stamp, _ in map(stamped, first)}
-        rest_on(found, known)
+        set_base(found, known)
     for some in data.draw(st.lists(st.lists(keys, max_size=5), max_size=3)):
         learnt = [*map(stamped, some)]
-        found.know(*files_of([(key, stamp) for key, stamp, _ in learnt]), gone_of(learnt))
+        found.add_rows(*files_of([(key, stamp) for key, stamp, _ in learnt]), gone_of(learnt))
         for key, stamp, gone in learnt:
             known.pop(key, None)
             if not gone:
                 known[key] = stamp
-    assert rows(found.known(), ordered=False) == sorted(
+    assert rows(found.export_rows(), ordered=False) == sorted(
         (*key, stamp) for key, stamp in known.items()
     )
     walked = data.draw(st.lists(st.sampled_from(small)))
@@ -134,7 +134,7 @@ def test_a_census_knows_what_changed(small: list[bytes], data: st.DataObject) ->
         if is_whole:
             found.walk(root, b"", 1 << 20, 1 << 62)
         else:
-            found.look(root, [b"", b"a"], b"", 1 << 20, 1 << 62)
+            found.find_at(root, [b"", b"a"], b"", 1 << 20, 1 << 62)
     seen = {key: stamp for key, stamp in there.items() if key[0] in walked}
     assert rows(found.compare()) == sorted(
         (*key, stamp) for key, stamp in seen.items() if known.get(key) != stamp
@@ -143,9 +143,9 @@ def test_a_census_knows_what_changed(small: list[bytes], data: st.DataObject) ->
     assert found.count() == len({*known, *seen})
     assert sorted(found.files()) == sorted({*known, *seen})
     unseen = sorted((*key, stamp) for key, stamp in known.items() if key not in seen)
-    assert rows(found.unseen()) == unseen
+    assert rows(found.find_missing()) == unseen
     inside = [row for row in unseen if row[1].startswith(b"b/")]
-    assert rows(found.unseen_of(small, [[b"b"], [b"b", b"none"]])) == inside
+    assert rows(found.find_missing_at(small, [[b"b"], [b"b", b"none"]])) == inside
 
 
 def files_of(known: Sequence[tuple[Key, tuple[int, ...]]]) -> Files:
@@ -156,19 +156,19 @@ def gone_of(learnt: Sequence[tuple[Key, tuple[int, ...], bool]]) -> bytes:
     return bytes(gone for *_, gone in learnt)
 
 
-def rest_on(census: Census, known: dict[Key, tuple[int, ...]]) -> None:
+def set_base(census: Census, known: dict[Key, tuple[int, ...]]) -> None:
     """Have a census begin with these files, as they lie in a file."""
     files = files_of([*known.items()])
-    slots = slots_of(files.roots, files.ends, files.text)
+    slots = build_slots(files.roots, files.ends, files.text)
     parts = (files.ends, files.stamps, files.roots, slots, files.text)
     places = itertools.accumulate(map(len, parts), initial=8)
-    census.rest_on(files.names, bytes(8) + b"".join(parts) + b"more", places)
+    census.set_base(files.names, bytes(8) + b"".join(parts) + b"more", places)
 
 
 @pytest.mark.parametrize("name", ["more", "names", "number", "end", "cells", "twice", "short"])
 def test_rows_that_do_not_fit_are_refused(name: str) -> None:
     files = files_of([((b"/r", b"x"), (1, 2, 3, 4))])
-    slots = slots_of(files.roots, files.ends, files.text)
+    slots = build_slots(files.roots, files.ends, files.text)
     changed = {
         "names": files._replace(names=[b"/r", b"/r"]),
         "number": files._replace(roots=b"\1\0\0\0"),
@@ -185,9 +185,9 @@ def test_rows_that_do_not_fit_are_refused(name: str) -> None:
         places[1] -= 8
     found = Census()
     if name == "twice":
-        found.know(*files, b"\0")
+        found.add_rows(*files, b"\0")
     with pytest.raises((ValueError, IndexError)):
-        found.rest_on(changed.names, data, places)
+        found.set_base(changed.names, data, places)
     # A table that leads nowhere, or round and round, finds nothing.
     for cell in (-1, 0, 7, -7):
         found = Census()
@@ -195,8 +195,8 @@ def test_rows_that_do_not_fit_are_refused(name: str) -> None:
         good = (files.ends, files.stamps, files.roots, wrong, files.text)
         places = [*itertools.accumulate(map(len, good), initial=0)]
         if name != "cells":
-            found.rest_on(files.names, b"".join(good), places)
-            found.know(*files_of([((b"/r", b"other"), (1, 2, 3, 4))]), b"\0")
+            found.set_base(files.names, b"".join(good), places)
+            found.add_rows(*files_of([((b"/r", b"other"), (1, 2, 3, 4))]), b"\0")
             assert found.count() == 2
 
 
@@ -209,7 +209,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         "stamps": bytes(32),
         "gone": b"\0",
     }
-    Census().know(**good)  # type: ignore[arg-type]
+    Census().add_rows(**good)  # type: ignore[arg-type]
     wrong: list[tuple[str, object, type[Exception]]] = [
         ("roots", b"", ValueError),
         ("ends", bytes(8), ValueError),
@@ -223,7 +223,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     ]
     for name, value, error in wrong:
         with pytest.raises(error):
-            Census().know(**{**good, name: value})  # type: ignore[arg-type]
+            Census().add_rows(**{**good, name: value})  # type: ignore[arg-type]
 
 
 def test_some_files_alone_are_looked_at(tmp_path: Path) -> None:
@@ -238,32 +238,32 @@ def test_some_files_alone_are_looked_at(tmp_path: Path) -> None:
     known = Census()
     known.walk(root, b"", 1 << 20, 1 << 62)
     known.compare()
-    assert known.known()[1:] == (b"", bytes(8), b"", b"")  # found is not known
+    assert known.export_rows()[1:] == (b"", bytes(8), b"", b"")  # found is not known
 
     found = Census()
     files = Files.of(TreeFile(root, path, Stamp(*stamp)) for path, stamp in whole.items())
-    found.know(*files, bytes(len(whole)))
-    assert found.known() == files
+    found.add_rows(*files, bytes(len(whole)))
+    assert found.export_rows() == files
     (tmp_path / "a").write_bytes(b"other bytes")
     (tmp_path / "in/deep/new").write_bytes(b"new")
     (tmp_path / "in/c").unlink()
     (tmp_path / "in/deep/d").unlink()
     os.rename(tmp_path / "own", tmp_path / "in/own")
     names = [b"a", b"in", b"a", b"link", b"in/deep", b"nothing", b"empty", b"own", b"insid"]
-    closed, rest = found.look(root, names, b"", 1 << 20, 1 << 62)
+    closed, rest = found.find_at(root, names, b"", 1 << 20, 1 << 62)
     assert closed == []
     assert rest == [b"in", b"in/deep", b"nothing", b"empty", b"own", b"insid"]
     assert [path for _, path, _ in rows(found.compare())] == [b"a", b"in/deep/new", b"in/own/e"]
-    assert [path for _, path, _ in rows(found.unseen_of([root], [rest]))] == [
+    assert [path for _, path, _ in rows(found.find_missing_at([root], [rest]))] == [
         b"in/c",
         b"in/deep/d",
         b"own/e",
     ]
-    assert found.unseen_of([root], [[b""]]) == found.unseen()
+    assert found.find_missing_at([root], [[b""]]) == found.find_missing()
     assert found.count() == len(whole) + 2
     # What is in the index itself is nobody's file.
     index = Census()
-    assert index.look(root, [b"in", b"in/own/e", b"b"], root + b"/in", 9, 1 << 62) == ([], [])
+    assert index.find_at(root, [b"in", b"in/own/e", b"b"], root + b"/in", 9, 1 << 62) == ([], [])
     assert [path for _, path, _ in rows(index.compare())] == [b"b"]
 
 

@@ -29,7 +29,7 @@ from pylink.fleet.index import Index
 from pylink.fleet.manifest import BadDescription, by_description
 from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
-from pylink.fleet.targets import folder_targets
+from pylink.fleet.targets import directory_targets
 from pylink.fleet.updates import update
 from pylink.fleet.walk import ends_of
 
@@ -373,14 +373,14 @@ def test_targets_that_folders_say() -> None:
         b"CMakeFiles/app.dir/libx.a": "CMakeFiles/app.dir/libx.a",
         b"\xff/a.o": "\\xff",
     }
-    names, numbers = folder_targets(ends_of(paths), b"".join(paths))
+    names, numbers = directory_targets(ends_of(paths), b"".join(paths))
     assert dict(zip(paths, map(names.__getitem__, array("i", numbers)), strict=True)) == paths
     for ends in (b"", bytes(7), bytes(12)):
         with pytest.raises(ValueError, match="differ in length"):
-            folder_targets(ends, b"")
+            directory_targets(ends, b"")
     for pair in ((0, 2), (1, 0), (-1, 0)):
         with pytest.raises(IndexError):
-            folder_targets(array("q", pair).tobytes(), b"x")
+            directory_targets(array("q", pair).tobytes(), b"x")
 
 
 def test_equal_digests_are_confirmed(

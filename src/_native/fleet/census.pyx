@@ -1,8 +1,8 @@
-"""The files of a build tree beside what an index knows of them: which are new, changed or gone.
+"""Compares the files of a build tree with an index: which are new, changed or gone.
 
-A tree has hundreds of thousands of files of which few have changed, so that looking at each and at
-what is known of it is nearly all that a run costs. Folders are read level by level, those of one
-level by several threads.
+A tree has hundreds of thousands of files, and few have changed. A run spends nearly all its time on
+`stat` and on looking each file up in the index. Directories are read level by level; several
+threads share a level.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -21,18 +21,18 @@ from base.scratch cimport (
 )
 from base.threads cimport run_each
 from base.vector cimport Vec, vec_free, vec_init, vec_push
-from fleet.folders cimport (
-    AT_FDCWD, AT_SYMLINK_NOFOLLOW, Folder, FolderFile, Level, add_file, read_folder,
+from fleet.directories cimport (
+    AT_FDCWD, AT_SYMLINK_NOFOLLOW, Directory, DirectoryFile, Level, add_file, read_directory,
 )
-from fleet.indexedfiles cimport M_OVERTAKEN, M_SEEN, Base, Indexed, find_row, is_inside, place_of
+from fleet.indexedfiles cimport M_REPLACED, M_SEEN, Base, Indexed, find_row, hash_path, is_inside
 from fleet.listedfiles cimport (
     ListedFile, file_columns, list_file, list_indexed, list_row, sort_columns,
 )
 from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
 
 cdef enum:
-    # A folder is as much work as so many bytes that are moved.
-    FOLDER_COST = 1 << 20
+    # Reading a directory takes about as long as copying this many bytes.
+    DIRECTORY_COST = 1 << 20
 
 cdef void free_indices(Vec* indices) noexcept nogil:
     cdef size_t i
@@ -40,36 +40,36 @@ cdef void free_indices(Vec* indices) noexcept nogil:
         index_free(<NameIndex*>indices.data + i)
 
 
-cdef void free_folders(Vec* folders) noexcept nogil:
-    cdef Folder* folder
+cdef void free_directories(Vec* directories) noexcept nogil:
+    cdef Directory* directory
     cdef size_t i
-    for i in range(folders.count):
-        folder = <Folder*>folders.data + i
-        vec_free(&folder.files)
-        vec_free(&folder.inner)
-        vec_free(&folder.text)
+    for i in range(directories.count):
+        directory = <Directory*>directories.data + i
+        vec_free(&directory.files)
+        vec_free(&directory.inner)
+        vec_free(&directory.text)
 
 
 cdef class Census:
     cdef list roots             # bytes, in order of mention
-    cdef list held              # buffers that rows point into
+    cdef list buffers           # bytes that rows point into
     cdef Base base
     cdef Vec indexed_files      # Indexed
-    cdef Vec indices            # NameIndex by root: number of the Indexed
-    cdef Vec folders            # Folder
-    cdef TextPool paths         # of folders
-    cdef Scratch scratch        # of all these
-    cdef set walked             # numbers of roots
+    cdef Vec indices            # NameIndex by root: a path's row of indexed_files
+    cdef Vec directories        # Directory
+    cdef TextPool paths         # of directories
+    cdef Scratch scratch        # owns the memory of all fields above
+    cdef set walked             # numbers of roots that `walk` has read
 
     def __cinit__(self):
-        self.roots, self.held, self.walked = [], [], set()
+        self.roots, self.buffers, self.walked = [], [], set()
         memset(&self.base, 0, sizeof(Base))
         scratch_init(&self.scratch)
         scratch_vector(&self.scratch, &self.indexed_files, sizeof(Indexed))
         scratch_vector(&self.scratch, &self.indices, sizeof(NameIndex))
         scratch_owns(&self.scratch, <Release>free_indices, &self.indices)
-        scratch_vector(&self.scratch, &self.folders, sizeof(Folder))
-        scratch_owns(&self.scratch, <Release>free_folders, &self.folders)
+        scratch_vector(&self.scratch, &self.directories, sizeof(Directory))
+        scratch_owns(&self.scratch, <Release>free_directories, &self.directories)
         scratch_texts(&self.scratch, &self.paths)
         check_memory(not self.scratch.failed)
 
@@ -88,7 +88,7 @@ cdef class Census:
         self.roots.append(root)
         return <uint32_t>(len(self.roots) - 1)
 
-    def rest_on(self, list names not None, bytes data not None, places not None):
+    def set_base(self, list names not None, bytes data not None, places not None):
         cdef Py_ssize_t ends, stamps, roots, slots, text, stop
         ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
@@ -96,7 +96,7 @@ cdef class Census:
         cdef Py_ssize_t cells = (text - slots) // 4
         cdef Base* base = &self.base
         if self.roots or len(set(names)) != len(names):
-            raise ValueError("there is something known already")
+            raise ValueError("the index has rows already")
         if (not 0 <= ends <= stamps <= roots <= slots <= text <= stop <= PyBytes_GET_SIZE(data)
                 or stamps - ends != 8 * (n + 1) or roots - stamps != n * <Py_ssize_t>sizeof(Stamp)
                 or slots - roots != 4 * n or text - slots != 4 * cells or cells <= n
@@ -112,12 +112,12 @@ cdef class Census:
                 raise IndexError(f"path {i} is outside the text")
         base.marks = <uint8_t*>scratch_zeros(&self.scratch, n + 1, 1)
         check_memory(base.marks != NULL)
-        self.held.append(data)
+        self.buffers.append(data)
         for name in names:
             self.root_number(name)
         base.mask, base.count = cells - 1, n
 
-    def know(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
+    def add_rows(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
         cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
         cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
@@ -131,7 +131,7 @@ cdef class Census:
         if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1)
                 or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
             raise ValueError("columns differ in length")
-        self.held.append(text)
+        self.buffers.append(text)
         for i in range(n):
             if root[i] < 0 or root[i] >= len(numbers):
                 raise IndexError(f"no root {root[i]}")
@@ -142,30 +142,30 @@ cdef class Census:
             check_memory(slot != NULL)
             if slot.value < 0:
                 self.add_indexed(index, slot, <uint32_t>numbers[root[i]])
-                self.overtake(slot, <uint32_t>numbers[root[i]])
+                self.replace_base_row(slot, <uint32_t>numbers[root[i]])
             row = <Indexed*>self.indexed_files.data + slot.value
             row.stamp = stamp[i]
-            row.there = not is_gone[i]
+            row.in_index = not is_gone[i]
 
     cdef Indexed* add_indexed(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
-        """Add a row for a file without one; nothing about it is known yet."""
+        """Add a row for a file that has none, without a stamp."""
         cdef Indexed* row = <Indexed*>vec_push(&self.indexed_files)
         check_memory(row != NULL)
         slot.value = <int32_t>(self.indexed_files.count - 1)
         index.count += 1
         row.path, row.size, row.root = slot.text, slot.size, root
-        row.there = row.seen = False
+        row.in_index = row.seen = False
         return row
 
-    cdef bint overtake(self, const NameSlot* slot, uint32_t root) noexcept:
-        """Have a new row stand for the one below it; whether there was one."""
-        cdef int64_t below = find_row(&self.base, root, slot.text, slot.size)
-        if below < 0:
+    cdef bint replace_base_row(self, const NameSlot* slot, uint32_t root) noexcept:
+        """Mark the base row of a file as replaced by a new row; False if it has no base row."""
+        cdef int64_t base_row = find_row(&self.base, root, slot.text, slot.size)
+        if base_row < 0:
             return False
-        self.base.marks[below] |= M_OVERTAKEN
+        self.base.marks[base_row] |= M_REPLACED
         return True
 
-    def known(self):
+    def export_rows(self):
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
@@ -174,155 +174,159 @@ cdef class Census:
         try:
             scratch_vector(&scratch, &listed, sizeof(ListedFile))
             for i in range(self.base.count):
-                if not self.base.marks[i] & M_OVERTAKEN:
+                if not self.base.marks[i] & M_REPLACED:
                     list_row(&listed, &self.base, i)
             for i in range(self.indexed_files.count):
                 row = <Indexed*>self.indexed_files.data + i
-                if row.there:
+                if row.in_index:
                     list_indexed(&listed, row)
             return file_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
-        cdef size_t first = self.folders.count
+        cdef size_t first = self.directories.count
         cdef uint32_t number = self.root_number(root)
         if number not in self.walked:
             self.walked.add(number)
-            self.add_folder(number, PyBytes_AS_STRING(root), len(root), len(root.rstrip(b"/")) + 1)
-        return self.enter(first, skipped, largest, youngest)
+            self.add_directory(
+                number, PyBytes_AS_STRING(root), len(root), len(root.rstrip(b"/")) + 1)
+        return self.read_directories(first, skipped, largest, youngest)
 
-    def look(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
+    def find_at(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
         cdef Level level
         cdef uint32_t number = self.root_number(root)
         cdef bytes base = root.rstrip(b"/") + b"/", path, full
-        cdef size_t place = self.folders.count, files
-        cdef Folder* folder
+        cdef size_t place = self.directories.count, files
+        cdef Directory* directory
         cdef Stat status
-        cdef bint is_there
-        cdef list rest = []
+        cdef bint exists
+        cdef list unmatched = []
         level.largest, level.youngest = largest, youngest
-        # One for all files, from which paths start; nobody enters it.
-        self.add_folder(number, PyBytes_AS_STRING(base), len(base), len(base))
+        # This row collects all files at `paths`; it is not read as a directory.
+        self.add_directory(number, PyBytes_AS_STRING(base), len(base), len(base))
         for path in paths:
             full = base + path
             if skipped and (full + b"/").startswith(skipped + b"/"):
                 continue
-            is_there = fstatat(
+            exists = fstatat(
                 AT_FDCWD, PyBytes_AS_STRING(full), &status, AT_SYMLINK_NOFOLLOW) == 0
-            if is_there and S_ISDIR(status.st_mode):
-                rest.append(path)
-                self.add_folder(number, PyBytes_AS_STRING(full), len(full), len(base))
+            if exists and S_ISDIR(status.st_mode):
+                unmatched.append(path)
+                self.add_directory(number, PyBytes_AS_STRING(full), len(full), len(base))
                 continue
-            folder = <Folder*>self.folders.data + place
-            files = folder.files.count
-            if is_there and S_ISLNK(status.st_mode):
-                is_there = fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, 0) == 0
-            if is_there:
-                check_memory(add_file(&level, folder, &status, PyBytes_AS_STRING(full),
+            directory = <Directory*>self.directories.data + place
+            files = directory.files.count
+            if exists and S_ISLNK(status.st_mode):
+                exists = fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, 0) == 0
+            if exists:
+                check_memory(add_file(&level, directory, &status, PyBytes_AS_STRING(full),
                                       len(base)))
-            if folder.files.count == files:
-                rest.append(path)
-        return self.enter(place + 1, skipped, largest, youngest), rest
+            if directory.files.count == files:
+                unmatched.append(path)
+        return self.read_directories(place + 1, skipped, largest, youngest), unmatched
 
-    cdef list enter(self, size_t first, bytes skipped, int64_t largest, int64_t youngest):
-        """Read the folders from `first` on and their subfolders.
+    cdef list read_directories(self, size_t first, bytes skipped, int64_t largest,
+                               int64_t youngest):
+        """Read the directories from `first` on and their subdirectories.
 
-        Returns the folders that could not be read, with the reason.
+        Returns the directories that could not be read, with the reason.
         """
         cdef Level level
-        cdef size_t roots = self.folders.count, end, i, k
-        cdef Folder* folder
+        cdef size_t roots = self.directories.count, end, i, k
+        cdef Directory* directory
         cdef const uint64_t* inner
-        cdef list closed = []
+        cdef list unreadable = []
         level.skipped = PyBytes_AS_STRING(skipped)
         level.largest, level.youngest = largest, youngest
-        while first < self.folders.count:
-            end = self.folders.count
-            level.folders = <Folder*>self.folders.data + first
+        while first < self.directories.count:
+            end = self.directories.count
+            level.directories = <Directory*>self.directories.data + first
             with nogil:
-                run_each(read_folder, &level, end - first, (end - first) * FOLDER_COST)
+                run_each(read_directory, &level, end - first, (end - first) * DIRECTORY_COST)
             for i in range(first, end):
-                folder = <Folder*>self.folders.data + i
-                check_memory(folder.error != ENOMEM)
-                # Inside, what is not there any more has nothing in it.
-                if folder.error and (i < roots or folder.error not in (ENOENT, ENOTDIR)):
-                    closed.append((folder.path[:folder.size], folder.error))
-                if folder.error:
-                    folder.files.count = folder.inner.count = 0
+                directory = <Directory*>self.directories.data + i
+                check_memory(directory.error != ENOMEM)
+                # A subdirectory that was removed meanwhile counts as empty.
+                if directory.error and (i < roots or directory.error not in (ENOENT, ENOTDIR)):
+                    unreadable.append((directory.path[:directory.size], directory.error))
+                if directory.error:
+                    directory.files.count = directory.inner.count = 0
                 k = 0
-                while k < folder.inner.count:
-                    inner = <const uint64_t*>folder.inner.data + k
-                    self.add_folder(folder.root, <const char*>folder.text.data + inner[0],
-                                    inner[1], folder.start)
-                    folder = <Folder*>self.folders.data + i     # adding one may move all
+                while k < directory.inner.count:
+                    inner = <const uint64_t*>directory.inner.data + k
+                    self.add_directory(directory.root, <const char*>directory.text.data + inner[0],
+                                       inner[1], directory.start)
+                    # The vector may have moved.
+                    directory = <Directory*>self.directories.data + i
                     k += 2
             first = end
-        return closed
+        return unreadable
 
-    cdef int add_folder(self, uint32_t root, const char* path, uint64_t size,
-                        uint64_t start) except -1:
-        """Add a folder that is to be read."""
-        cdef Folder* folder = <Folder*>vec_push(&self.folders)
-        check_memory(folder != NULL)
-        memset(folder, 0, sizeof(Folder))
-        vec_init(&folder.files, sizeof(FolderFile))
-        vec_init(&folder.inner, sizeof(uint64_t))
-        vec_init(&folder.text, 1)
-        folder.root, folder.size, folder.start = root, size, start
-        folder.path = <char*>pool_allocate(&self.paths, size + 1)
-        check_memory(folder.path != NULL)
-        memcpy(folder.path, path, size)
-        folder.path[size] = 0
+    cdef int add_directory(self, uint32_t root, const char* path, uint64_t size,
+                           uint64_t start) except -1:
+        """Append a directory for `read_directories`."""
+        cdef Directory* directory = <Directory*>vec_push(&self.directories)
+        check_memory(directory != NULL)
+        memset(directory, 0, sizeof(Directory))
+        vec_init(&directory.files, sizeof(DirectoryFile))
+        vec_init(&directory.inner, sizeof(uint64_t))
+        vec_init(&directory.text, 1)
+        directory.root, directory.size, directory.start = root, size, start
+        directory.path = <char*>pool_allocate(&self.paths, size + 1)
+        check_memory(directory.path != NULL)
+        memcpy(directory.path, path, size)
+        directory.path[size] = 0
         return 0
 
     def compare(self):
         cdef size_t i, k
-        cdef Folder* folder
-        cdef FolderFile* file
+        cdef Directory* directory
+        cdef DirectoryFile* file
         cdef Vec listed
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
             scratch_vector(&scratch, &listed, sizeof(ListedFile))
-            for i in range(self.folders.count):
-                folder = <Folder*>self.folders.data + i
-                for k in range(folder.files.count):
-                    file = <FolderFile*>folder.files.data + k
-                    self.compare_file(&listed, folder.root, folder.text.data + file.path, file)
+            for i in range(self.directories.count):
+                directory = <Directory*>self.directories.data + i
+                for k in range(directory.files.count):
+                    file = <DirectoryFile*>directory.files.data + k
+                    self.compare_file(
+                        &listed, directory.root, directory.text.data + file.path, file)
             return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
     cdef int compare_file(self, Vec* listed, uint32_t root, const uint8_t* path,
-                          const FolderFile* file) except -1:
-        """Tell of a file unless it is known as it is, or was listed."""
-        cdef int64_t below = find_row(&self.base, root, path, file.size)
+                          const DirectoryFile* file) except -1:
+        """List a file if it is new or changed and not listed yet; mark it as seen."""
+        cdef int64_t base_row = find_row(&self.base, root, path, file.size)
         cdef NameIndex* index = <NameIndex*>self.indices.data + root
         cdef NameSlot* slot
         cdef Indexed* row
-        if below >= 0 and not self.base.marks[below] & M_OVERTAKEN:
-            if (self.base.marks[below] & M_SEEN
-                    or (is_same(&self.base.stamp[below], &file.stamp)
+        if base_row >= 0 and not self.base.marks[base_row] & M_REPLACED:
+            if (self.base.marks[base_row] & M_SEEN
+                    or (is_same(&self.base.stamp[base_row], &file.stamp)
                         and not is_unknown(&file.stamp))):
-                self.base.marks[below] |= M_SEEN
+                self.base.marks[base_row] |= M_SEEN
                 return 0
         slot = index_find(index, path, file.size)
         check_memory(slot != NULL)
         if slot.value < 0:
             row = self.add_indexed(index, slot, root)
-            row.there = self.overtake(slot, root)
-            if row.there:
-                row.stamp = self.base.stamp[below]
+            row.in_index = self.replace_base_row(slot, root)
+            if row.in_index:
+                row.stamp = self.base.stamp[base_row]
         row = <Indexed*>self.indexed_files.data + slot.value
         if row.seen:
             return 0
         row.seen = True
-        if not (row.there and is_same(&row.stamp, &file.stamp) and not is_unknown(&file.stamp)):
+        if not (row.in_index and is_same(&row.stamp, &file.stamp) and not is_unknown(&file.stamp)):
             list_file(listed, root, path, file.size, &file.stamp)
         return 0
 
-    def unseen(self):
+    def find_missing(self):
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
@@ -335,29 +339,29 @@ cdef class Census:
                     list_row(&listed, &self.base, i)
             for i in range(self.indexed_files.count):
                 row = <Indexed*>self.indexed_files.data + i
-                if row.there and not row.seen:
+                if row.in_index and not row.seen:
                     list_indexed(&listed, row)
             return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
-    def unseen_of(self, list roots, list paths):
+    def find_missing_at(self, list roots, list paths):
         cdef uint32_t number
         cdef Vec listed
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
             scratch_vector(&scratch, &listed, sizeof(ListedFile))
-            for root, inside in zip(roots, paths):
+            for root, names in zip(roots, paths):
                 number = self.root_number(root)
-                if inside:
-                    self.list_unseen(&listed, number, inside)
+                if names:
+                    self.list_missing(&listed, number, names)
             return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
-    cdef int list_unseen(self, Vec* listed, uint32_t number, list inside) except -1:
-        """List the rows at or in some paths below one root."""
+    cdef int list_missing(self, Vec* listed, uint32_t number, list names) except -1:
+        """List the missing files of a root that are at these paths or in directories at them."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
         cdef Indexed* row
@@ -366,9 +370,9 @@ cdef class Census:
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
-            scratch_index(&scratch, &index, len(inside))
+            scratch_index(&scratch, &index, len(names))
             check_memory(not scratch.failed)
-            for path in inside:
+            for path in names:
                 slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
                                   <uint32_t>len(path))
                 check_memory(slot != NULL)
@@ -381,7 +385,7 @@ cdef class Census:
                     list_row(listed, &self.base, i)
             for i in range(self.indexed_files.count):
                 row = <Indexed*>self.indexed_files.data + i
-                if (row.root == number and row.there and not row.seen
+                if (row.root == number and row.in_index and not row.seen
                         and is_inside(&index, row.path, row.size)):
                     list_indexed(listed, row)
         finally:
@@ -393,13 +397,13 @@ cdef class Census:
         cdef Indexed* row
         cdef list paths = []
         for i in range(self.base.count):
-            if not self.base.marks[i] & M_OVERTAKEN:
+            if not self.base.marks[i] & M_REPLACED:
                 paths.append((self.roots[self.base.root[i]], PyBytes_FromStringAndSize(
                     <const char*>self.base.text + self.base.end[i],
                     self.base.end[i + 1] - self.base.end[i])))
         for i in range(self.indexed_files.count):
             row = <Indexed*>self.indexed_files.data + i
-            if row.there or row.seen:
+            if row.in_index or row.seen:
                 paths.append((self.roots[row.root], PyBytes_FromStringAndSize(
                     <const char*>row.path, row.size)))
         return paths
@@ -408,18 +412,18 @@ cdef class Census:
         cdef size_t i, count = 0
         cdef Indexed* row
         for i in range(self.base.count):
-            count += not self.base.marks[i] & M_OVERTAKEN
+            count += not self.base.marks[i] & M_REPLACED
         for i in range(self.indexed_files.count):
             row = <Indexed*>self.indexed_files.data + i
-            count += row.there or row.seen
+            count += row.in_index or row.seen
         return count
 
 
-def slots_of(bytes roots not None, bytes ends not None, bytes text not None):
+def build_slots(bytes roots not None, bytes ends not None, bytes text not None):
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
-    cdef size_t n = PyBytes_GET_SIZE(roots) // 4, cells = 64, i, at
+    cdef size_t n = PyBytes_GET_SIZE(roots) // 4, cells = 64, i, slot
     cdef bytes table
     cdef int32_t* slots
     while cells < 2 * n:
@@ -428,8 +432,8 @@ def slots_of(bytes roots not None, bytes ends not None, bytes text not None):
     slots = <int32_t*>PyBytes_AS_STRING(table)
     memset(slots, 0xff, 4 * cells)
     for i in range(n):
-        at = place_of(root[i], base + end[i], end[i + 1] - end[i]) & (cells - 1)
-        while slots[at] >= 0:
-            at = (at + 1) & (cells - 1)
-        slots[at] = <int32_t>i
+        slot = hash_path(root[i], base + end[i], end[i + 1] - end[i]) & (cells - 1)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (cells - 1)
+        slots[slot] = <int32_t>i
     return table

@@ -1,9 +1,9 @@
-"""Columns of numbers and of text as pages of a Parquet file, without what is around them.
+"""Columns of numbers and text as pages of a Parquet file, without headers.
 
 A page of data has a level for each row, 1 if the row has a value, and then the values. They are
 stored as they are or, if at most half of them differ, as numbers of a dictionary, which is a page
-of its own. Levels and numbers are runs: a value that comes eight times or more, or eight values by
-eight, packed into as few bits as the largest of them needs.
+of its own. Levels and numbers are runs: a value that is repeated at least eight times, or groups of
+eight values in as few bits as the largest needs.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -16,8 +16,8 @@ from base.vector cimport Vec, vec_append, vec_extend, vec_over, vec_push, vec_to
 from fleet.distinct cimport find_distinct
 from fleet.runs cimport put_levels, put_numbered, put_numbers, put_texts
 
-cdef bytes rows_of(bytes data, Py_ssize_t width, Py_ssize_t rows):
-    """The data, which must have so many rows."""
+cdef bytes check_rows(bytes data, Py_ssize_t width, Py_ssize_t rows):
+    """Return `data`; ValueError unless it has `rows` rows of `width` bytes."""
     if rows < 0 or PyBytes_GET_SIZE(data) != rows * width:
         raise ValueError("columns differ in length")
     return data
@@ -34,9 +34,9 @@ def number_pages(bytes values not None, int width, bytes valid=None):
     if width not in (4, 8, 16):
         raise ValueError(f"values of {width} bytes")
     rows = PyBytes_GET_SIZE(values) // width
-    rows_of(values, width, rows)
+    check_rows(values, width, rows)
     if valid is not None:
-        flags = <const uint8_t*>PyBytes_AS_STRING(rows_of(valid, 1, rows))
+        flags = <const uint8_t*>PyBytes_AS_STRING(check_rows(valid, 1, rows))
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &present, width)
@@ -96,7 +96,7 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
     cdef bint good
     if numbers is not None:
         rows = PyBytes_GET_SIZE(numbers) // 4
-        number = <const int32_t*>PyBytes_AS_STRING(rows_of(numbers, 4, rows))
+        number = <const int32_t*>PyBytes_AS_STRING(check_rows(numbers, 4, rows))
         for i in range(rows):
             if not -1 <= number[i] < text_count:
                 raise IndexError(f"no text {number[i]}")
@@ -141,7 +141,7 @@ def join_words(list pieces not None):
         for numbers, ends, text in pieces:
             text_count = check_ends(ends, text)
             rows = PyBytes_GET_SIZE(numbers) // 4
-            number = <const int32_t*>PyBytes_AS_STRING(rows_of(numbers, 4, rows))
+            number = <const int32_t*>PyBytes_AS_STRING(check_rows(numbers, 4, rows))
             end = <const int64_t*>PyBytes_AS_STRING(ends)
             own.count = 0
             for i in range(text_count):
@@ -169,12 +169,12 @@ def join_words(list pieces not None):
 
 
 cdef Py_ssize_t check_ends(bytes ends, bytes text) except -1:
-    """How many pieces text is cut into, all of which it has."""
+    """Return the number of texts; IndexError if one lies outside of `text`."""
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef Py_ssize_t text_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
     if text_count < 0:
         raise ValueError("columns differ in length")
-    rows_of(ends, 8, text_count + 1)
+    check_rows(ends, 8, text_count + 1)
     for i in range(text_count):
         if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
             raise IndexError(f"text {i} is outside the text")

@@ -1,8 +1,8 @@
 """The sections of cubins of a build tree, file after file, as columns for an index.
 
-One file is in memory at a time, in a buffer that is used again, so that its bytes are still in the
-processor's cache when they are hashed and no fresh memory is taken. What is not a plain cubin, and
-what is not as it was when the tree was looked at, is left to those who take a closer look.
+Files are read one by one into the same buffer: no new memory is requested, and the bytes are still
+in the processor's cache when they are hashed. `pylink.fleet.fragment` opens the files that are not
+plain cubins or have changed since the tree was read.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -30,11 +30,11 @@ cdef extern from "<unistd.h>" nogil:
     ssize_t c_read "read"(int fd, void* data, size_t size)
     int c_close "close"(int fd)
 
-# What became of a file; pylink.fleet.fragment has the same numbers.
+# The outcome for each file; pylink.fleet.fragment has the same numbers.
 cdef enum Fate:
     F_CUBIN = 0                 # a cubin: the sections are listed
-    F_OTHER = 1                 # there is no device code in it
-    F_CLOSER = 2                # a file that needs a closer look
+    F_OTHER = 1                 # no device code
+    F_UNDECIDED = 2             # to be opened by Python
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
@@ -46,9 +46,9 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef bytes fates = PyBytes_FromStringAndSize(NULL, n)
     cdef uint8_t* fate = <uint8_t*>PyBytes_AS_STRING(fates)
     cdef Columns columns
-    cdef Vec paths              # each ended by NUL
+    cdef Vec paths              # each ends with NUL
     cdef const char* path
-    cdef bytes room             # of small pages: most files are smaller than a large one
+    cdef bytes room             # not of large pages: most files are smaller than one
     cdef uint8_t* buffer
     cdef Scratch scratch
     if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
@@ -65,7 +65,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
             for i in range(n):
                 if scratch.failed:
                     break
-                fate[i] = F_CLOSER
+                fate[i] = F_UNDECIDED
                 if 0 <= stamp[i].size <= largest:
                     scratch.failed = not read_one(&columns, path, &stamp[i], buffer, &fate[i])
                 path += strlen(path) + 1
@@ -76,7 +76,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
 
 
 cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text) except -1:
-    """The whole path of each file."""
+    """Append the full path of each file, with a NUL at its end."""
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
@@ -99,17 +99,17 @@ cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text)
 
 cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8_t* buffer,
                    uint8_t* fate) noexcept nogil:
-    """Read a file and list it; False when memory is exhausted."""
+    """Read a file, set its fate and list it if it is a cubin; False without memory."""
     cdef Stat status
     cdef Stamp now
     cdef uint64_t size = 0, limit = <uint64_t>stamp.size + 1
     cdef ssize_t count = 1
     cdef uint8_t kind
-    # What has become a pipe meanwhile neither blocks nor has the size of a file.
+    # O_NONBLOCK: the file may have been replaced by a pipe, whose size differs below.
     cdef int descriptor = c_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     if descriptor < 0:
         return True
-    # One byte more than there should be; the end is where a second call would find it.
+    # One byte more than expected is requested: one call then shows whether the file has grown.
     while count > 0 and size < limit - 1:
         count = c_read(descriptor, buffer + size, limit - size)
         if count < 0 and errno == EINTR:
@@ -126,7 +126,7 @@ cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8
     kind = input_kind(buffer, size)
     if kind in (IN_HOST, IN_FATBIN, IN_ARCHIVE, IN_THIN_ARCHIVE, IN_SHARED):
         return True
-    if size >= 4 and memcmp(buffer, b"PK\x03\x04", 4) == 0:     # a zip file: no link takes one
+    if size >= 4 and memcmp(buffer, b"PK\x03\x04", 4) == 0:     # a zip file
         return True
     fate[0] = F_OTHER
     if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:

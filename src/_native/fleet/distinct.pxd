@@ -1,4 +1,4 @@
-# The different values of a column of 4, 8 or 16 bytes each.
+# Finds the distinct values of a column whose values have 4, 8 or 16 bytes.
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -11,9 +11,10 @@ cdef enum:
 
 
 cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
-    """The different values and the number of each row; none if a dictionary is not smaller.
+    """Find the distinct values, and the number of each row's value; False without memory.
 
-    False without memory.
+    There are no distinct values in the result if more than half of the values differ: a
+    dictionary would not be smaller than the column.
     """
     cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
     cdef Scratch scratch
@@ -28,52 +29,53 @@ cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) n
 
 cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number,
                                Scratch* scratch) noexcept nogil:
-    """`find_distinct` with slots in `scratch`, which has nothing else."""
-    cdef size_t width = values.row, i, at, most = values.count // 2
+    """Do the work of `find_distinct`; `scratch` is empty and gets the hash table."""
+    cdef size_t width = values.row, i, slot, limit = values.count // 2
     cdef size_t mask = FIRST_SLOTS - 1
     cdef int32_t* slots = scratch_nones(scratch, mask + 1)
     cdef const uint8_t* value = values.data
     if slots == NULL:
         return False
     for i in range(values.count):
-        # Rows of one object have the same object, and much else in common.
+        # Neighbors are often equal: rows of one object repeat its number.
         if i and is_equal(value, value - width, width):
             number[i] = number[i - 1]
         else:
-            at = hash_value(value, width) & mask
-            while slots[at] >= 0 and not is_equal(distinct.data + slots[at] * width, value, width):
-                at = (at + 1) & mask
-            if slots[at] < 0:
-                if distinct.count == most:
+            slot = hash_value(value, width) & mask
+            while (slots[slot] >= 0
+                    and not is_equal(distinct.data + slots[slot] * width, value, width)):
+                slot = (slot + 1) & mask
+            if slots[slot] < 0:
+                if distinct.count == limit:
                     distinct.count = 0
                     break
-                slots[at] = <int32_t>distinct.count
+                slots[slot] = <int32_t>distinct.count
                 if not vec_append(distinct, value, 1):
                     return False
-            number[i] = slots[at]
+            number[i] = slots[slot]
             if 2 * distinct.count > mask:
                 mask = 2 * mask + 1
                 scratch_free(scratch)
                 slots = scratch_nones(scratch, mask + 1)
                 if slots == NULL:
                     return False
-                for at in range(distinct.count):
-                    insert_word(slots, mask, distinct, at)
+                for slot in range(distinct.count):
+                    insert_value(slots, mask, distinct, slot)
         value += width
     return True
 
 
-cdef inline void insert_word(int32_t* slots, size_t mask, const Vec* distinct,
+cdef inline void insert_value(int32_t* slots, size_t mask, const Vec* distinct,
                              size_t number) noexcept nogil:
-    """Note a value that no slot has."""
-    cdef size_t at = hash_value(distinct.data + number * distinct.row, distinct.row) & mask
-    while slots[at] >= 0:
-        at = (at + 1) & mask
-    slots[at] = <int32_t>number
+    """Insert the number of a value that the hash table does not have yet."""
+    cdef size_t slot = hash_value(distinct.data + number * distinct.row, distinct.row) & mask
+    while slots[slot] >= 0:
+        slot = (slot + 1) & mask
+    slots[slot] = <int32_t>number
 
 
 cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t width) noexcept nogil:
-    """What memcmp says; a call for each value is a tenth of the work."""
+    """Whether two values are equal; calling memcmp would take a tenth of the time."""
     cdef uint64_t a = 0, b = 0
     if width == 4:
         memcpy(&a, left, 4)

@@ -1,4 +1,4 @@
-"""In which folder each of many files is."""
+"""Numbers the directories of many files."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -9,7 +9,7 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
-def folders_of(bytes ends not None, bytes text not None, list folder_suffixes not None):
+def directories_of(bytes ends not None, bytes text not None, list directory_suffixes not None):
     cdef Py_ssize_t n = PyBytes_GET_SIZE(ends) // 8 - 1, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* path
@@ -19,8 +19,8 @@ def folders_of(bytes ends not None, bytes text not None, list folder_suffixes no
     cdef NameIndex index
     cdef Scratch scratch
     cdef NameSlot* slot
-    cdef list folders = [], alone = []
-    cdef bint is_own
+    cdef list directories = [], are_containers = []
+    cdef bint is_container
     if n < 0 or PyBytes_GET_SIZE(ends) != 8 * (n + 1):
         raise ValueError("columns differ in length")
     numbers = PyBytes_FromStringAndSize(NULL, 4 * n)
@@ -34,22 +34,22 @@ def folders_of(bytes ends not None, bytes text not None, list folder_suffixes no
                 raise IndexError(f"path {i} is outside the text")
             path = <const uint8_t*>PyBytes_AS_STRING(text) + end[i]
             size = end[i + 1] - end[i]
-            is_own = False
-            for suffix in folder_suffixes:
+            is_container = False
+            for suffix in directory_suffixes:
                 if size >= len(suffix) and memcmp(path + size - len(suffix),
                                                   PyBytes_AS_STRING(suffix), len(suffix)) == 0:
-                    is_own = True
-            while not is_own and size and path[size - 1] != c"/":
+                    is_container = True
+            while not is_container and size and path[size - 1] != c"/":
                 size -= 1
-            # A folder keeps its slash here, so that no file has its name.
+            # The key of a directory ends in a slash, so no file has the same key.
             slot = index_find(&index, path, <uint32_t>size)
             check_memory(slot != NULL)
             if slot.value < 0:
-                slot.value = <int32_t>len(folders)
+                slot.value = <int32_t>len(directories)
                 index.count += 1
-                folders.append(path[:size if is_own or size == 0 else size - 1])
-                alone.append(is_own)
+                directories.append(path[:size if is_container or size == 0 else size - 1])
+                are_containers.append(is_container)
             number[i] = slot.value
-        return folders, alone, numbers
+        return directories, are_containers, numbers
     finally:
         scratch_free(&scratch)

@@ -1,4 +1,4 @@
-# Files that a census tells of, as columns.
+# Results of a census: lists of files, returned as columns.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -36,7 +36,7 @@ cdef inline int list_row(Vec* listed, const Base* base, size_t i) except -1:
 
 
 cdef inline tuple file_columns(const Vec* listed, list roots):
-    """Roots, the number of each file's, where its path ends, paths, and stamps."""
+    """Return roots, and for each file: number of its root, end of its path, path, stamp."""
     cdef const ListedFile* row = <const ListedFile*>listed.data
     cdef size_t i, size = 0
     cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * listed.count)

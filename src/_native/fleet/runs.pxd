@@ -1,5 +1,5 @@
-# Levels, numbers and text as pages of a Parquet file have them. A run is one number that comes
-# eight times or more, or eight numbers by eight, packed into as few bits as the largest needs.
+# Writes levels, numbers and text in the encodings of a Parquet file. A run is one number that is
+# repeated at least eight times, or groups of eight numbers in as few bits as the largest needs.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -8,17 +8,17 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
 from base.vector cimport Vec, vec_append, vec_extend, vec_reserve
 
 cdef enum:
-    GROUP = 8                   # rows of which packed values are a multiple
+    GROUP = 8                   # numbers are packed in groups of this size
 
 
 cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexcept nogil:
-    """Which rows have a value, all of them without `valid`; False without memory."""
+    """Append which rows have a value (without `valid`: all of them); False without memory."""
     cdef size_t start = page.count, i
     cdef uint32_t size
     cdef int32_t* levels
     cdef Scratch scratch
     cdef bint good
-    if not vec_append(page, &start, 4):     # for the size, which follows
+    if not vec_append(page, &start, 4):     # placeholder for the size
         return False
     if valid == NULL:
         good = put_varint(page, rows << 1) and vec_append(page, b"\1", 1)
@@ -60,7 +60,7 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
 
 cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
                              size_t distinct) noexcept nogil:
-    """Numbers of a dictionary; False without memory."""
+    """Append numbers of a dictionary, after their width in bits; False without memory."""
     cdef uint8_t bits = 1
     while distinct > <size_t>1 << bits:
         bits += 1
@@ -68,8 +68,8 @@ cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
 
 
 cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t bits) noexcept nogil:
-    """Numbers of so many bits; False without memory."""
-    cdef size_t i = 0, run, packed = 0      # rows that wait
+    """Append numbers of `bits` bits as runs; False without memory."""
+    cdef size_t i = 0, run, packed = 0      # packed: numbers before `i` that are not written yet
     while i < n:
         run = 1
         while i + run < n and numbers[i + run] == numbers[i]:
@@ -90,7 +90,7 @@ cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t b
 
 cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
                             uint8_t bits) noexcept nogil:
-    """Append bit-packed numbers, filled up to a whole group; False without memory."""
+    """Append bit-packed numbers, padded with zeros to full groups; False without memory."""
     cdef size_t groups = (n + GROUP - 1) // GROUP, i
     cdef uint64_t pending = 0
     cdef uint8_t waiting = 0
@@ -116,7 +116,7 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
 
 cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
                            size_t n) noexcept nogil:
-    """Append texts, each after its size; False without memory."""
+    """Append texts, each preceded by its size; False without memory."""
     cdef size_t i
     cdef uint32_t size
     if not vec_reserve(page, page.count + 4 * n + ends[n] - ends[0]):

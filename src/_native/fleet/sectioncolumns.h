@@ -1,4 +1,4 @@
-/* Names of sections as an index has them. */
+/* Splits names of sections into a family and the part that differs between functions. */
 #ifndef PYLINK_FLEET_SECTIONCOLUMNS_H
 #define PYLINK_FLEET_SECTIONCOLUMNS_H
 
@@ -7,7 +7,7 @@
 static inline uint64_t pylink_big_endian(uint64_t value) {
     return __builtin_bswap64(value);
 }
-/* How names begin that a file may have several of, up to the dot after which they differ. */
+/* Families of which a file may have several sections: `.text.F`, `.nv.info.F` and so on. */
 static const char* const pylink_stems[] = {
     ".text",
     ".nv.info",

@@ -1,9 +1,9 @@
-# The sections of cubins as the columns of a table, in the types that the table has: how the readers
-# of files and of arenas list one. Names are numbers of a dictionary, since nearly all come again.
+# Lists the sections of cubins as columns of a table. Names are numbers of a dictionary, since
+# nearly all of them repeat.
 #
-# Unlike the reader of a link this one looks at section headers alone, and takes any cubin: of
-# another release, already linked, with sections that no link knows. An object whose headers do not
-# hold is given a fault and no sections; the others are not concerned.
+# Unlike the reader of a link, this one reads only section headers. It accepts any cubin: of another
+# release, already linked, or with unknown kinds of sections. A cubin with invalid headers gets a
+# fault and no sections; other cubins are not affected.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, strlen
@@ -36,20 +36,20 @@ ctypedef struct Hash128:
 
 ctypedef Hash128 (*Hasher)(const void* data, size_t size) noexcept nogil
 
-# What is wrong with an object; pylink.fleet.fragment has the sentence for each.
+# Faults of an object; pylink.fleet.fragment has the message for each.
 cdef enum IndexFault:
     X_NONE = 0
-    X_HEADER = 1                # no ELF header of a cubin
+    X_HEADER = 1                # not a cubin
     X_TABLE = 2                 # section headers outside the file
-    X_NAMES = 3                 # no section with names
-    X_NAME = 4                  # a name outside that section
+    X_NAMES = 3                 # no string table for names
+    X_NAME = 4                  # a name outside that table
     X_RANGE = 5                 # a section outside the file
     X_SUM = 6                   # sections that overlap too much
     X_NAME_SUM = 7              # names that overlap too much
 
 cdef enum:
-    # Plain and Mercury debug data may share their bytes. More than this many times the file, and
-    # hashing would cost what no file of its size should.
+    # Limit of the sum of section sizes, as a multiple of the file's size. Plain and Mercury debug
+    # data may share bytes; damaged headers must not make hashing slow.
     SHARED_BYTES = 4
     STEMS = 7
 
@@ -63,13 +63,13 @@ cdef packed struct ObjectItem:
     uint64_t count              # number of sections
 
 
-# Different names in order of mention.
+# Distinct names in order of mention.
 ctypedef struct Dictionary:
     NameIndex index
     Vec ends                    # int64, with a 0 in front
     Vec text
 
-# A whole name: numbers of its family and of what follows the dot.
+# A name in two parts, as numbers: its family, and the suffix after the dot.
 ctypedef struct Halves:
     int32_t family
     int32_t suffix
@@ -78,7 +78,8 @@ ctypedef struct Columns:
     Hasher hasher               # NULL: no digests
     int64_t first               # number of the first object
     Vec objects                 # ObjectItem
-    Vec object                  # columns of sections: number of the object
+    # Columns of sections:
+    Vec object                  # number of the object
     Vec number
     Vec family
     Vec suffix
@@ -87,7 +88,7 @@ ctypedef struct Columns:
     Vec offset                  # file offset of the bytes, 0 for NOBITS
     Vec size
     Vec stored
-    Vec own                     # bytes that no section before it in the file has
+    Vec own                     # number of bytes that no earlier section of the file has
     Vec align
     Vec digest
     Dictionary families
@@ -109,9 +110,12 @@ cdef inline void start_dictionary(Dictionary* dictionary, Scratch* scratch) noex
         end[0] = 0
 
 
-cdef inline int32_t number_of(Dictionary* dictionary, const uint8_t* text,
+cdef inline int32_t number_name(Dictionary* dictionary, const uint8_t* text,
                               uint32_t size) noexcept nogil:
-    """The number of a name, whose text must not move; -1 without memory."""
+    """Return the number of a name, which is added if it is new; -1 without memory.
+
+    The index keeps a pointer to `text`.
+    """
     cdef NameSlot* slot = index_find(&dictionary.index, text, size)
     cdef int64_t* end
     if slot == NULL:
@@ -128,7 +132,7 @@ cdef inline int32_t number_of(Dictionary* dictionary, const uint8_t* text,
 
 cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher,
                                int64_t first) noexcept nogil:
-    """Columns without rows."""
+    """Set up columns without rows."""
     columns.hasher, columns.first = hasher, first
     scratch_vector(scratch, &columns.objects, sizeof(ObjectItem))
     scratch_vector(scratch, &columns.object, sizeof(int64_t))
@@ -187,7 +191,7 @@ cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t siz
         row.fault = (X_NONE if fault == ELF_NO_TABLE else X_TABLE if fault == ELF_TABLE
                      else X_NAMES)
         return True
-    # All is checked before the first section is listed.
+    # All headers are checked before the first section is listed.
     if not check_headers(row, &elf):
         return True
     scratch_init(&scratch)
@@ -229,7 +233,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
 
 cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile* elf,
                                Scratch* scratch) noexcept nogil:
-    """False when memory is exhausted."""
+    """List all sections of a cubin except null sections; False without memory."""
     cdef uint64_t* own = <uint64_t*>scratch_zeros(scratch, elf.count + 1, sizeof(uint64_t))
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef uint64_t i
@@ -283,7 +287,7 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
 
 
 cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noexcept nogil:
-    """What a name consists of; NULL without memory."""
+    """Return the two parts of a name; NULL without memory."""
     cdef uint32_t length = <uint32_t>strlen(<const char*>name), stem
     cdef NameSlot* slot = index_find(&columns.names, name, length)
     cdef Halves* halves
@@ -297,9 +301,9 @@ cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noe
         slot.value = <int32_t>(columns.halves.count - 1)
         columns.names.count += 1
         stem = <uint32_t>stem_size(name, length)
-        halves.family = number_of(&columns.families, slot.text, stem)
+        halves.family = number_name(&columns.families, slot.text, stem)
         stem += stem < length       # the dot
-        halves.suffix = number_of(&columns.suffixes, slot.text + stem, length - stem)
+        halves.suffix = number_name(&columns.suffixes, slot.text + stem, length - stem)
         if halves.family < 0 or halves.suffix < 0:
             return NULL
     return <const Halves*>columns.halves.data + slot.value
@@ -307,7 +311,7 @@ cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noe
 
 cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset, const char* word,
                              size_t size) noexcept nogil:
-    """Where `name` goes on after `word`; `offset` when that does not follow, or no dot after it."""
+    """Return the offset after `word` if it is at `offset`, before a dot; else `offset`."""
     if (length - offset <= size or memcmp(name + offset, word, size) != 0
             or name[offset + size] != c"."):
         return offset
@@ -315,24 +319,24 @@ cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset, 
 
 
 cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
-    """Bytes of the name before what differs from file to file: `.rela.text` of `.rela.text.F`."""
-    cdef size_t start = 0, at
+    """Return the size of the family's name: of `.rela.text` in `.rela.text.F`."""
+    cdef size_t start = 0, end
     cdef int i
     start = skip_word(name, length, start, b".nv.merc", 8)
     start = skip_word(name, length, start, b".nv.capmerc", 11)
-    at = skip_word(name, length, start, b".rela", 5)
-    start = at if at > start else skip_word(name, length, start, b".rel", 4)
+    end = skip_word(name, length, start, b".rela", 5)
+    start = end if end > start else skip_word(name, length, start, b".rel", 4)
     if skip_word(name, length, start, b".nv.shared.reserved", 19) > start:
         return length
     for i in range(STEMS):
-        at = skip_word(name, length, start, STEM[i], strlen(STEM[i]))
-        if at > start:
-            return at
-    # Banks have numbers: `.nv.constant0.F`, and bank 3 and the named ones belong to no function.
+        end = skip_word(name, length, start, STEM[i], strlen(STEM[i]))
+        if end > start:
+            return end
+    # A bank has a number: `.nv.constant0.F`. Bank 3 and named banks belong to no function.
     if length - start > 12 and memcmp(name + start, b".nv.constant", 12) == 0:
-        at = start + 12
-        while at < length and c"0" <= name[at] <= c"9":
-            at += 1
-        if at > start + 12 and at < length and name[at] == c".":
-            return at
+        end = start + 12
+        while end < length and c"0" <= name[end] <= c"9":
+            end += 1
+        if end > start + 12 and end < length and name[end] == c".":
+            return end
     return length

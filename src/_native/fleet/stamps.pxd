@@ -1,4 +1,4 @@
-# What identifies a version of a file, as `pylink.fleet.walk.Stamp`.
+# Stamps identify a version of a file; `pylink.fleet.walk.Stamp` has the same fields.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -12,7 +12,7 @@ cdef extern from "<sys/stat.h>" nogil:
         uint32_t st_mode
         Time st_mtim
         Time st_ctim
-    int fstatat(int folder, const char* path, Stat* status, int flags)
+    int fstatat(int directory, const char* path, Stat* status, int flags)
     int fstat(int file, Stat* status)
     bint S_ISREG(uint32_t mode)
     bint S_ISDIR(uint32_t mode)
@@ -40,5 +40,5 @@ cdef inline bint is_same(const Stamp* stamp, const Stamp* other) noexcept nogil:
 
 
 cdef inline bint is_unknown(const Stamp* stamp) noexcept nogil:
-    """Whether only the size is known: the file was too young, or nobody knows."""
+    """Whether only the size is known, as for a file that changed a moment before."""
     return stamp.mtime == 0 and stamp.ctime == 0 and stamp.inode == 0

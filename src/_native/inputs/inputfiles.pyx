@@ -41,7 +41,7 @@ cdef extern from "<sys/stat.h>" nogil:
         int64_t seconds "st_mtim.tv_sec"
         int64_t nanoseconds "st_mtim.tv_nsec"
     int c_stat "stat"(const char* path, Stat* status)
-    int fstatat(int folder, const char* path, Stat* status, int flags)
+    int fstatat(int directory, const char* path, Stat* status, int flags)
     bint S_ISREG(uint32_t mode)
 
 
@@ -279,7 +279,7 @@ def measure(list paths, uint64_t largest, list outputs):
     return [measuring.size[i] for i in range(n)]
 
 
-def are_unchanged(files, int folder):
+def are_unchanged(files, int directory):
     cdef Stat status
     cdef int64_t size, time
     cdef bytes name
@@ -288,7 +288,7 @@ def are_unchanged(files, int folder):
         if not row[1]:
             continue
         name, size, time = PyUnicode_EncodeFSDefault(row[1]), row[2], row[3]
-        if (fstatat(folder, PyBytes_AS_STRING(name), &status, 0) != 0 or status.st_size != size
+        if (fstatat(directory, PyBytes_AS_STRING(name), &status, 0) != 0 or status.st_size != size
                 or status.seconds * 1000000000 + status.nanoseconds != time):
             return False
     return True

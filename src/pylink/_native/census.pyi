@@ -3,29 +3,29 @@
 from collections.abc import Iterable
 
 # Columns of files: roots; number of each file's root (int32); end of its path in the text (int64,
-# with a 0 in front); text of all paths; size, mtime, ctime (ns) and inode (int64 each).
+# with a 0 in front); text of all paths; stamps: size, mtime, ctime (ns) and inode (int64 each).
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
-def slots_of(roots: bytes, ends: bytes, text: bytes) -> bytes:
-    """A hash table of files: row numbers (int32), -1 for an empty slot."""
+def build_slots(roots: bytes, ends: bytes, text: bytes) -> bytes:
+    """Build a hash table of files: row numbers (int32), -1 for an empty slot."""
 
 class Census:
-    """The files of an index, and of its trees."""
+    """The files of an index, and those that a run finds in its trees."""
 
-    def rest_on(
+    def set_base(
         self,
         names: list[bytes],
         data: bytes,
         places: Iterable[int],
     ) -> None:
-        """Set the first rows, which stay in `data`; later rows of `know` replace them.
+        """Set the first rows, which stay in `data`; rows of `add_rows` replace them.
 
         `places` are the start offsets of ends, stamps, roots, slots and text, and the end of the
-        text; slots are a table of `slots_of`. `ValueError` if rows were added before, and for
+        text; slots are a table of `build_slots`. `ValueError` if rows were added before, and for
         columns of different lengths, `IndexError` for an invalid root or path.
         """
 
-    def know(
+    def add_rows(
         self,
         names: list[bytes],
         roots: bytes,
@@ -40,42 +40,42 @@ class Census:
         of different lengths, `IndexError` for an invalid root or path.
         """
 
-    def known(self) -> Columns:
-        """All files of the index that were not removed, in any order."""
+    def export_rows(self) -> Columns:
+        """Return all files of the index that were not removed, in any order."""
 
     def walk(
         self, root: bytes, skipped: bytes, largest: int, youngest: int
     ) -> list[tuple[bytes, int]]:
-        """Find all files below a root, except in the folder `skipped`.
+        """Find all files below a root, except in the directory `skipped`.
 
         Files are regular, or links to regular files, of 1 to `largest` bytes. Files that changed
-        after `youngest` (ns) get 0 as times and inode. Returns the folders that could not be
+        after `youngest` (ns) get 0 as times and inode. Returns the directories that could not be
         entered, each with its errno. `MemoryError` if memory is exhausted.
         """
 
-    def look(
+    def find_at(
         self, root: bytes, paths: list[bytes], skipped: bytes, largest: int, youngest: int
     ) -> tuple[list[tuple[bytes, int]], list[bytes]]:
-        """Find files at `paths` below a root, and all files in paths that are folders.
+        """Find files at `paths` below a root, and all files in paths that are directories.
 
-        Otherwise like `walk`. Also returns the paths that are not files: folders, missing and
-        skipped ones.
+        Otherwise like `walk`. The second list has the paths that are not files: directories,
+        missing and skipped paths.
         """
 
     def compare(self) -> Columns:
-        """The files that were found and are new or changed, once each.
+        """Return the files that were found and are new or changed, once each.
 
-        Here and below, files are in order of their roots' names and their paths.
+        All methods below return files sorted by the names of their roots and their paths.
         """
 
     def files(self) -> list[tuple[bytes, bytes]]:
-        """After `compare`: root and path of every file of the index or the trees."""
+        """After `compare`: return root and path of every file of the index or the trees."""
 
     def count(self) -> int:
-        """After `compare`: the number of these files."""
+        """After `compare`: return the number of files of the index or the trees."""
 
-    def unseen(self) -> Columns:
-        """After `compare`: the files of the index, below any root, that were not found."""
+    def find_missing(self) -> Columns:
+        """After `compare`: return the files of the index, below any root, that were not found."""
 
-    def unseen_of(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
-        """Like `unseen`, for files at these `paths` of each root or in folders at them."""
+    def find_missing_at(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
+        """Like `find_missing`, but only files at these `paths` or in directories at them."""

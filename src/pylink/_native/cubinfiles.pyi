@@ -8,13 +8,15 @@ def read_cubins(
     first: int,
     hasher: int,
 ) -> tuple[bytes, Columns]:
-    """The objects and sections of those files that are cubins, and a byte of fate for each file.
+    """Return a fate (one byte) for each file, and the objects and sections of the cubins.
 
-    `files` are columns as a census has them: names, roots, ends, text, stamps. Their stamps are
-    compared with what each is when it is read; three zeros in place of all but the size tell
-    nothing. Fates are 0 for a cubin, which has the next object, 1 for what holds no device code,
-    and 2 for what is to be looked at closely: files with others in them, of more than `largest`
-    bytes, that cannot be read, or that are not as they were. `first` and `hasher` are as in
-    `list_sections`. `ValueError` for columns of different lengths, `IndexError` for a root or
-    a path that is in none.
+    `files` are columns of a census: names, roots, ends, text, stamps. Fates:
+
+    * 0: a cubin; its object is the next in the result
+    * 1: no device code
+    * 2: to be opened by the caller, since it contains other files, has more than `largest` bytes,
+      cannot be read, or has another stamp now (of an unknown stamp, only the size is compared)
+
+    `first` and `hasher` are those of `list_sections`. `ValueError` for columns of different
+    lengths, `IndexError` for an invalid root or path.
     """

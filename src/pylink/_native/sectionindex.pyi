@@ -6,7 +6,7 @@
 Columns = tuple[bytes, tuple[bytes, ...], tuple[bytes, bytes], tuple[bytes, bytes]]
 
 def list_sections(arena: bytes, extents: bytes, first: int, hasher: int) -> Columns:
-    """The objects and sections of every cubin of the arena.
+    """Return the objects and sections of every cubin in the arena.
 
     `extents` has a row (offset u64, size u64) for each cubin; `first` is the number of the
     first one, `hasher` the address of a function like `XXH3_128bits` of xxhash.h, or 0 for zero

@@ -32,7 +32,7 @@ from pylink.fleet.parquet import (
 )
 from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.state import Rows
-from pylink.fleet.targets import folder_targets
+from pylink.fleet.targets import directory_targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -139,7 +139,7 @@ def _files(files: Files, kind_numbers: bytes, results: dict[int, FileResult], fi
         kinds[row] = result.kind
         if result.note is not None:
             notes[row] = result.note
-    targets, numbers = folder_targets(files.ends, files.text)
+    targets, numbers = directory_targets(files.ends, files.text)
     paths = Texts(files.ends, files.text)
     names = (
         paths

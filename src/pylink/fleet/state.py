@@ -15,7 +15,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylink._native.census import Census, slots_of
+from pylink._native.census import Census, build_slots
 from pylink.files.atomic import write_whole
 from pylink.fleet.columns import GONE
 from pylink.fleet.walk import Files, Stamp, TreeFile
@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 def saved_at(index: Index) -> int:
     """The modification time of the file in ns; 0 without one."""
     try:
-        return os.stat(os.path.join(index.folder, STATE_FILE)).st_mtime_ns
+        return os.stat(os.path.join(index.directory, STATE_FILE)).st_mtime_ns
     except OSError:
         return 0
 
@@ -64,7 +64,7 @@ class State:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._path = os.path.join(index.folder, STATE_FILE)
+        self._path = os.path.join(index.directory, STATE_FILE)
         self._reset()
         with contextlib.suppress(OSError), open(self._path, "rb") as file:
             self.is_saved = self._load(file.read())
@@ -98,12 +98,12 @@ class State:
             try:
                 lines = map(_split, data[fragments].splitlines())
                 rows = {name: int(count) for name, count in lines}
-                folders = data[names].split(b"\0")[:-1]
+                directories = data[names].split(b"\0")[:-1]
                 if slots.start < slots.stop:  # the first block, which is not copied
-                    self.census.rest_on(folders, data, places[:6])
+                    self.census.set_base(directories, data, places[:6])
                 else:
                     columns = (data[part] for part in (roots, ends, text, stamps, gone))
-                    self.census.know(folders, *columns)
+                    self.census.add_rows(directories, *columns)
             except (ValueError, IndexError):
                 return False
             self._rows_by_fragment.update(rows)
@@ -120,7 +120,7 @@ class State:
         """Add the rows of the next fragment, which replace earlier rows of the same files."""
         key = self._fragment_key(rows.fragment)
         counts = {key: rows.files.rows}
-        self.census.know(*rows.files, rows.gone)
+        self.census.add_rows(*rows.files, rows.gone)
         self._rows_by_fragment.update(counts)
         self._added.append(_pack_block(counts, rows.files, b"", rows.gone))
         self._rows.append(rows.files.rows)
@@ -156,8 +156,8 @@ class State:
             count = self._rows_by_fragment.get(fragment)
             # None for a merged fragment, whose rows are known by its sources.
             counts[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
-        files = Files(*self.census.known())
-        slots = slots_of(files.roots, files.ends, files.text)
+        files = Files(*self.census.export_rows())
+        slots = build_slots(files.roots, files.ends, files.text)
         write_whole(self._path, _pack_block(counts, files, slots, b""))
 
     def _read(self, fragment: str) -> Rows:

@@ -1,6 +1,6 @@
 """Finds the files of a build tree, and detects changed ones.
 
-Links to folders are not followed, since they may lead up again. Links to files count as files.
+Links to directories are not followed, since they may lead up again. Links to files count as files.
 Empty files, files larger than an input may be, and files that are not regular are skipped.
 """
 
@@ -46,7 +46,7 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def fits(self, path: bytes) -> bool:
-        """Whether the file is unchanged; only the size counts if times are unknown."""
+        """Return whether the file is unchanged; only the size counts if times are unknown."""
         try:
             now = Stamp.of(os.stat(path))
         except OSError:
@@ -141,7 +141,7 @@ class Tree(NamedTuple):
     """The files found below some roots, compared with an index.
 
     `changed` are new and changed files, in order of paths. `unseen` are files of the index, below
-    any root, that were not found. `closed` are the folders that could not be entered, with the
+    any root, that were not found. `closed` are the directories that could not be entered, with the
     reason.
     """
 
@@ -151,39 +151,41 @@ class Tree(NamedTuple):
 
 
 def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
-    """Find all files below the roots (absolute paths), except for the folder `skipped`.
+    """Find all files below the roots (absolute paths), except for the directory `skipped`.
 
     `unseen` of the result covers all roots of the index.
     """
     closed = []
     for root in roots:
         closed += census.walk(root, _under(root, skipped), MAX_SIZE, youngest())
-    return Tree(Files(*census.compare()), Files(*census.unseen()), _reasons(closed))
+    return Tree(Files(*census.compare()), Files(*census.find_missing()), _reasons(closed))
 
 
 def find_listed(
     census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes = b""
 ) -> Tree:
-    """Find only some files: `paths` below roots, of files or of whole folders."""
+    """Find only some files: `paths` below roots, of files or of whole directories."""
     closed, missing_paths = [], []
     for root, names in paths.items():
         inner = _under(root, skipped)
-        unreadable, unmatched = census.look(root, list(names), inner, MAX_SIZE, youngest())
+        unreadable, unmatched = census.find_at(root, list(names), inner, MAX_SIZE, youngest())
         closed += unreadable
         missing_paths.append(unmatched)
     changed = Files(*census.compare())
-    return Tree(changed, Files(*census.unseen_of(list(paths), missing_paths)), _reasons(closed))
+    return Tree(
+        changed, Files(*census.find_missing_at(list(paths), missing_paths)), _reasons(closed)
+    )
 
 
-def _under(root: bytes, folder: bytes) -> bytes:
-    """The path of a folder below a root, with links resolved; empty if it is not below."""
-    start = _folder(root)
-    real = os.path.realpath(folder)
-    return os.path.join(root, real[len(start) :]) if folder and real.startswith(start) else b""
+def _under(root: bytes, directory: bytes) -> bytes:
+    """The path of a directory below a root, with links resolved; empty if it is not below."""
+    start = _directory(root)
+    real = os.path.realpath(directory)
+    return os.path.join(root, real[len(start) :]) if directory and real.startswith(start) else b""
 
 
 def _reasons(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
-    return sorted((folder, os.strerror(error)) for folder, error in closed)
+    return sorted((directory, os.strerror(error)) for directory, error in closed)
 
 
 def ends_of(values: Iterable[bytes]) -> bytes:
@@ -199,21 +201,23 @@ def youngest() -> int:
 def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, list[bytes]], int]:
     """Names of files as paths below the roots, and the number of names below no root.
 
-    Links in folders are resolved, so names and roots may use different ones. A link at the end of
-    a name is kept.
+    Links in directories are resolved, so names and roots may use different ones. A link at the end
+    of a name is kept.
     """
-    real = {root: _folder(root) for root in roots}
+    real = {root: _directory(root) for root in roots}
     paths: dict[bytes, list[bytes]] = {root: [] for root in roots}
-    folders: dict[bytes, bytes] = {}
+    directories: dict[bytes, bytes] = {}
     outside = 0
     for name in names:
-        folder, _, last = name.rstrip(b"/").rpartition(b"/")
+        directory, _, last = name.rstrip(b"/").rpartition(b"/")
         if last in (b"", b".", b".."):
-            folder, last = name, b""
-        real_folder = folders.get(folder)
-        if real_folder is None:
-            real_folder = folders[folder] = _folder(folder or b"/" * name.startswith(b"/"))
-        full = real_folder + last + b"/" if last else real_folder
+            directory, last = name, b""
+        real_directory = directories.get(directory)
+        if real_directory is None:
+            real_directory = directories[directory] = _directory(
+                directory or b"/" * name.startswith(b"/")
+            )
+        full = real_directory + last + b"/" if last else real_directory
         is_outside = True
         for root, start in real.items():
             if full.startswith(start):
@@ -227,6 +231,6 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
     return paths, outside
 
 
-def _folder(name: bytes) -> bytes:
-    """The name of a folder without links, with a slash at its end."""
+def _directory(name: bytes) -> bytes:
+    """The name of a directory without links, with a slash at its end."""
     return os.path.realpath(name).rstrip(b"/") + b"/"

@@ -1,0 +1,16 @@
+/* Reads the next entry of a directory. */
+#ifndef PYLINK_FLEET_DIRECTORIES_H
+#define PYLINK_FLEET_DIRECTORIES_H
+
+#include <dirent.h>
+#include <errno.h>
+
+/* Returns NULL at the end (`error` is 0) and after a failure (`error` is its errno). */
+static struct dirent* pylink_next_entry(DIR* directory, int* error) {
+    errno = 0;
+    struct dirent* entry = readdir(directory);
+    *error = entry == NULL ? errno : 0;
+    return entry;
+}
+
+#endif
