@@ -48,7 +48,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Where each name lives.
+# The module that defines each name; it is loaded on first use.
 _LAZY_MODULES = {
     "Diagnostic": "pylink.diagnostics.record",
     "DlinkResult": "pylink.api.dlink",

@@ -57,7 +57,7 @@ class LinkOutput:
 
 
 class HostRegistration:
-    """What a link registers with the host: `Loaded.registered` and `Loaded.libraries`.
+    """Modules that a link registers with the host: `Loaded.registered` and `Loaded.libraries`.
 
     A caller that generates the host's code itself passes one to `link`, which fills it.
     """

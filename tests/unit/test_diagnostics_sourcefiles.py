@@ -125,7 +125,7 @@ def test_limits(here: Path) -> None:
 def test_folders_that_would_open_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds in containers often run at the root of all files."""
     monkeypatch.chdir("/")
-    known = SourceFiles(inputs=["a.cubin", "/b.cubin"], folders=["/"])
+    known = SourceFiles(inputs=["a.cubin", "/b.cubin"], directories=["/"])
     for path in ("/etc/passwd", "etc/passwd", "proc/self/environ"):
         with pytest.raises(Withheld):
             known.line(Source(path, 1))

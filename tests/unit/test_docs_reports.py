@@ -17,7 +17,7 @@ from pylink.options.help import HELP
 from pylink.options.table import OPTIONS
 from pylink.report import read_report
 from pylink.report.rules.rulefiles import load_rules
-from pylink.report.sections.folders import STOCK
+from pylink.report.sections.directories import STOCK
 from pylink.report.sections.sectionfiles import load
 from pylink.report.view.arguments import parser
 

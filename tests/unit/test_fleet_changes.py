@@ -58,7 +58,7 @@ print([name for name in heavy if name in {*sys.modules} - before])
 def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) -> None:
     def loaded(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", LOADED, "dedup", "index", "-o", index.folder, *words],
+            [sys.executable, "-c", LOADED, "dedup", "index", "-o", index.directory, *words],
             env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])},
             capture_output=True,
             text=True,
@@ -87,7 +87,7 @@ assert "pandas" not in sys.modules
 def test_fragments_are_joined_without_pandas(index: Index) -> None:
     """It takes as long to load as joining many does."""
     pytest.importorskip("pandas")
-    subprocess.run([sys.executable, "-c", JOINED, index.folder], check=True)
+    subprocess.run([sys.executable, "-c", JOINED, index.directory], check=True)
 
 
 def of(state: State) -> list[tuple[bytes, bytes]]:
@@ -122,7 +122,7 @@ def make_endless(file: Path) -> None:
 @pytest.mark.parametrize("damage", [lose, cut, spoil, make_foreign, make_endless])
 def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Path], None]) -> None:
     assert State(index).is_saved
-    damage(Path(index.folder) / STATE_FILE)
+    damage(Path(index.directory) / STATE_FILE)
     assert not State(index).is_saved
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
@@ -130,7 +130,7 @@ def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Pa
 
 
 def test_every_byte_of_a_state_counts(index: Index) -> None:
-    file = Path(index.folder) / STATE_FILE
+    file = Path(index.directory) / STATE_FILE
     good = file.read_bytes()
     for at in range(0, len(good), 3):
         data = bytearray(good)
@@ -141,12 +141,12 @@ def test_every_byte_of_a_state_counts(index: Index) -> None:
 
 def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> None:
     """One that lacks the last ones is completed; one that has more is made anew."""
-    older = (Path(index.folder) / STATE_FILE).read_bytes()
+    older = (Path(index.directory) / STATE_FILE).read_bytes()
     (tree / "new.cubin").write_bytes(unit("new"))
     (tree / "notes.txt").unlink()
     settle()
     assert counts(run(index)) == (7, 1, 1)
-    (Path(index.folder) / STATE_FILE).write_bytes(older)
+    (Path(index.directory) / STATE_FILE).write_bytes(older)
     known = State(index)
     known.read_rest()
     assert of(known) == sorted(read_state(index))
@@ -163,7 +163,7 @@ def test_a_state_grows_by_what_is_new(
 ) -> None:
     """Until it is written anew; and what is damaged at its end costs reading alone."""
     monkeypatch.setattr(state, "_GROWTH_ROWS", 5)
-    file = Path(index.folder) / STATE_FILE
+    file = Path(index.directory) / STATE_FILE
     sizes = [file.stat().st_size]
     for number in range(9):
         before = file.read_bytes()
@@ -193,7 +193,7 @@ def test_a_state_that_cannot_be_written_is_no_error(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    (Path(index.folder) / STATE_FILE).unlink()
+    (Path(index.directory) / STATE_FILE).unlink()
     monkeypatch.setattr(state, "write_whole", full)
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
@@ -257,7 +257,7 @@ def test_the_command_takes_lists_of_any_kind(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tree)
-    folder = index.folder
+    folder = index.directory
     strange = tree / "new\nline.cubin"
     lists: list[tuple[bytes, bytes]] = [
         (b"one.cubin", b"one.cubin\n\nnone\n"),
@@ -289,7 +289,7 @@ def test_the_command_takes_lists_of_any_kind(
 
 def test_a_list_from_nowhere(index: Index) -> None:
     """Standard input that is shut."""
-    words = ["dedup", "index", "-o", index.folder, "--changed-from", "-"]
+    words = ["dedup", "index", "-o", index.directory, "--changed-from", "-"]
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "pylink", *words],
         capture_output=True,
@@ -304,7 +304,7 @@ def test_a_list_is_no_beginning(tmp_path: Path, tree: Path) -> None:
     fresh = Index.open_or_make(tmp_path / "fresh")
     with pytest.raises(NothingToRead, match="run once without"):
         run(fresh, tree, names=[bytes(tree / "notes.txt")])
-    assert bytes_of(Path(fresh.folder)) == {}
+    assert bytes_of(Path(fresh.directory)) == {}
 
 
 def test_a_description_is_read_when_it_or_a_file_changed(
@@ -332,7 +332,7 @@ def test_a_description_is_read_when_it_or_a_file_changed(
     run(index)
     assert len(calls) == 3
     # A run that ended before it came to the description.
-    (Path(index.folder) / STATE_FILE).unlink()
+    (Path(index.directory) / STATE_FILE).unlink()
     run(index)
     assert len(calls) == 4
     run(index)

@@ -68,12 +68,12 @@ def test_a_run_does_not_go_on_with_a_damaged_fragment(
             middle = len(good) // 2
             changed = good[:middle] + bytes([good[middle] ^ 0x10]) + good[middle + 1 :]
             file.write_bytes({"short": good[:-1], "empty": b"", "changed": changed}[damage])
-        assert main(["dedup", "index", str(tree), "-o", index.folder]) == 1
+        assert main(["dedup", "index", str(tree), "-o", index.directory]) == 1
         said = capfd.readouterr().err
         assert said.startswith(f"pylink dedup index: {index.place(index.fragments[0])}")
         assert said.endswith(": remove the index and make it again\n")
         file.write_bytes(good)
-    assert main(["dedup", "index", str(tree), "-o", index.folder]) == 0
+    assert main(["dedup", "index", str(tree), "-o", index.directory]) == 0
 
 
 def remove_fragments(folder: Path) -> None:
@@ -115,8 +115,8 @@ def marked(text: bytes) -> Callable[[Path], None]:
 def test_an_index_that_is_damaged_is_refused_in_one_line(
     index: Index, damage: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    damage(Path(index.folder))
-    folder = index.folder
+    damage(Path(index.directory))
+    folder = index.directory
     for words in (["index", "-o", folder], ["ask", folder, "files"], ["compare", folder, folder]):
         capfd.readouterr()
         assert main(["dedup", *words]) == 1
@@ -144,7 +144,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    before = bytes_of(Path(index.folder))
+    before = bytes_of(Path(index.directory))
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
     whole = index_module._write
@@ -157,13 +157,13 @@ def test_a_full_disk_leaves_the_index_as_it_was(
 
     with monkeypatch.context() as patch:
         patch.setattr(index_module, "_write", full)
-        assert main(["dedup", "index", "-o", index.folder]) == 1
-    place = Path(index.folder) / "fragments/000002-000000/sections.parquet"
+        assert main(["dedup", "index", "-o", index.directory]) == 1
+    place = Path(index.directory) / "fragments/000002-000000/sections.parquet"
     assert capfd.readouterr().err == f"pylink dedup index: {place}: No space left on device\n"
     assert len(index.fragments) == 1
     Database().add(index)
     assert run(index).read == 1
-    after = bytes_of(Path(index.folder))
+    after = bytes_of(Path(index.directory))
     assert {name: after[name] for name in before} == before
     assert not [name for name in after if "unfinished" in name]
 

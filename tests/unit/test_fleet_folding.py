@@ -106,7 +106,7 @@ def made(tree: Path) -> Index:
 
 def ask(index: Index, question: str, capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     capfd.readouterr()
-    assert main(["dedup", "ask", index.folder, question, "--json"]) == 0
+    assert main(["dedup", "ask", index.directory, question, "--json"]) == 0
     found: list[dict[str, Any]] = json.loads(capfd.readouterr().out)
     return found
 
@@ -171,8 +171,8 @@ def test_results_of_targets_as_they_were_go(
             (tree / f"{name}.cubin").write_bytes(CUBINS[name] + bytes(number))
         settle()
         index = made_index(tmp_path / "index", tree)
-        assert main(["dedup", "ask", index.folder, "saving"]) == 0
-        assert len(os.listdir(Path(index.folder) / "folding")) == 1
+        assert main(["dedup", "ask", index.directory, "saving"]) == 0
+        assert len(os.listdir(Path(index.directory) / "folding")) == 1
 
 
 def test_only_targets_with_ties_are_read(
@@ -229,16 +229,16 @@ def test_a_result_that_somebody_changed_is_found_out_anew(
     expected = ask(index, "saving", capfd), ask(index, "blockers", capfd)
     changes: list[dict[str, Any]] = [{"sm": "100"}, {"target": 1}, {"note": []}, {"more": 1}]
     for change in changes:
-        for name in os.listdir(Path(index.folder) / "folding"):
-            file = Path(index.folder) / "folding" / name
+        for name in os.listdir(Path(index.directory) / "folding"):
+            file = Path(index.directory) / "folding" / name
             found = json.loads(file.read_bytes())
             found["saving"].update(change)
             for row in found["blockers"]:
                 row.update(change)
             file.write_text(json.dumps(found))
         assert (ask(index, "saving", capfd), ask(index, "blockers", capfd)) == expected
-    for name in os.listdir(Path(index.folder) / "folding"):
-        (Path(index.folder) / "folding" / name).write_text("[" * 200_000)
+    for name in os.listdir(Path(index.directory) / "folding"):
+        (Path(index.directory) / "folding" / name).write_text("[" * 200_000)
     assert ask(index, "saving", capfd) == expected[0]
 
 
@@ -257,7 +257,7 @@ def test_questions_do_without_pandas(tree: Path, targets: dict[str, list[Path]])
         pytest.skip("DuckDB before 2 loads pandas itself where a table of Arrow is read")
     index = made(tree)
     for question in ("templates", "saving", "blockers"):
-        words = ["dedup", "ask", index.folder, question]
+        words = ["dedup", "ask", index.directory, question]
         subprocess.run([sys.executable, "-c", WITHOUT_PANDAS, *words], check=True)
 
 
@@ -288,7 +288,7 @@ def test_two_builds_save_differently(
     after = Index.open_or_make(tree.parent / "after")
     update(after, [bytes(later)], Local())
     capfd.readouterr()
-    words = ["dedup", "compare", before.folder, after.folder, "saving", "--json"]
+    words = ["dedup", "compare", before.directory, after.directory, "saving", "--json"]
     assert main(words) == 0
     rows = {row["target"]: row for row in json.loads(capfd.readouterr().out)}
     saved = difference(targets["pair"])

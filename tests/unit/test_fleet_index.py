@@ -177,7 +177,7 @@ def test_the_same_tree_gives_the_same_bytes(
     for threads in (1, 1, 2, 3, 9):
         index = Index.open_or_make(tmp_path / str(len(made)))
         updates.update(index, [bytes(planted.root)], Local(threads))
-        made.append(bytes_of(Path(index.folder)))
+        made.append(bytes_of(Path(index.directory)))
     assert made == [made[0]] * 5
     assert len(made[0]) == 3 * 4
 
@@ -213,9 +213,9 @@ def test_only_what_changed_is_read_again(
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
     assert len(index.fragments) == 3
-    before = bytes_of(Path(index.folder))
+    before = bytes_of(Path(index.directory))
     assert run(index).read == 0
-    assert bytes_of(Path(index.folder)) == before
+    assert bytes_of(Path(index.directory)) == before
     new = planted.root / "CMakeFiles/app.dir/new.cubin"
     new.write_bytes(unit("new"))
     changed = planted.root / "CMakeFiles/app.dir/b.cubin"
@@ -227,7 +227,7 @@ def test_only_what_changed_is_read_again(
     settle()
     done = run(index)
     assert (done.files, done.read, done.gone) == (7, 2, 1)
-    after = bytes_of(Path(index.folder))
+    after = bytes_of(Path(index.directory))
     assert {name: after[name] for name in before} == before
     assert [row["name"] for row in rows(index, "files")[7:]] == [
         "CMakeFiles/app.dir/b.cubin",
@@ -321,7 +321,7 @@ def test_an_index_inside_its_tree_is_known_by_any_name(tmp_path: Path) -> None:
     index = Index.open_or_make(tmp_path / "link/tree/index")
     assert run(index, tree).read == 7
     assert run(index).read == 0
-    assert run(index, names=[os.fsencode(index.folder), bytes(tree / "index")]).read == 0
+    assert run(index, names=[os.fsencode(index.directory), bytes(tree / "index")]).read == 0
     assert run(index, tmp_path / "link/tree").files == run(index, tree).files
 
 
@@ -341,9 +341,9 @@ def test_a_file_system_without_locks_is_told(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert main(["dedup", "index", "-o", index.folder]) == 1
+    assert main(["dedup", "index", "-o", index.directory]) == 1
     shown = capfd.readouterr().err
-    assert shown == f"pylink dedup index: {index.folder}/lock: No locks available\n"
+    assert shown == f"pylink dedup index: {index.directory}/lock: No locks available\n"
 
 
 def test_links_that_lead_up_are_not_followed(tmp_path: Path, index: Index) -> None:
@@ -356,7 +356,7 @@ def test_links_that_lead_up_are_not_followed(tmp_path: Path, index: Index) -> No
 
 
 def test_two_runs_do_not_write_at_once(index: Index, tmp_path: Path) -> None:
-    with Writing(index.folder), pytest.raises(BusyIndex, match="another run"):
+    with Writing(index.directory), pytest.raises(BusyIndex, match="another run"):
         run(index, tmp_path)
 
 
@@ -367,9 +367,9 @@ def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BrokenIndex, match="make one with"):
         Index(tmp_path)
     made = Index.open_or_make(tmp_path / "index")
-    (Path(made.folder) / "index.json").write_text('{"format": 0}')
+    (Path(made.directory) / "index.json").write_text('{"format": 0}')
     with pytest.raises(BrokenIndex, match="another release"):
-        Index(made.folder)
+        Index(made.directory)
 
 
 INTERRUPTED = """
@@ -470,11 +470,11 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
     assert index.fragments == ["000001-000000+000001-000000.1"]
     assert rows(index, "sections") == before
     # As if the process had been killed before it removed the old one.
-    shutil.copytree(saved, Path(index.folder) / "fragments/000001-000000")
+    shutil.copytree(saved, Path(index.directory) / "fragments/000001-000000")
     assert rows(index, "sections") == before
     assert index.next_run() == 2
     run(index)
-    assert len(list((Path(index.folder) / "fragments").iterdir())) == 1
+    assert len(list((Path(index.directory) / "fragments").iterdir())) == 1
 
 
 def test_an_index_has_numbers_for_no_more_runs(tmp_path: Path, index: Index) -> None:

@@ -152,12 +152,12 @@ def test_a_folder_of_which_all_files_went_is_still_indexed(index: Index, tree: P
     shutil.move(tree, tree.parent / "aside")
     tree.mkdir()
     assert run(index, tree, empty).gone == 7
-    assert run(Index(index.folder)).files == 0
+    assert run(Index(index.directory)).files == 0
     shutil.rmtree(tree)
     shutil.move(tree.parent / "aside", tree)
     (empty / "one.cubin").write_bytes(unit("one"))
     settle()
-    assert run(Index(index.folder)).read == 8
+    assert run(Index(index.directory)).read == 8
 
 
 def test_a_run_of_no_folder_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -184,24 +184,24 @@ def test_a_question_keeps_the_files_that_it_found(
     run(index)
     assert len(index.fragments) == 1
     assert database.ask("SELECT count(*) FROM sections").rows == before
-    assert rows(Path(index.folder)) != before
-    assert len([*(Path(index.folder) / "fragments").iterdir()]) == 3
+    assert rows(Path(index.directory)) != before
+    assert len([*(Path(index.directory) / "fragments").iterdir()]) == 3
     del database
     run(index)
-    assert len([*(Path(index.folder) / "fragments").iterdir()]) == 1
+    assert len([*(Path(index.directory) / "fragments").iterdir()]) == 1
 
 
 def test_a_run_knows_what_one_wrote_since_it_began(index: Index, tree: Path) -> None:
     """Who opened an index and had to wait for the lock may not go back to its settings."""
     described = tree.parent / "targets.json"
     described.write_text('{"all": ["tree/host/*"]}')
-    early = Index(index.folder)
+    early = Index(index.directory)
     update(index, [], Local(), targets=str(described))
     (tree / "host/new.cubin").write_bytes(unit("new"))
     settle()
     run(early)
     database = Database()
-    database.add(Index(index.folder))
+    database.add(Index(index.directory))
     told = database.ask("SELECT target, count(*) FROM members GROUP BY target").rows
     assert told == [("all", 3)]
 

@@ -18,8 +18,8 @@ from pylink import __version__
 from pylink.report.errors import ReportError
 from pylink.report.model import Action, BodyItem, Report, Section
 from pylink.report.rules.rulefiles import load_rules
-from pylink.report.sections import folders, patterns
-from pylink.report.sections.folders import FolderError, search_path
+from pylink.report.sections import directories, patterns
+from pylink.report.sections.directories import DirectoryError, search_path
 from pylink.report.sections.insertion import apply_sections
 from pylink.report.sections.sectionfiles import load
 from pylink.report.sections.text import SectionError, parse_section
@@ -196,14 +196,14 @@ def test_folders_are_searched_in_the_order_of_their_names(tmp_path: Path) -> Non
 
 
 def test_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(folders.FOLDER, raising=False)
+    monkeypatch.delenv(directories.DIRECTORY, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    assert folders.user_folder() == tmp_path / "home/.local/share/pylink/sections"
+    assert directories.user_directory() == tmp_path / "home/.local/share/pylink/sections"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert folders.user_folder() == tmp_path / "data/pylink/sections"
-    monkeypatch.setenv(folders.FOLDER, str(tmp_path / "own"))
-    assert folders.user_folder() == tmp_path / "own"
+    assert directories.user_directory() == tmp_path / "data/pylink/sections"
+    monkeypatch.setenv(directories.DIRECTORY, str(tmp_path / "own"))
+    assert directories.user_directory() == tmp_path / "own"
 
 
 def test_given_folders_replace_the_search_path(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_given_folders_replace_the_search_path(tmp_path: Path) -> None:
     beside = tmp_path / "also"
     beside.mkdir()
     assert search_path([], [str(tmp_path)]) == [tmp_path, beside, tmp_path / "one", deep]
-    with pytest.raises(FolderError, match="Failed to add section search path"):
+    with pytest.raises(DirectoryError, match="Failed to add section search path"):
         search_path([str(tmp_path / "missing")])
 
 
@@ -221,13 +221,13 @@ def test_stock_files_are_deployed_once_and_changes_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own"
-    monkeypatch.setenv(folders.FOLDER, str(own))
-    monkeypatch.delenv(folders.NO_DEPLOYMENT, raising=False)
+    monkeypatch.setenv(directories.DIRECTORY, str(own))
+    monkeypatch.delenv(directories.NO_DEPLOYMENT, raising=False)
     deployed, mine = search_path()
     assert mine == own
     assert re.fullmatch(rf"{re.escape(__version__)}-[0-9a-f]{{8}}", deployed.name)
     assert deployed.parent == own
-    names = {file.name for file in folders.STOCK.iterdir() if file.is_file()}
+    names = {file.name for file in directories.STOCK.iterdir() if file.is_file()}
     assert {file.name for file in deployed.iterdir()} == names
     changed = deployed / min(names)
     changed.write_text("changed")
@@ -237,10 +237,10 @@ def test_stock_files_are_deployed_once_and_changes_kept(
     newer = tmp_path / "stock"
     newer.mkdir()
     (newer / "New.section").write_text('Identifier: "New"\nDisplayName: "New"\n')
-    monkeypatch.setattr(folders, "STOCK", newer)
+    monkeypatch.setattr(directories, "STOCK", newer)
     assert [file.name for file in search_path()[0].iterdir()] == ["New.section"]
-    monkeypatch.setenv(folders.NO_DEPLOYMENT, "1")
-    assert search_path()[0] == folders.STOCK
+    monkeypatch.setenv(directories.NO_DEPLOYMENT, "1")
+    assert search_path()[0] == directories.STOCK
 
 
 def test_what_sections_add_to_an_action() -> None:
@@ -444,7 +444,7 @@ def kind_of(item: BodyItem) -> str:
 def listed_by_ncu(option: str) -> set[str]:
     """The identifiers that `ncu` prints for the stock files."""
     listed = subprocess.run(
-        ["ncu", "--section-folder", folders.STOCK, option],
+        ["ncu", "--section-folder", directories.STOCK, option],
         env={"HOME": ncu.home(), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
@@ -458,12 +458,12 @@ def listed_by_ncu(option: str) -> set[str]:
 def test_nsight_compute_lists_the_stock_sections() -> None:
     """What we ship is a section file for its tool too, with the same identifiers."""
     found = listed_by_ncu("--list-sections")
-    assert found == {each.section.identifier for each in load([folders.STOCK]).sections}
+    assert found == {each.section.identifier for each in load([directories.STOCK]).sections}
 
 
 @ncu.needs_ncu
 def test_nsight_compute_lists_the_stock_rules() -> None:
     """Its Python is older than ours: a rule that it cannot read is just missing from the list."""
     found = listed_by_ncu("--list-rules")
-    assert found == {rule.identifier for rule in load_rules([folders.STOCK]).rules}
+    assert found == {rule.identifier for rule in load_rules([directories.STOCK]).rules}
     assert len(found) >= 8

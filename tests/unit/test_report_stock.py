@@ -9,7 +9,7 @@ import pytest
 from pylink.report.model import Action, MessageType, Report, Scalar, Scope
 from pylink.report.rules.evaluation import apply_rules
 from pylink.report.rules.rulefiles import load_rules
-from pylink.report.sections.folders import STOCK
+from pylink.report.sections.directories import STOCK
 from pylink.report.sections.insertion import apply_sections
 from pylink.report.sections.sectionfiles import load
 

@@ -20,7 +20,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.installed import Installed, build_scripts
 
-from pylink.serve.folder import make_folder
+from pylink.serve.directory import make_directory
 
 CODE = one_kernel().build()
 BY_SCRIPT = "from the script\n"  # what a link prints here that no server did
@@ -421,7 +421,7 @@ def test_a_socket_has_an_absolute_path(monkeypatch: pytest.MonkeyPatch, variable
         monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
         monkeypatch.setenv(variable, ".")
         monkeypatch.setattr(tempfile, "tempdir", None)
-        assert Path(make_folder()).parent == Path(folder)
+        assert Path(make_directory()).parent == Path(folder)
 
 
 def is_held(folder: Path) -> bool:

@@ -263,7 +263,7 @@ def test_only_a_program_that_was_stopped_at_the_end_of_its_time_is_late(tmp_path
 
 
 def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:
-    command = Command(["/bin/pwd"], None, prints=True, folder=str(tmp_path))
+    command = Command(["/bin/pwd"], None, prints=True, directory=str(tmp_path))
     (outcome,) = run_all([command], timeout=60)
     assert outcome.log == f"{tmp_path}\n"
 

@@ -13,7 +13,7 @@ def count_cores() -> int:
 def read_quota(groups: bytes, root: bytes) -> int:
     """Processors that the quotas of a control group and its parents allow, rounded up; 0 for all.
 
-    `groups` is a file such as /proc/self/cgroup, `root` the folder of all groups.
+    `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups.
     """
 
 def take_threads(most: int) -> int:

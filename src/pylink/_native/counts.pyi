@@ -1,4 +1,4 @@
-"""What a link did, counted over its finished tables.
+"""Counts the work of a link in its finished tables.
 
 Tables are those of `rows.pxd`. `ValueError` for columns of different lengths.
 """

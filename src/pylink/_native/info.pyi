@@ -15,4 +15,4 @@ def emit_info(placed: PlacedTables, inherited: bytes, closing: bytes) -> list[in
     """
 
 def has_file_records(merged: MergedTables) -> bool:
-    """Whether .nv.info of the output has any record; nvlink omits an empty one."""
+    """Return whether .nv.info of the output has any record; nvlink omits an empty one."""

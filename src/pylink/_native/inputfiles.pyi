@@ -64,10 +64,10 @@ def keep_blocks() -> None:
     which the C library would request from the system each time.
     """
 
-def are_unchanged(files: Iterable[Row | Later], folder: int) -> bool:
-    """Whether each file has the size (bytes) and time (ns) in its row.
+def are_unchanged(files: Iterable[Row | Later], directory: int) -> bool:
+    """Return whether each file has the size (bytes) and time (ns) in its row.
 
-    Paths are relative to the directory descriptor `folder`. False if a file is missing. Rows
+    Paths are relative to the directory descriptor `directory`. False if a file is missing. Rows
     without a path are ignored.
     """
 

@@ -13,7 +13,7 @@ def virtual_archs(objects: ObjectTables) -> tuple[int, int, int, int, int]:
     """
 
 def has_attribute(objects: ObjectTables, attribute: int) -> bool:
-    """Whether the .nv.info of any input has an EIATTR record with that attribute."""
+    """Return whether the .nv.info of any input has an EIATTR record with that attribute."""
 
 def fastpath_bits(merged: MergedTables) -> int:
     """The bits of attribute 0x0b that the code of the output has, regardless of its files."""

@@ -10,4 +10,4 @@ def apply_pools(placed: PlacedTables) -> None:
     """
 
 def exceeds(placed: PlacedTables, limit: int) -> bool:
-    """Whether a kernel's pool, as placed, has more than `limit` bytes."""
+    """Return whether a kernel's pool, as placed, has more than `limit` bytes."""

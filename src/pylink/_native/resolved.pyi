@@ -10,7 +10,7 @@ def record_resolved(merged: MergedTables) -> None:
     """
 
 def names_deleted(placed: PlacedTables, reserved: int) -> bool:
-    """Whether debug data refers to an extern array that has lost its symbol.
+    """Return whether debug data refers to an extern array that has lost its symbol.
 
     It only counts if `.nv_debug.shared` has variables, more than the `reserved` bytes.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         """An object that can cancel a link, such as a `threading.Event`."""
 
         def is_set(self) -> bool:
-            """Whether to cancel the link; called between two phases."""
+            """Return whether to cancel the link; called between two phases."""
 
     ProgressCall = Callable[[str, int, int], object]
 

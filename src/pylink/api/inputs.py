@@ -126,7 +126,7 @@ def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
 
 
 def is_plain(source: Input, *, must_exist: bool) -> bool:
-    """Whether an input needs no check that could report; with `must_exist` a file must exist."""
+    """Return whether no check of an input can fail; with `must_exist` a file must exist."""
     if source.kind != "any":
         return False
     try:

@@ -476,7 +476,7 @@ class LinkOptions(OptionValues):
     @property
     def source_root(self) -> tuple[str, ...]:
         """Directories of source files whose lines may be shown, besides the working directory and
-        the folders of the inputs; text format only.
+        the directories of the inputs; text format only.
         """
         return self._list("source_root")
 

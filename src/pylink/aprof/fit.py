@@ -271,7 +271,7 @@ class _Curve:
         return _Range(self.points.until(count, self.resolution), self.scatter)
 
     def _is_confirmed(self) -> bool:
-        """Whether the best sum is not steep, or the smaller sizes forecast the same growth."""
+        """Return whether the best sum is flat, or smaller sizes forecast the same growth."""
         full_range = self.full_range
         if (
             full_range.best.multiple < STEEP_MULTIPLE

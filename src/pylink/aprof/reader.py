@@ -255,7 +255,7 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
 
 
 def too_small(squares: int, total: int, calls: int) -> bool:
-    """Whether `squares` is less than the sum of squares of any calls with this total can be.
+    """Return whether `squares` is less than the sum of squares of any calls with this total can be.
 
     MAX_COST stands for any larger sum.
     """

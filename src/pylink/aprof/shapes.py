@@ -79,12 +79,12 @@ def function(name: str) -> Callable[[float], float]:
 
 
 def is_steep(name: str) -> bool:
-    """Whether a cost that ends in this function grows faster than n log n."""
+    """Return whether a cost that ends in this function grows faster than n log n."""
     if name in FUNCTIONS:
         return name in STEEP
     return float(name.removeprefix("n^")) >= STEEP_POWER
 
 
 def is_between(name: str) -> bool:
-    """Whether this is the name of a power between the classes."""
+    """Return whether this is the name of a power between the classes."""
     return name not in FUNCTIONS

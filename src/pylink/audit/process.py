@@ -172,7 +172,7 @@ class Loader:
 
 
 def is_object(path: str) -> bool:
-    """Whether a file is a relocatable object or an archive; OSError if it cannot be read."""
+    """Return whether a file is a relocatable object or an archive; OSError if it cannot be read."""
     source = FileSource(path)
     try:
         if source.read(0, 8) in (b"!<arch>\n", b"!<thin>\n"):

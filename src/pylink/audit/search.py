@@ -73,7 +73,7 @@ class Finder:
         return expanded
 
     def _is_wanted(self, path: str, file: LinkedFile) -> bool:
-        """Whether this is a regular file in an allowed directory."""
+        """Return whether this is a regular file in an allowed directory."""
         directory = os.path.dirname(path)
         if not self._is_allowed(os.path.realpath(directory)):
             self.not_looked_at.setdefault(directory, file.path)

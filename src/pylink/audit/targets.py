@@ -25,7 +25,7 @@ def sm_number(text: str) -> int:
 
 
 def runs(entry: Entry, gpu: int) -> bool:
-    """Whether a GPU can run the code, or its driver can compile it."""
+    """Return whether a GPU can run the code, or its driver can compile it."""
     is_one_chip = entry.flags & FLAG_SUFFIX["a"] != 0
     is_family = entry.flags & FLAG_SUFFIX["f"] != 0
     is_same_major = entry.sm // 10 == gpu // 10

@@ -31,7 +31,7 @@ def release_followed(output: bytes) -> str:
 
 
 def may_be_equal(release: str, other: str) -> bool:
-    """Whether two releases may be the same; an unknown release may be any."""
+    """Return whether two releases may be the same; an unknown release may be any."""
     numbers = zip(release.split("."), other.split("."), strict=False)
     return not release or not other or all(first == second for first, second in numbers)
 
@@ -62,5 +62,5 @@ def compare_outputs(output: bytes, expected: bytes, other: str) -> str:
 
 
 def is_different(answer: str) -> bool:
-    """Whether this text of `compare_outputs` is about a difference."""
+    """Return whether this text of `compare_outputs` is about a difference."""
     return answer.startswith(DIFFERS)

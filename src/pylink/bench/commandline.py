@@ -58,9 +58,9 @@ class Link:
     * `output`: the output file that the command line names.
     """
 
-    def __init__(self, argv: Sequence[str], folder: str) -> None:
-        """Split a command line; `folder` is the directory for outputs. Raises BadLink."""
-        self.folder = folder
+    def __init__(self, argv: Sequence[str], directory: str) -> None:
+        """Split a command line; `directory` is the directory for outputs. Raises BadLink."""
+        self.directory = directory
         self.linker: str | None = None
         remaining = list(argv)
         if remaining and os.path.basename(remaining[0]) in LINKERS:
@@ -93,7 +93,7 @@ class Link:
 
     @property
     def folds(self) -> bool:
-        """Whether pylink may omit copies of Mercury sections, which nvlink keeps."""
+        """True if pylink may omit copies of Mercury sections, which nvlink keeps."""
         return "merc_dedup" not in self.values
 
     def without_folding(self) -> Link:
@@ -110,7 +110,7 @@ class Link:
 
     @property
     def output_path(self) -> str:
-        return os.path.join(self.folder, OUTPUT)
+        return os.path.join(self.directory, OUTPUT)
 
     def part(self, size: int) -> list[int]:
         """The indices in `inputs` of a part: `size` inputs and all archives."""
@@ -163,11 +163,11 @@ class Link:
         for place, piece in self._pieces:
             if place is None or place in part:
                 argv += piece
-        argv = [word.replace(_DIRECTORY, self.folder) for word in argv]
+        argv = [word.replace(_DIRECTORY, self.directory) for word in argv]
         argv += ["-o", self.output_path]
         if sum(map(len, argv)) < MAX_ARGUMENTS_SIZE:
             return argv
-        path = os.path.join(self.folder, f"options-{size}")
+        path = os.path.join(self.directory, f"options-{size}")
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as stream:
             stream.write("\n".join(map(_quote, argv)))
         return ["--options-file", path]

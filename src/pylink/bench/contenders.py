@@ -297,7 +297,7 @@ def this_program() -> str:
 
 
 def _is_nvidia(path: str) -> bool:
-    """Whether a program named nvlink is not pylink in its place."""
+    """Return whether a program named nvlink is not pylink in its place."""
     return "NVIDIA" in version_text(path) and "pylink" not in version_text(path)
 
 

@@ -141,4 +141,4 @@ def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) ->
     }
     if plan.rest:
         fact_rows["rest"] = f"{plan.rest:g} s"
-    return fact_rows | {"load": f"{load():.2f}"} | facts(link.folder)
+    return fact_rows | {"load": f"{load():.2f}"} | facts(link.directory)

@@ -49,11 +49,11 @@ class Helper:
         self,
         program: str,
         argv: Sequence[str] = (),
-        folder: str | None = None,
+        directory: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [sys.executable, "-I", "-S", program, *argv]
-        self._folder = folder
+        self._directory = directory
         self._environment = environment
         self._process: Popen[str] | None = None
         self._working = False
@@ -61,7 +61,7 @@ class Helper:
     def ask(self, request: object) -> dict[str, Any]:
         """Send a request and return the answer; RunFailed if the process ends without one."""
         if self._process is None:
-            self._process = start_helper(self._command, self._folder, self._environment)
+            self._process = start_helper(self._command, self._directory, self._environment)
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -115,8 +115,8 @@ class Launcher(Helper):
 class Resident(Helper):
     """A process that repeats one kind of link: COPY, API or NVJITLINK of `resident`."""
 
-    def __init__(self, kind: str, folder: str) -> None:
-        super().__init__(resident.__file__, [kind, json.dumps(sys.path)], folder)
+    def __init__(self, kind: str, directory: str) -> None:
+        super().__init__(resident.__file__, [kind, json.dumps(sys.path)], directory)
 
     def run(self, request: object) -> Run:
         """Link once; RunFailed if that fails."""

@@ -36,7 +36,7 @@ TOOL = "pylink"
 
 
 def is_large(names: Sequence[str]) -> bool:
-    """Whether a link of these inputs probably gains from large pages."""
+    """Return whether a link of these inputs probably gains from large pages."""
     if len(names) >= MANY_INPUTS:
         return True
     try:

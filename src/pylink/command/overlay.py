@@ -121,7 +121,7 @@ def _check_toolkit(toolkit: str, directory: str) -> None:
 
 
 def _may_replace(directory: str) -> bool:
-    """Whether the directory is empty or an overlay: pylink's linker, and otherwise links."""
+    """Return whether the directory is empty or an overlay: pylink's linker, and otherwise links."""
     if os.path.islink(directory) or not os.path.isdir(directory):
         return False
     if not os.listdir(directory):
@@ -280,7 +280,7 @@ def _site_packages() -> str:
 
 
 def _is_this_interpreter(interpreter: str) -> bool:
-    """Whether this is the path of the running Python, or another name of it in its directory."""
+    """Return whether this path is the running Python, or a link to it in its directory."""
     try:
         same_file = os.path.samefile(interpreter, sys.executable)
     except OSError:

@@ -93,7 +93,7 @@ def newest(cubins: Sequence[tuple[str, bytes]]) -> str:
 
 
 def is_cubin(path: Path) -> bool:
-    """Whether this is a file that begins like a cubin."""
+    """Return whether this is a file that begins like a cubin."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -160,7 +160,7 @@ def show_error(directory: Path) -> None:
     """Show pylink's messages for a link without one of the files."""
     names = [path.name for path in sorted(directory.glob("*.cubin")) if path.name != OMITTED_FILE]
     command = [*program(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
-    (done,) = run_all([Command(command, None, prints=True, folder=str(directory))], timeout=0)
+    (done,) = run_all([Command(command, None, prints=True, directory=str(directory))], timeout=0)
     say(f"without {OMITTED_FILE} it says:")
     for line in done.log.splitlines()[:SHOWN_LINES]:
         say(f"  {line}")

@@ -252,7 +252,7 @@ def split_host_words(argv: Sequence[str]) -> list[str]:
 
 
 def _hides(argv: Sequence[str]) -> bool:
-    """Whether options for the host compiler hide the functions of the object."""
+    """Return whether options for the host compiler hide the functions of the object."""
     hides = False
     for word in argv:
         if word in (HOST_HIDDEN, HOST_DEFAULT):

@@ -246,7 +246,7 @@ def _show(link: Link, sink: Sink, *, names_target: bool) -> None:
 
 
 def writes_reports(values: Mapping[str, Value]) -> bool:
-    """Whether links write further files, or print while they run.
+    """Return whether links write further files, or print while they run.
 
     Such links run one after the other, like those of nvcc: they may write the same file.
     """
@@ -320,7 +320,7 @@ def make_reproducer(
 
 
 def is_plain(values: Mapping[str, Value]) -> bool:
-    """Whether messages have nvlink's format."""
+    """Return whether messages have nvlink's format."""
     return values.get("diagnostics_format", "nvlink") == "nvlink" and "output_mode" not in values
 
 

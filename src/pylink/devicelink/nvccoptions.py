@@ -53,7 +53,7 @@ LINKED = (".o", ".obj", ".a", ".so")
 
 
 def is_library(name: str) -> bool:
-    """Whether a name is that of a shared library; nvcc refuses those with a version, `.so.1`."""
+    """Return whether a name ends in `.so` or `.so.N`; nvcc refuses the second form."""
     _, dot, version = os.path.basename(name).rpartition(".so")
     return bool(dot) and (
         not version or (version.startswith(".") and version[1:].replace(".", "").isdigit())

@@ -34,7 +34,7 @@ def to_terminal(text: str) -> str:
 
 
 def is_wanted(when: str, stream: TextIO | None) -> bool:
-    """Whether to color output to a stream; `when` is `always`, `never`, or `auto`.
+    """Return whether to color output to a stream; `when` is `always`, `never`, or `auto`.
 
     `auto` colors a terminal, unless NO_COLOR is set and not empty, or the terminal is dumb.
     """

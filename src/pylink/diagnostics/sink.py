@@ -107,7 +107,7 @@ class Sink:
         return self.dispatch(diagnostic)
 
     def is_enabled(self, kind: str) -> bool:
-        """Whether the policy lets reports of this kind pass; if not, they can be omitted."""
+        """Return whether the policy lets reports of this kind pass; if not, they can be omitted."""
         return bool(self.policy.severity(kind))
 
     def fatal(

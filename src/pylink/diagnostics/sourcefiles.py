@@ -42,7 +42,7 @@ class SourceFiles:
     """The files that the diagnostics of one link may show.
 
     `roots` are directories that the user allowed, `inputs` files beside which source may be,
-    `folders` further directories with source. The present working directory is allowed, too.
+    `directories` further directories with source. The present working directory is allowed, too.
     """
 
     __slots__ = ("_read", "_roots")
@@ -52,9 +52,9 @@ class SourceFiles:
         roots: Iterable[str] = (),
         *,
         inputs: Iterable[str] = (),
-        folders: Iterable[str] = (),
+        directories: Iterable[str] = (),
     ) -> None:
-        implied = dict.fromkeys(["", *map(os.path.dirname, inputs), *folders])
+        implied = dict.fromkeys(["", *map(os.path.dirname, inputs), *directories])
         # Paths with and without symbolic links, and whether the user named them.
         self._roots: list[tuple[str, bool]] = []
         for is_requested, group in ((True, roots), (False, implied)):
@@ -109,7 +109,7 @@ class SourceFiles:
         return lines
 
     def _is_within(self, path: str) -> bool:
-        """Whether a path without `..` is below an allowed directory."""
+        """Return whether a path without `..` is below an allowed directory."""
         for root, is_requested in self._roots:
             if root == "/" or path.startswith(root + "/"):
                 below = path[len(root) :]

@@ -42,7 +42,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is an open terminal."""
+    """Return whether a stream is an open terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed

@@ -17,7 +17,7 @@ from pylink._native import OBJECT
 from pylink.command.overlay import find_native_program
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.startup import bundle
-from pylink.startup.usercache import cache_folder, cached_name
+from pylink.startup.usercache import cache_directory, cached_name
 from pylink.subtools.compilers import find_nvjitlink, library_release
 from pylink.subtools.compilers import text as release_text
 from pylink.subtools.programs import cuda_tools, tool_version
@@ -86,7 +86,7 @@ def check_program() -> Check:
 
 def check_bundle() -> Check:
     """Check the start-up bundle that a link uses: the first that exists, like in the launcher."""
-    cache = cache_folder()
+    cache = cache_directory()
     places = [(bundle.PATH, "in the package"), (bundle.SHIPPED, "of the wheel")]
     if cache is not None:
         cached = os.path.join(cache, cached_name(bundle.PACKAGE, bundle.NAME))

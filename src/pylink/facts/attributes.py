@@ -70,7 +70,7 @@ _INSTRUCTION_LISTS = {
 
 
 class AttributeFacts:
-    """How a link reads a record of .nv.info.
+    """A rule for reading a record of .nv.info.
 
     * `words`: the number of words it reads, 0 for a record that it only copies.
     * `of_function`: the first word names the function that the record is about.

@@ -1,4 +1,4 @@
-"""How the attributes of .nv.compat of all inputs become those of the output.
+"""Rules that join the attributes of .nv.compat of all inputs for the output.
 
 One row per attribute, with the releases and families that have it. `pack_rows` packs the rows of a
 link for `pylink._native.notes`. An attribute without a row keeps the value of the first input. The
@@ -10,7 +10,7 @@ from __future__ import annotations
 from pylink.facts.attributes import BVAL, HVAL, SVAL
 from pylink.facts.target import FAMILY_B, FAMILY_C
 
-# How values of two inputs join.
+# Rules that join the values of two inputs.
 COMPAT_FIRST = 0  # the first input's
 COMPAT_WEAKEST = 1  # 0 if any input has 0, else the largest
 COMPAT_FLAGS = 2  # bits that any input has

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pylink.facts.attributes import BVAL, HVAL, NUMBER, NVAL, SVAL
 
-# How a function's value joins the kernel's.
+# Rules that join a function's value with the kernel's.
 JOIN_NOTHING = 0  # the kernel does not inherit it
 JOIN_FLAG = 1  # only the presence of the record counts
 JOIN_MAXIMUM = 2

@@ -1,4 +1,4 @@
-"""What an input is, by its first bytes. `header.py` makes IN_CUBIN and the like of these."""
+"""Kinds of inputs, recognized by their first bytes; kernels have them as IN_CUBIN and so on."""
 
 from __future__ import annotations
 

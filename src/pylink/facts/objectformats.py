@@ -1,4 +1,4 @@
-"""How to read the ELF header of a cubin: one row per object format, distinguished by e_ident.
+"""Fields of a cubin's ELF header: one row per object format, distinguished by e_ident.
 
 `header.py` writes the rows as constants for the reader; `inspect` and the replacement of nvJitLink
 use them here. The experiments are in docs/older-objects.md.

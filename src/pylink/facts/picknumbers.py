@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Demand:
-    """When a file is linked."""
+    """Conditions under which a file is linked."""
 
     ALWAYS = 0
     SYSTEM = 1  # if functions are undefined at its position, or later symbols that it defines
@@ -13,7 +13,7 @@ class Demand:
 
 
 class Codec:
-    """How a payload is compressed."""
+    """Compression of a payload."""
 
     STORED = 0
     LZ4_BLOCK = 1
@@ -29,7 +29,7 @@ class PickState:
 
 
 class PickOrigin:
-    """What the bytes of a pick are a part of."""
+    """The container that the bytes of a pick are in."""
 
     FILE = 0  # nothing: the source is linked itself
     FATBIN = 1  # a fat binary that is a file

@@ -7,7 +7,7 @@ relocation is the plain relocation at the same place of the machine code.
 
 from __future__ import annotations
 
-# How a value V becomes the bits of a field; native code knows the forms by their index.
+# Forms in which a field stores the bits of a value V; native code uses their index.
 FORMS = (
     "NONE",  # the link fills no field
     "WHOLE",  # V

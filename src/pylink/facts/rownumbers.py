@@ -10,7 +10,7 @@ NO_STACK_BOUND = 0xFFFFFFFF
 
 
 class FileFlag:
-    """What a file says of itself, in FileRow.flags."""
+    """Properties of an input file: bits of FileRow.flags."""
 
     SPECIFIC = 1  # the code is for one architecture alone
     NARROW = 2  # addresses have 32 bits
@@ -20,7 +20,7 @@ class FileFlag:
 
 
 class EntityKind:
-    """What a symbol stands for in relocation arithmetic, in EntityRow.kind."""
+    """The meaning of a symbol in relocation arithmetic: values of EntityRow.kind."""
 
     FUNC = 0
     GLOBAL = 1  # lives in .nv.global or .nv.global.init
@@ -56,7 +56,7 @@ class EntityFlag:
 
 
 class Resolution:
-    """What became of the definition that an input symbol gives; one of an entity has won."""
+    """The fate of the definition in an input symbol; one definition of each entity wins."""
 
     NONE = 0  # no definition
     LOST = 1  # to the one that won, which came before
@@ -76,7 +76,7 @@ class CallBlock:
 
 
 class Clash:
-    """How two definitions of a name contradict each other, in ClashRow.kind."""
+    """Contradictions between two definitions of a name: values of ClashRow.kind."""
 
     MULTIPLE = 1
     SIZE = 2
@@ -99,7 +99,7 @@ class LinkMode:
 
 
 class FixupFlag:
-    """How a field is patched: bits of FixupRow.how."""
+    """Ways to patch a field: bits of FixupRow.how."""
 
     REL = 1  # the field is the addend; `addend` is for the record alone
     CLEAR = 2  # write zeros
@@ -109,14 +109,14 @@ class FixupFlag:
 
 
 class KeepsFlag:
-    """What a kernel does not inherit from functions that it reaches: bits of FunctionRow.keeps."""
+    """Values that a kernel does not inherit from called functions: bits of FunctionRow.keeps."""
 
     REGISTERS = 1
     ALL = 2  # a kernel beside the only one that was selected
 
 
 class ContentsFrom:
-    """Where a section of the output has its bytes from, in PlaceRow.contents."""
+    """Sources of the bytes of an output section: values of PlaceRow.contents."""
 
     INPUTS = 0
     SPAN = 1  # a SpanRow holds the bytes, which the link made

@@ -63,12 +63,13 @@ DEBUG_NAMES = """
     .nv_debug_ptx_txt .nv_debug_ptx_txt.
 """
 
-# When a section may have a name that is not one of its kind's. nvlink links such sections, too.
+# Conditions under which a section may have a name that is not one of its kind. nvlink links such
+# sections, too.
 FREE_NEVER = 0
 FREE_PLAIN = 1  # before sm_100; later the finalizer recognizes sections by name
 FREE_ALWAYS = 2
 
-# Which output sections a kind has.
+# Output sections of a kind.
 PLACE_APART = 0  # created by the link, or one for each function
 PLACE_JOINED = 1  # one for each name, of the sections of all inputs
 
@@ -111,7 +112,8 @@ LEAN_RANKS = (
     RANK_MERC_LATE,
 )
 
-# When the output omits a section that was created. Its name stays in the string tables.
+# Conditions under which the output omits a section that was created. Its name stays in the string
+# tables.
 OMIT_NEVER = 0
 OMIT_WITHOUT_RECORDS = 1
 OMIT_WITHOUT_ENTRIES = 2
@@ -131,7 +133,7 @@ HEAD_TARGET = 8  # the section that the relocations patch
 HEAD_COMPAT = 9
 HEAD_LOCALS = 10  # the first global symbol
 
-# How the size of an output section is computed (SIZE_GIVEN: it is known from the inputs).
+# Rules for the size of an output section (SIZE_GIVEN: it is known from the inputs).
 SIZE_GIVEN = 0
 SIZE_ENTRIES = 1
 SIZE_SYMBOLS = 2

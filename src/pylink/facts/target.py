@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# How code relocations are stored, and whether functions have a mercury form.
+# Families differ in their relocation sections and in whether functions have a mercury form.
 FAMILY_A = 0  # sm_75 to sm_89: REL and RELA
 FAMILY_B = 1  # sm_90: RELA only
 FAMILY_C = 2  # sm_100 and later: RELA, mercury
@@ -143,7 +143,7 @@ class Target:
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 
     def accepts(self, sm: int, *, specific: bool) -> bool:
-        """Whether code for sm_<sm>, with the suffix `a` if `specific`, runs on this target.
+        """Return whether code for sm_<sm>, with the suffix `a` if `specific`, runs on this target.
 
         The suffix of the target does not matter. From sm_100 on code runs on targets of the same
         major version that are not older; specific code runs only on its own number.
@@ -161,5 +161,5 @@ class Target:
         return self.accepts(RENAMED.get(sm, sm), specific=specific)
 
     def limits(self, sm: int) -> bool:
-        """Whether code for sm_<sm> lacks the mercury form that this target needs."""
+        """Return whether code for sm_<sm> lacks the mercury form that this target needs."""
         return sm < 100 <= self.sm

@@ -10,8 +10,8 @@ A file system may report only at close that there is no room for the file, as NF
 So a descriptor of it is closed before the file gets its name (`closing`).
 
 There are two fallbacks. On file systems without nameless files, the file has its temporary name
-from the start. A file that may be written but not replaced (its folder may not be written, or it is
-a mount) is overwritten, after room for all of it is reserved.
+from the start. A file that may be written but not replaced (its directory may not be written, or it
+is a mount) is overwritten, after room for all of it is reserved.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class WholeFile:
     pipes and open descriptors are written directly: a rename would put a file in their place.
     """
 
-    __slots__ = ("_descriptor", "_folder", "_key", "_mode", "_name", "_overwrites", "path")
+    __slots__ = ("_descriptor", "_directory", "_key", "_mode", "_name", "_overwrites", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._folder = -1
+        self._directory = -1
         self._descriptor = -1
         self._key: tuple[int, int, bytes] | None = None  # of the temporary name
         self._overwrites = False
@@ -81,7 +81,7 @@ class WholeFile:
             raise
 
     def _prepare(self, path: str) -> None:
-        """Open the folder of the file, and a temporary file or memory for the contents."""
+        """Open the directory of the file, and a temporary file or memory for the contents."""
         if os.path.basename(path) in ("", ".", ".."):
             reason = errno.EISDIR if path else errno.ENOENT
             raise OSError(reason, os.strerror(reason))
@@ -94,7 +94,7 @@ class WholeFile:
         else:
             self._mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
             os.close(descriptor)
-        self._folder = os.open(os.path.dirname(target) or ".", os.O_DIRECTORY | os.O_CLOEXEC)
+        self._directory = os.open(os.path.dirname(target) or ".", os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self._open_temporary()
         except OSError as error:
@@ -106,13 +106,13 @@ class WholeFile:
     def _open_temporary(self) -> None:
         """Open a file without a name, or with a temporary name if the file system needs one."""
         try:
-            self._descriptor = os.open(".", _FLAGS | os.O_TMPFILE, 0o666, dir_fd=self._folder)
+            self._descriptor = os.open(".", _FLAGS | os.O_TMPFILE, 0o666, dir_fd=self._directory)
         except OSError as error:
             if error.errno not in _NO_NAMELESS:
                 raise
             self._claim_temporary_name()
         else:
-            remove_first_leftover(self._folder, self._name)
+            remove_first_leftover(self._directory, self._name)
         self._set_mode()
 
     def _set_mode(self) -> None:
@@ -126,14 +126,14 @@ class WholeFile:
     @property
     def unfinished(self) -> int | None:
         """Descriptor of the empty file that `commit` will name; None if contents are copied."""
-        return None if self._folder < 0 or self._overwrites else self._descriptor
+        return None if self._directory < 0 or self._overwrites else self._descriptor
 
     def commit(self) -> None:
         """Put the file in its place; OSError on failure, with no temporary file left."""
         try:
             if self._overwrites:
                 self._overwrite()
-            elif self._folder >= 0:
+            elif self._directory >= 0:
                 self._put_in_place()
                 return
             descriptor, self._descriptor = self._descriptor, -1
@@ -156,7 +156,9 @@ class WholeFile:
             self._flush_temporary()
         assert self._key is not None
         try:
-            os.rename(self._key[2], self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            os.rename(
+                self._key[2], self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory
+            )
         except OSError as error:
             if error.errno not in _IRREPLACEABLE:
                 raise
@@ -173,7 +175,7 @@ class WholeFile:
                 f"/proc/self/fd/{self._descriptor}",
                 name,
                 src_dir_fd=0,
-                dst_dir_fd=self._folder,
+                dst_dir_fd=self._directory,
                 follow_symlinks=True,
             )
         except FileExistsError:
@@ -185,13 +187,13 @@ class WholeFile:
         claim = self._create_temporary if self._descriptor < 0 else self._name_temporary
         for number in range(MOST_NAMES):
             name = temporary_name(self._name, number)
-            self._key = hold(self._folder, name, self)
+            self._key = hold(self._directory, name, self)
             if self._key is None:
                 continue
             claimed = False
             try:
                 claimed = claim(name)
-                if not claimed and remove_leftover(name, self._folder):
+                if not claimed and remove_leftover(name, self._directory):
                     claimed = claim(name)
                 if claimed:
                     return
@@ -207,11 +209,13 @@ class WholeFile:
     def _create_temporary(self, name: bytes) -> bool:
         """Create a temporary file of this name; False if the name is in use."""
         try:
-            temporary = os.open(name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._folder)
+            temporary = os.open(
+                name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._directory
+            )
         except FileExistsError:
             return False
         # Before the lock was held, another process may have removed the file as a leftover.
-        if lock(temporary) is False or not has_name(temporary, name, self._folder):
+        if lock(temporary) is False or not has_name(temporary, name, self._directory):
             os.close(temporary)
             return False
         self._descriptor = temporary
@@ -231,10 +235,10 @@ class WholeFile:
         """Flush and close the temporary file; write it again if another process removed it."""
         while True:
             assert self._key is not None
-            raise_close_errors(self._descriptor, self._folder)
+            raise_close_errors(self._descriptor, self._directory)
             # The close dropped the lock, so another process may have removed the file.
             if lock(self._descriptor) is not False and has_name(
-                self._descriptor, self._key[2], self._folder
+                self._descriptor, self._key[2], self._directory
             ):
                 return
             self._release_name()
@@ -242,7 +246,7 @@ class WholeFile:
 
     def _overwrite(self) -> None:
         """Overwrite the existing file. OSError on failure; it is unchanged if room was lacking."""
-        target = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=self._folder)
+        target = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=self._directory)
         try:
             before, size = os.fstat(target).st_size, os.fstat(self._descriptor).st_size
             try:
@@ -269,8 +273,8 @@ class WholeFile:
         """
         if self._key is not None:
             name = self._key[2]
-            if self._descriptor >= 0 and has_name(self._descriptor, name, self._folder):
-                os.unlink(name, dir_fd=self._folder)
+            if self._descriptor >= 0 and has_name(self._descriptor, name, self._directory):
+                os.unlink(name, dir_fd=self._directory)
             self._release_name()
 
     def discard(self) -> None:
@@ -278,10 +282,10 @@ class WholeFile:
         try:
             self._drop_name()
         finally:
-            for descriptor in (self._descriptor, self._folder):
+            for descriptor in (self._descriptor, self._directory):
                 if descriptor >= 0:
                     _close(descriptor)
-            self._descriptor = self._folder = -1
+            self._descriptor = self._directory = -1
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -318,7 +322,7 @@ def write_output(path: str, data: bytes, sink: Sink) -> None:
 
 
 def has_contents(path: str, data: bytes) -> bool:
-    """Whether `path` is a regular file with exactly these contents."""
+    """Return whether `path` is a regular file with exactly these contents."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) or os.path.getsize(path) != len(data):
             return False

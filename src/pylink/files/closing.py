@@ -18,14 +18,14 @@ NETWORK = (
 _MOUNTS = "/proc/self/mountinfo"
 
 
-def raise_close_errors(descriptor: int, folder: int | None = None) -> None:
+def raise_close_errors(descriptor: int, directory: int | None = None) -> None:
     """Raise the OSError, if any, that closing an open file would report.
 
-    `folder` is a descriptor; None for a file without a name, since servers that have such files, of
-    SMB and FUSE, write everything at each close. Locks of this process on the file are gone
+    `directory` is a descriptor; None for a file without a name, since servers that have such files,
+    of SMB and FUSE, write everything at each close. Locks of this process on the file are gone
     afterwards (fcntl(2)).
     """
-    if folder is not None and is_network(folder):
+    if directory is not None and is_network(directory):
         os.fsync(descriptor)
     try:
         copy = os.dup(descriptor)
@@ -34,9 +34,9 @@ def raise_close_errors(descriptor: int, folder: int | None = None) -> None:
     os.close(copy)
 
 
-def is_network(folder: int) -> bool:
-    """Whether an open folder is on another machine; True if unknown."""
-    device = os.fstat(folder).st_dev
+def is_network(directory: int) -> bool:
+    """Return whether an open directory is on another machine; True if unknown."""
+    device = os.fstat(directory).st_dev
     # Local disks have the major number of their driver; file systems without a disk have 0.
     if os.major(device):
         return False

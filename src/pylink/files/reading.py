@@ -1,7 +1,7 @@
 """Reading files that may turn out to be pipes, devices, or larger than any memory.
 
 No read waits forever: a pipe must get a writer within `WRITER_SECONDS`, and more bytes within
-`SILENT_SECONDS`. Devices, folders and sockets are not opened, and no more is read than a limit
+`SILENT_SECONDS`. Devices, directories and sockets are not opened, and no more is read than a limit
 allows.
 """
 
@@ -133,10 +133,10 @@ def too_large(limit: int) -> RefusedError:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether a file with this head may be text."""
+    """Return whether a file with this head may be text."""
     return b"\0" not in head
 
 
 def is_elf(head: bytes) -> bool:
-    """Whether a file with this head is ELF by its magic number."""
+    """Return whether a file with this head is ELF by its magic number."""
     return head[:4] == b"\x7fELF"

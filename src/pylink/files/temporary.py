@@ -11,7 +11,7 @@ import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Key = tuple[int, int, bytes]  # device and inode of the folder, and the name
+    Key = tuple[int, int, bytes]  # device and inode of the directory, and the name
 
 # Temporary names of one file: the number of links that may write the same output at once.
 MOST_NAMES = 64
@@ -29,9 +29,9 @@ def temporary_name(name: bytes, number: int) -> bytes:
     return b".%s.%d.pylink" % (name[:_NAME_PREFIX_SIZE], number)
 
 
-def hold(folder: int, name: bytes, owner: object) -> Key | None:
-    """Reserve a temporary name in an open folder for `owner`; None if this process uses it."""
-    status = os.fstat(folder)
+def hold(directory: int, name: bytes, owner: object) -> Key | None:
+    """Reserve a temporary name in an open directory for `owner`; None if this process uses it."""
+    status = os.fstat(directory)
     key = status.st_dev, status.st_ino, name
     return key if _held.setdefault(key, owner) is owner else None
 
@@ -41,13 +41,13 @@ def release(key: Key) -> None:
     _held.pop(key, None)
 
 
-def remove_first_leftover(folder: int, name: bytes) -> None:
+def remove_first_leftover(directory: int, name: bytes) -> None:
     """Remove the first temporary name of the file `name` if a killed process left it."""
     owner = object()
-    key = hold(folder, temporary_name(name, 0), owner)
+    key = hold(directory, temporary_name(name, 0), owner)
     if key is not None:
         try:
-            remove_leftover(key[2], folder)
+            remove_leftover(key[2], directory)
         finally:
             release(key)
 
@@ -61,21 +61,21 @@ def lock(descriptor: int) -> bool | None:
     return True
 
 
-def has_name(descriptor: int, name: bytes, folder: int) -> bool:
+def has_name(descriptor: int, name: bytes, directory: int) -> bool:
     try:
-        entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        entry = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return False
     return os.path.samestat(entry, os.fstat(descriptor))
 
 
-def remove_leftover(name: bytes, folder: int) -> bool:
+def remove_leftover(name: bytes, directory: int) -> bool:
     """Remove a leftover of a killed process; True if the temporary name is free now.
 
     A locked file belongs to a running link. A file of another user, or of another kind, stays.
     """
     try:
-        descriptor = os.open(name, _FLAGS, dir_fd=folder)
+        descriptor = os.open(name, _FLAGS, dir_fd=directory)
     except FileNotFoundError:
         return True
     except OSError:
@@ -87,9 +87,9 @@ def remove_leftover(name: bytes, folder: int) -> bool:
             and status.st_nlink == 1
             and status.st_uid == os.geteuid()
             and lock(descriptor)
-            and has_name(descriptor, name, folder)
+            and has_name(descriptor, name, directory)
         ):
-            os.unlink(name, dir_fd=folder)
+            os.unlink(name, dir_fd=directory)
             return True
     except OSError:
         pass

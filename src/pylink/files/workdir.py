@@ -36,9 +36,9 @@ def present(path: str) -> str:
     return _roots[-1] + path if _roots and path.startswith("/") else path
 
 
-def enter_root(folder: str) -> None:
-    """Let `folder`, an absolute path, stand for the root directory of another machine."""
-    _roots.append(folder)
+def enter_root(directory: str) -> None:
+    """Let `directory`, an absolute path, stand for the root directory of another machine."""
+    _roots.append(directory)
 
 
 def leave_root() -> None:

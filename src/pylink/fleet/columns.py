@@ -28,7 +28,7 @@ def first_number(run: int, part: int) -> int:
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
-# A row for each file: `path` below `root`, `name` is the path as text, `target` by its folder.
+# A row for each file: `path` below `root`, `name` is the path as text, `target` by its directory.
 # Times (ns) and `inode` are 0 if they cannot be trusted.
 FILES = {
     "file": "int64",

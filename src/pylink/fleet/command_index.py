@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
         "`pylink dedup compare` shows how two differ.",
     )
     options.add_argument(
-        "folders",
+        "directories",
         nargs="*",
         metavar="DIR",
         help="build tree (default: those already in the index)",
@@ -67,8 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(parsed: argparse.Namespace) -> int:
-    roots = [os.fsencode(os.path.abspath(name)) for name in parsed.folders]
-    for name in parsed.folders:
+    roots = [os.fsencode(os.path.abspath(name)) for name in parsed.directories]
+    for name in parsed.directories:
         if not os.path.isdir(name):
             raise ValueError(f"{name}: not a directory")
     index = Index.open_or_make(parsed.output)
@@ -82,8 +82,8 @@ def _main(parsed: argparse.Namespace) -> int:
             done = update(index, roots, runner, progress.reach, targets, names)
     finally:
         runner.close()
-    for folder, reason in done.closed:
-        write(None, f"pylink dedup index: {printable(folder)}: {reason}\n")
+    for directory, reason in done.closed:
+        write(None, f"pylink dedup index: {printable(directory)}: {reason}\n")
     if done.outside:
         write(
             None,

@@ -60,12 +60,12 @@ CREATE VIEW {s}.sections AS
 """
 
 
-# Members of targets, by a description file and by folders.
+# Members of targets, by a description file and by directories.
 _DESCRIBED = """
     SELECT one.target, files.file, one.place
     FROM read_parquet({targets}) AS one
     JOIN {s}.files AS files ON one.root = files.raw_root AND one.path = files.raw_path"""
-_BY_FOLDER = """
+_BY_DIRECTORY = """
     SELECT folder_target AS target, file,
            row_number() OVER (PARTITION BY folder_target ORDER BY raw_root, raw_path) - 1 AS place
     FROM {s}.files"""
@@ -101,13 +101,13 @@ class Database:
         self._readings.append(Reading(index.place()))
         fragments = index.fragments  # once: a run may add some meanwhile
         if not fragments:
-            raise BrokenIndex(f"{index.folder}: nothing is indexed: run `pylink dedup index`")
+            raise BrokenIndex(f"{index.directory}: nothing is indexed: run `pylink dedup index`")
         index.check(fragments)
         self._indexes[schema] = index
         try:
             if schema != "main":
                 self._connection.execute(f"CREATE SCHEMA {schema}")
-            members = _DESCRIBED if index.settings.get("targets") else _BY_FOLDER
+            members = _DESCRIBED if index.settings.get("targets") else _BY_DIRECTORY
             text = _TABLES.format(
                 s=schema,
                 gone=GONE,
@@ -117,12 +117,14 @@ class Database:
                     for name in TABLES
                 },
                 members=members.format(
-                    s=schema, targets=_files([os.path.join(index.folder, "targets.parquet")])
+                    s=schema, targets=_files([os.path.join(index.directory, "targets.parquet")])
                 ),
             )
             self._connection.execute(text)
         except self._duckdb.Error as error:
-            raise BrokenIndex(f"{index.folder}: {str(error).splitlines()[0]}: {AGAIN}") from error
+            raise BrokenIndex(
+                f"{index.directory}: {str(error).splitlines()[0]}: {AGAIN}"
+            ) from error
 
     def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
         """Run a query. Raises BadQuery."""
@@ -151,8 +153,8 @@ class Database:
 
     def protect(self) -> None:
         """Keep queries from reading and writing files other than the index's."""
-        folders = [os.path.abspath(index.folder) + "/" for index in self._indexes.values()]
-        self._connection.execute(f"SET allowed_directories = {_list(folders)}")
+        directories = [os.path.abspath(index.directory) + "/" for index in self._indexes.values()]
+        self._connection.execute(f"SET allowed_directories = {_list(directories)}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -160,7 +162,7 @@ class Database:
         """Make the table of functions; demangled names are cached in the index."""
         pa = need("pyarrow")
         index = self._indexes[schema]
-        cache = os.path.join(index.folder, "functions.parquet")
+        cache = os.path.join(index.directory, "functions.parquet")
         names: dict[str, tuple[str, str | None]] = {}
         with contextlib.suppress(OSError, pa.ArrowException, KeyError):
             table = read_table(cache)

@@ -118,9 +118,9 @@ def fold(
     writable.
     """
     with contextlib.suppress(OSError):
-        folder = os.path.join(index.folder, "folding")
-        for name in {*os.listdir(folder)} - {f"{task.key}.json" for task in tasks}:
-            os.unlink(os.path.join(folder, name))  # results of changed targets
+        directory = os.path.join(index.directory, "folding")
+        for name in {*os.listdir(directory)} - {f"{task.key}.json" for task in tasks}:
+            os.unlink(os.path.join(directory, name))  # results of changed targets
     results, tasks_to_run = {}, []
     for task in tasks:
         result = read_result(index, task)
@@ -214,7 +214,7 @@ def read_result(index: Index, task: Task) -> dict[str, Any] | None:
 
 
 def _fits(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
-    """Whether a row of a stored file, which may be damaged, has these columns."""
+    """Return whether a row of a stored file, which may be damaged, has these columns."""
     return row.keys() == kinds.keys() and all(
         isinstance(row[name], (str if kind == "string" else int) | None)
         for name, kind in kinds.items()
@@ -237,4 +237,4 @@ def rows_of(
 
 
 def _place(index: Index, task: Task) -> str:
-    return os.path.join(index.folder, "folding", f"{task.key}.json")
+    return os.path.join(index.directory, "folding", f"{task.key}.json")

@@ -1,6 +1,6 @@
-"""An index on disk: a folder with fragments, targets, and results of folding.
+"""An index on disk: a directory with fragments, targets, and results of folding.
 
-    INDEX/index.json           format, indexed folders, description of targets
+    INDEX/index.json           format, indexed directories, description of targets
     INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet, and their sums
     INDEX/state                the known files in one file, see `state`
     INDEX/targets.parquet      the files of each target, if there is a description
@@ -37,7 +37,7 @@ SETTINGS_FILE = "index.json"
 UNFINISHED = ".unfinished"
 SUMS = "sums"
 AGAIN = "remove the index and make it again"
-_FOLDERS = ("fragments", "folding")
+_DIRECTORIES = ("fragments", "folding")
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
 
@@ -65,7 +65,7 @@ class FragmentName(NamedTuple):
         return cls(match["first"], match["last"] or match["first"], int(match["serial"] or 0))
 
     def is_in(self, other: FragmentName) -> bool:
-        """Whether this fragment was merged into the other."""
+        """Return whether this fragment was merged into the other."""
         inside = other.first <= self.first and self.last <= other.last
         return inside and other.serial > self.serial
 
@@ -76,31 +76,33 @@ class FragmentName(NamedTuple):
 class Index:
     """An existing index; `fragments` and other members read its files on each call."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = os.fspath(folder)
-        self.settings = _read_settings(self.folder)
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = os.fspath(directory)
+        self.settings = _read_settings(self.directory)
 
     @classmethod
-    def open_or_make(cls, folder: str | os.PathLike[str]) -> Index:
-        """Open the index in `folder`, creating it if the folder is missing or empty."""
-        mark = os.path.join(folder, SETTINGS_FILE)
+    def open_or_make(cls, directory: str | os.PathLike[str]) -> Index:
+        """Open the index in `directory`, creating it if the directory is missing or empty."""
+        mark = os.path.join(directory, SETTINGS_FILE)
         if not os.path.exists(mark):
             try:
-                os.makedirs(folder, exist_ok=True)
+                os.makedirs(directory, exist_ok=True)
             except (FileExistsError, NotADirectoryError):
-                raise BrokenIndex(f"{folder}: it is not a directory: name another one") from None
-            if not _is_free(folder):
-                raise BrokenIndex(f"{folder}: it has files and is not an index: name another one")
-            with Writing(folder):
+                raise BrokenIndex(f"{directory}: it is not a directory: name another one") from None
+            if not _is_free(directory):
+                raise BrokenIndex(
+                    f"{directory}: it has files and is not an index: name another one"
+                )
+            with Writing(directory):
                 if not os.path.exists(mark):  # not created by another run meanwhile
-                    for name in _FOLDERS:
-                        os.makedirs(os.path.join(folder, name), exist_ok=True)
-                    _write_settings(folder, {"format": FORMAT, "targets": None})
-        return cls(folder)
+                    for name in _DIRECTORIES:
+                        os.makedirs(os.path.join(directory, name), exist_ok=True)
+                    _write_settings(directory, {"format": FORMAT, "targets": None})
+        return cls(directory)
 
     def refresh(self) -> None:
         """Read the settings again, since another run may have written them; needs the lock."""
-        self.settings = _read_settings(self.folder)
+        self.settings = _read_settings(self.directory)
 
     @property
     def fragments(self) -> list[str]:
@@ -114,15 +116,15 @@ class Index:
         return sorted(str(name) for name in fragments if not any(map(name.is_in, joined)))
 
     def place(self, *names: str) -> str:
-        """The path of the folder of fragments, or of a file in it."""
-        return os.path.join(self.folder, "fragments", *names)
+        """The path of the directory of fragments, or of a file in it."""
+        return os.path.join(self.directory, "fragments", *names)
 
     def next_run(self) -> int:
         """The number of a new run; BrokenIndex if no number is left."""
         names = map(FragmentName.of, self.fragments)
         run = max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
         if run >= MOST_RUNS:
-            raise BrokenIndex(f"{self.folder}: no run number is left: {AGAIN}")
+            raise BrokenIndex(f"{self.directory}: no run number is left: {AGAIN}")
         return run
 
     def check(self, fragments: Iterable[str]) -> None:
@@ -203,7 +205,7 @@ class Index:
                 _remove(self.place(entry))
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
-        """Whether the table of targets was made from this version of the description."""
+        """Return whether the table of targets was made from this version of the description."""
         stored = (self.settings["targets"], self.settings.get("described"))
         return stamp is not None and stored == (description, [*stamp])
 
@@ -213,40 +215,40 @@ class Index:
         """Store the name of the description, and replace the table of targets."""
         if table is not None:
             self._update_settings(described=None)  # until the table matches the description
-            write_whole(os.path.join(self.folder, "targets.parquet"), table)
+            write_whole(os.path.join(self.directory, "targets.parquet"), table)
         self._update_settings(targets=description, described=None if stamp is None else [*stamp])
 
     @property
     def roots(self) -> list[bytes]:
-        """The indexed folders, empty ones included."""
+        """The indexed directories, empty ones included."""
         return [os.fsencode(root) for root in self.settings.get("roots", ())]
 
     def add_roots(self, roots: Iterable[bytes]) -> None:
-        """Store folders for later runs."""
+        """Store directories for later runs."""
         self._update_settings(roots=sorted({*map(os.fsdecode, (*self.roots, *roots))}))
 
     def _update_settings(self, **changes: object) -> None:
         """Change settings atomically."""
         if self.settings != {**self.settings, **changes}:
             self.settings.update(changes)
-            _write_settings(self.folder, self.settings)
+            _write_settings(self.directory, self.settings)
 
 
-def _read_settings(folder: str) -> dict[str, Any]:
+def _read_settings(directory: str) -> dict[str, Any]:
     """Read the settings; BrokenIndex if missing, damaged or of another release."""
-    mark = os.path.join(folder, SETTINGS_FILE)
+    mark = os.path.join(directory, SETTINGS_FILE)
     try:
         settings = json.loads(_read(mark))
     except (FileNotFoundError, NotADirectoryError):
         raise BrokenIndex(
-            f"{folder}: not an index: make one with `pylink dedup index DIR -o {folder}`"
+            f"{directory}: not an index: make one with `pylink dedup index DIR -o {directory}`"
         ) from None
     except OSError as error:
         raise _unreadable(mark, error) from error
     except (ValueError, RecursionError) as error:
         raise BrokenIndex(f"{mark}: it is damaged: {AGAIN}") from error
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-        raise BrokenIndex(f"{folder}: an index of another release of pylink: {AGAIN}")
+        raise BrokenIndex(f"{directory}: an index of another release of pylink: {AGAIN}")
     roots = settings.get("roots", [])
     if (
         not isinstance(settings.get("targets", 0), str | None)
@@ -263,20 +265,20 @@ def _unreadable(path: str, error: OSError) -> BrokenIndex:
     return BrokenIndex(f"{path}: {reason_of(error)}{advice}")
 
 
-def _is_free(folder: str | os.PathLike[str]) -> bool:
-    """Whether the folder is empty, except for leftovers of a process that created an index."""
-    names = {*os.listdir(folder)}
-    return names <= {*_FOLDERS, WRITER} and not any(
-        os.listdir(os.path.join(folder, name)) for name in names.intersection(_FOLDERS)
+def _is_free(directory: str | os.PathLike[str]) -> bool:
+    """Return whether the directory is empty, or has only leftovers of creating an index."""
+    names = {*os.listdir(directory)}
+    return names <= {*_DIRECTORIES, WRITER} and not any(
+        os.listdir(os.path.join(directory, name)) for name in names.intersection(_DIRECTORIES)
     )
 
 
-def _remove(folder: str) -> None:
-    """Remove a folder that is not a fragment, if it is there."""
-    if os.path.exists(folder):
+def _remove(directory: str) -> None:
+    """Remove a directory that is not a fragment, if it is there."""
+    if os.path.exists(directory):
         from shutil import rmtree
 
-        rmtree(folder, ignore_errors=True)
+        rmtree(directory, ignore_errors=True)
 
 
 def _sum(table: str, data: bytes) -> bytes:
@@ -294,5 +296,5 @@ def _write(path: str, data: bytes) -> None:
         stream.write(data)
 
 
-def _write_settings(folder: str | os.PathLike[str], settings: dict[str, Any]) -> None:
-    write_whole(os.path.join(folder, SETTINGS_FILE), (json.dumps(settings) + "\n").encode())
+def _write_settings(directory: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+    write_whole(os.path.join(directory, SETTINGS_FILE), (json.dumps(settings) + "\n").encode())

@@ -12,7 +12,7 @@ import os
 
 WRITER = "lock"
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class BusyIndex(Exception):
@@ -20,22 +20,22 @@ class BusyIndex(Exception):
 
 
 class Writing:
-    """The right to change the index in a folder, for one process at a time."""
+    """The right to change the index in a directory, for one process at a time."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = os.fspath(folder)
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._directory = os.fspath(directory)
         self._descriptor = -1
 
     def __enter__(self) -> Writing:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        path = os.path.join(self._folder, WRITER)
+        path = os.path.join(self._directory, WRITER)
         self._descriptor = os.open(path, flags, 0o666)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._descriptor)
             if isinstance(error, BlockingIOError):
-                raise BusyIndex(f"{self._folder}: another run is writing this index") from error
+                raise BusyIndex(f"{self._directory}: another run is writing this index") from error
             error.filename = path  # of a file system without locks
             raise
         return self
@@ -45,7 +45,7 @@ class Writing:
 
 
 class Reading:
-    """Keeps the files in a folder of fragments from being removed, until it is closed.
+    """Keeps the files in a directory of fragments from being removed, until it is closed.
 
     On file systems without locks, a file may still disappear.
     """
@@ -53,7 +53,7 @@ class Reading:
     def __init__(self, fragments: str) -> None:
         self._descriptor = -1
         with contextlib.suppress(OSError):
-            self._descriptor = os.open(fragments, _FOLDER)
+            self._descriptor = os.open(fragments, _DIRECTORY_FLAGS)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def close(self) -> None:
@@ -66,8 +66,8 @@ class Reading:
 
 
 def is_unread(fragments: str) -> bool:
-    """Whether no other process has a `Reading` of this folder; True if locks do not work."""
-    descriptor = os.open(fragments, _FOLDER)
+    """Return whether no other process has a `Reading` here; True if locks do not work."""
+    descriptor = os.open(fragments, _DIRECTORY_FLAGS)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

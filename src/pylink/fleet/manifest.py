@@ -54,20 +54,20 @@ def table_of(members: Iterable[Member]) -> bytes:
 def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:
     """Yield the members of targets that the file `name` describes, among existing files.
 
-    `files` are pairs (root, path). Relative names start at the folder of the description. Raises
+    `files` are pairs (root, path). Relative names start at the directory of the description. Raises
     BadDescription.
     """
     try:
         data = read_incoming(name, limit=MAX_DESCRIPTION, pipes=False)
     except OSError as error:
         raise BadDescription(f"{name}: {reason_of(error)}") from error
-    folder = os.fsencode(os.path.dirname(os.path.abspath(name)))
+    directory = os.fsencode(os.path.dirname(os.path.abspath(name)))
     place_of = {os.path.join(root, path): (root, path) for root, path in files}
     for target, inputs in _parse_description(name, data).items():
         place = 0
         seen = set()
         for pattern in inputs:
-            full = os.path.normpath(os.path.join(folder, pattern))
+            full = os.path.normpath(os.path.join(directory, pattern))
             matches = [full]
             if full not in place_of and any(sign in pattern for sign in (b"*", b"?", b"[")):
                 fits = re.compile(fnmatch.translate(os.fsdecode(full)).encode("utf-8", "replace"))

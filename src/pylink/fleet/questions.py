@@ -205,7 +205,7 @@ ORDER BY path, member, reason""",
     ),
 }
 
-# How two builds differ; `before` and `after` are their schemas.
+# Queries that compare two builds; `before` and `after` are their schemas.
 _SUMS = """
     SELECT target, family, sum(copies * own)::BIGINT AS bytes,
            sum((copies - 1) * own)::BIGINT AS repeated
@@ -214,8 +214,8 @@ _SUMS = """
           WHERE own > 0 GROUP BY ALL)
     GROUP BY target, family"""
 
-# Sums that identify the objects of a place, over all folders that have it. Equal objects have equal
-# sums. PTX and LTO-IR have no sections.
+# Sums that identify the objects of a place, over all directories that have it. Equal objects have
+# equal sums. PTX and LTO-IR have no sections.
 _OBJECTS = """
     SELECT path, member, entry,
            coalesce(CASE WHEN kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || sm, '') AS arch,

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class NothingToRead(Exception):
-    """A folder to index cannot be entered; the text names it."""
+    """A directory to index cannot be entered; the text names it."""
 
 
 class Update(NamedTuple):
     """The result of a run.
 
-    `files`, `read` and `gone` are numbers of files. `closed` has the folders that could not be
-    entered, with the reason, and `outside` counts listed names that are in no indexed folder.
+    `files`, `read` and `gone` are numbers of files. `closed` has the directories that could not be
+    entered, with the reason, and `outside` counts listed names that are in no indexed directory.
     """
 
     files: int
@@ -55,11 +55,11 @@ def update(
     """Index the files below `roots`, absolute paths; without roots, below those of the index.
 
     Files of other roots are not checked. With `names`, only files of these names are checked, and
-    all files in folders of these names. `progress` is called with the bytes done and in total.
-    `targets` is a description of targets, empty for targets by folder, None for the stored one.
+    all files in directories of these names. `progress` is called with the bytes done and in total.
+    `targets` is a description of targets, empty for targets by directory, None for the stored one.
     Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex, and EngineError.
     """
-    with Writing(index.folder):
+    with Writing(index.directory):
         index.refresh()
         index.remove_leftovers()
         index.check_stamps(index.fragments, saved_at(index))
@@ -102,11 +102,11 @@ def _find(
     """Find the files below the roots, or those with one of the names; and names outside."""
     if not roots:
         raise NothingToRead(
-            f"{index.folder}: nothing is indexed yet: name the directories to index"
+            f"{index.directory}: nothing is indexed yet: name the directories to index"
         )
     outside = 0
     if names is None:
-        tree = walk(census, roots, os.fsencode(index.folder))
+        tree = walk(census, roots, os.fsencode(index.directory))
     else:
         for root in roots:
             if root not in index.roots:
@@ -114,16 +114,16 @@ def _find(
                     f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
                 )
         paths, outside = below(names, roots)
-        tree = find_listed(census, paths, os.fsencode(index.folder))
-    for folder, reason in tree.closed:
-        if folder in roots:
-            raise NothingToRead(f"{os.fsdecode(folder)}: {reason}")
+        tree = find_listed(census, paths, os.fsencode(index.directory))
+    for directory, reason in tree.closed:
+        if directory in roots:
+            raise NothingToRead(f"{os.fsdecode(directory)}: {reason}")
     return tree, outside
 
 
 def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
-    """The removed files, without files in folders that could not be read."""
-    unreadable = tuple(folder.rstrip(b"/") + b"/" for folder, _ in tree.closed)
+    """The removed files, without files in directories that could not be read."""
+    unreadable = tuple(directory.rstrip(b"/") + b"/" for directory, _ in tree.closed)
     unseen = tree.unseen
     root_numbers = {number for number, name in enumerate(unseen.names) if name in roots}
     rows = [row for row, root in enumerate(array("i", unseen.roots)) if root in root_numbers]

@@ -77,7 +77,7 @@ class ArchiveMember:
 
 
 def is_thin(data: Buffer, start: int, size: int) -> bool:
-    """Whether the archive at `start`, `size` bytes long, is thin; ArchiveError for other files."""
+    """Return whether an archive (`size` bytes at `start`) is thin; ArchiveError for others."""
     magic = data[start : start + min(len(MAGIC), size)]
     if magic not in (MAGIC, THIN_MAGIC):
         raise ArchiveError("it does not begin as an archive does")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_for_host(file: str, machine: int, root: str = "") -> bool:
-    """Whether nvlink would link the archive.
+    """Return whether nvlink would link the archive.
 
     It does if a member in front of the first one that is not an ELF file is for the host's
     `machine`. Also True for an ELF file that is not an archive, and for a file that cannot be read:

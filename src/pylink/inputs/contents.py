@@ -99,7 +99,7 @@ class DeviceContents:
         return [(os.fsdecode(identifier), True) for identifier in ids or [b""]]
 
     def has_complete_lists(self, number: int, count: int) -> bool:
-        """Whether the lists of names are complete: each has a zero byte for each module."""
+        """Return whether the lists of names are complete: each has a zero byte for each module."""
         row = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         arena = self.sources[number].arena
         return all(

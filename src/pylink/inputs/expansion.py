@@ -64,7 +64,7 @@ def find_sources(
 
 
 def is_shared(source: Source) -> bool:
-    """Whether nvlink ignores an input of the command line.
+    """Return whether nvlink ignores an input of the command line.
 
     It ignores ELF files of the type of shared libraries and programs, and texts that host linkers
     read in place of a library.
@@ -79,7 +79,7 @@ def is_shared(source: Source) -> bool:
 
 
 def _is_dynamic(arena: bytes, offset: int) -> bool:
-    """Whether an ELF file has the type of shared libraries."""
+    """Return whether an ELF file has the type of shared libraries."""
     return arena[offset + E_TYPE : offset + E_TYPE + 2] == ET_DYN
 
 

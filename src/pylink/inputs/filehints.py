@@ -131,7 +131,7 @@ def _contents(name: str) -> bytes:
 
 
 def _is_hidden(names: Collection[bytes]) -> bool:
-    """Whether an object with these sections has its device code only in GCC's bytecode."""
+    """Return whether an object with these sections has its device code only in GCC's bytecode."""
     if b".nv_fatbin" in names or b"__nv_relfatbin" in names:
         return False
     return any(name.startswith(b".gnu.lto_") and b"fatbin" in name for name in names)

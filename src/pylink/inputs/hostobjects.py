@@ -126,7 +126,7 @@ def pick_rows(contents: ScannedInputs, target: Target, *, optimizes: bool) -> by
 
 
 def follows_parting_release(picked: Picks) -> bool:
-    """Whether a picked cubin is of a release that keeps `a` code from targets without the suffix.
+    """Return whether the release of a picked cubin links `a` code only for `a` targets.
 
     Called only if a link without the suffix has code for exactly its chip.
     """

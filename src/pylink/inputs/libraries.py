@@ -109,7 +109,7 @@ def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:
     for name in dict.fromkeys(options.library):
         candidates = candidate_files(name, options)
         names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
-        files = (f"{folder.rstrip('/')}/{file}" for file in names for folder in directories)
+        files = (f"{directory.rstrip('/')}/{file}" for file in names for directory in directories)
         for file in dict.fromkeys(files):
             if candidates and file not in candidates and os.path.exists(file):
                 yield name, candidates[-1], file
@@ -126,14 +126,14 @@ def _search(
 ) -> tuple[str | None, list[str]]:
     """The file for a name, and the archives that were skipped because they are not for the host."""
     skipped: list[str] = []
-    folders = [directory.rstrip("/") for directory in directories]
+    directories = [directory.rstrip("/") for directory in directories]
     exact = name[1:] if name.startswith(":") else f"lib{name}.so"
-    for folder in folders:
-        file = f"{folder}/{exact}"
+    for directory in directories:
+        file = f"{directory}/{exact}"
         if os.path.exists(file):
             return file, skipped
-    for folder in [] if name.startswith(":") else folders:
-        file = f"{folder}/lib{name}.a"
+    for directory in [] if name.startswith(":") else directories:
+        file = f"{directory}/lib{name}.a"
         if not os.path.exists(file):
             continue
         from pylink.inputs.archivehost import is_for_host
@@ -165,7 +165,7 @@ def _is_archive(file: str) -> bool:
 
 
 def _is_of_host(name: str) -> bool:
-    """Whether the host linker finds the library without -L, as -lm and -lpthread."""
+    """Return whether the host linker finds the library without -L, as -lm and -lpthread."""
     machine = os.uname().machine
     multiarch = [f"{path}/{machine}-linux-gnu" for path in ("/lib", "/usr/lib")]
     for directory in (*multiarch, *HOST_DIRECTORIES):

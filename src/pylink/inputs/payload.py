@@ -36,7 +36,7 @@ def default_limit(size: int) -> int:
     return max(LEAST_LIMIT, SIZE_RATIO * size)
 
 
-# By codec: package, folder in it, and prefix of the library's file name.
+# By codec: package, directory in it, and prefix of the library's file name.
 LIBRARIES = {
     Codec.LZ4_BLOCK: ("lz4", "block", "_block"),
     Codec.ZSTD_FRAME: ("zstandard", "", "_cffi"),
@@ -60,10 +60,10 @@ def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
     """Find the library of a codec's package and pass it to `use`, once; False if not found."""
     key = codec, use
     if key not in _opened:
-        package, folder, prefix = LIBRARIES[codec]
+        package, directory, prefix = LIBRARIES[codec]
         for place in find_package(package):
             for suffix in extension_suffixes():
-                path = os.path.join(place, folder, prefix + suffix)
+                path = os.path.join(place, directory, prefix + suffix)
                 if use(codec, os.fsencode(path)):
                     _opened.add(key)
                     return True

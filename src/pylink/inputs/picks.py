@@ -116,7 +116,7 @@ class Picks:
         self.plain: set[int] = set()
 
     def is_taken(self, number: int) -> bool:
-        """Whether the link takes a special row."""
+        """Return whether the link takes a special row."""
         return number in self.compile_inputs or number in self.plain
 
     def taken_sources(self) -> list[int]:

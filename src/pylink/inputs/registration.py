@@ -146,7 +146,7 @@ def find_losses(
 
 
 def _is_omitted(library: Library, static: dict[bytes, Module], contained: set[bytes]) -> bool:
-    """Whether the host linker omits the library: archives in front of it have all its modules."""
+    """Return whether the host linker omits the library: earlier archives have all its modules."""
     return all(
         identifier in contained
         and static[identifier].in_archive

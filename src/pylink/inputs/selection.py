@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_system(job: Job, name: str) -> bool:
-    """Whether the link treats a file with this name as the device runtime library."""
+    """Return whether the link treats a file with this name as the device runtime library."""
     return SYSTEM_LIBRARY in name and not job.options.keep_system_libraries
 
 

@@ -279,7 +279,7 @@ def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict
 
 
 def registers_itself(library: Library, identifier: bytes) -> bool:
-    """Whether the library registers the module itself, maybe by a hidden function."""
+    """Return whether the library registers the module itself, maybe by a hidden function."""
     return identifier in library.closed or (
         identifier in library.contained and identifier not in library.open
     )

@@ -84,7 +84,7 @@ def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
 
 
 def _is_unknown(head: bytes) -> bool:
-    """Whether a file with this head is of no known kind; PTX may start with a comment."""
+    """Return whether a file with this head is of no known kind; PTX may start with a comment."""
     if head.lstrip().startswith(b"/"):
         return False
     kinds = inputfiles.classify(head, bytes(8) + len(head).to_bytes(8, "little"))

@@ -1,4 +1,4 @@
-"""How two cubins differ, in the words of `rows`.
+"""Lists the differences of two cubins as records of `rows`.
 
 Everything counts: headers, the order of sections, string tables, padding, file offsets. Only what
 `Ignore` names may differ. The likeliest causes come first, and what follows from another
@@ -24,7 +24,7 @@ TABLES = (".shstrtab", ".strtab", *SYMBOL_TABLES)
 
 @dataclass(frozen=True)
 class Ignore:
-    """What may differ.
+    """Differences to ignore.
 
     tool_note: the first note of `.note.nv.tkinfo`, the linker's own, and the file offsets that its
     size moves. scoreboards: the scoreboard fields of every instruction in `.text.*`.

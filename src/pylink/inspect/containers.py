@@ -1,4 +1,4 @@
-"""What files with device code hold: cubins, and what is compiled only later.
+"""Finds cubins, PTX and LTO-IR in files with device code.
 
 Host objects and executables have fat binaries in sections, archives have files, fat binaries have
 entries. Independent of what a link would choose: everything is shown.
@@ -97,7 +97,7 @@ class Allowance:
 
 
 def is_known(head: bytes) -> bool:
-    """Whether a file with this head may contain cubins."""
+    """Return whether a file with this head may contain cubins."""
     return head.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS))
 
 

@@ -73,7 +73,7 @@ class FileSection:
 
 
 def leaves_registration(source: ByteSource) -> bool:
-    """Whether a library or program has an undefined symbol that registers linked device code."""
+    """Return whether a library or program has an undefined symbol that registers device code."""
     section_of = {section.name: section for section in sections_of(source)}
     if not all(name in section_of for name in (".dynsym", ".dynstr")):
         return False

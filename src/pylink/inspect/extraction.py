@@ -1,7 +1,7 @@
 """Writes the device code of a file to separate files, named after their origin.
 
 Names come from inputs, so only letters, digits and `._+-` are kept. Nothing is written outside of
-the folder, no existing file is overwritten, and no link is followed.
+the directory, no existing file is overwritten, and no link is followed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 MAX_STEM_SIZE = 100  # characters of a name that come from the input
 
 
-def extract(parts: Iterable[Part], folder: Path) -> Iterator[tuple[Part, Path]]:
-    """Write each part into the folder, created if missing; yields the parts with their files.
+def extract(parts: Iterable[Part], directory: Path) -> Iterator[tuple[Part, Path]]:
+    """Write each part into the directory, created if missing; yields the parts with their files.
 
     OSError if a file cannot be written, FileExistsError if it exists.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     counts: dict[str, int] = {}
     for part in parts:
         if part.kind not in NAME_PARTS or not part.data:
             continue
         stem, ending = _names(part)
         count = counts[stem + ending] = counts.get(stem + ending, 0) + 1
-        path = folder / (f"{stem}-{count}{ending}" if count > 1 else stem + ending)
+        path = directory / (f"{stem}-{count}{ending}" if count > 1 else stem + ending)
         contents = part.data.rstrip(b"\0") if part.kind == "PTX" else part.data
         created = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with open(created, "wb") as file:
@@ -42,7 +42,7 @@ def extract(parts: Iterable[Part], folder: Path) -> Iterator[tuple[Part, Path]]:
 
 def _names(part: Part) -> tuple[str, str]:
     prefix, ending = NAME_PARTS[part.kind]
-    # The user knows the folder in `folder/lib.a:member.o`.
+    # The user knows the directory in `directory/lib.a:member.o`.
     stem = _UNSAFE.sub("_", part.name.rpartition("/")[2]).lstrip(".")[-MAX_STEM_SIZE:]
     arch = part.arch or sm_of_cubin(part.data)
     return f"{stem.removesuffix(ending) or 'code'}.{prefix}_{arch}", ending

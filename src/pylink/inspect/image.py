@@ -65,7 +65,7 @@ def is_relocations(section: Section) -> bool:
 
 
 def is_rel(section: Section) -> bool:
-    """Whether the fields have the addends; `.nv.rel.action` is not a relocation section."""
+    """Return whether the fields have the addends; `.nv.rel.action` is not a relocation section."""
     return section.name.startswith(".rel.")
 
 

@@ -34,7 +34,7 @@ def round_up(value: int, align: int) -> int:
 
 
 def is_mercury(image: Image) -> bool:
-    """Whether the image's target has Mercury sections (sm_100 and later)."""
+    """Return whether the image's target has Mercury sections (sm_100 and later)."""
     return image.header["flags"] & 0xFF == 2
 
 

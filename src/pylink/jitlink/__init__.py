@@ -55,5 +55,5 @@ def install(*, majors: tuple[int, ...] = (13,), real: str | os.PathLike[str] | N
 
 
 def is_installed(major: int = 13) -> bool:
-    """Whether pylink is the process's libnvJitLink of that major release."""
+    """Return whether pylink is the process's libnvJitLink of that major release."""
     return major in _installed

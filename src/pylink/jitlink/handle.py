@@ -201,7 +201,7 @@ class Handle:
         return SUCCESS
 
     def _runs(self, data: bytes) -> bool:
-        """Whether the target runs a cubin, by its header only; the link checks more."""
+        """Return whether the target runs a cubin, by its header only; the link checks more."""
         has_flags = len(data) >= E_FLAGS.stop
         return not has_flags or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
 

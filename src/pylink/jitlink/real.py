@@ -53,7 +53,7 @@ class Real:
             return self._library
 
     def is_available(self) -> bool:
-        """Whether the library can be loaded."""
+        """Return whether the library can be loaded."""
         try:
             return self.library is not None
         except OSError:

@@ -84,7 +84,7 @@ def _bare_name(readable: str) -> str:
 
 
 def _within(name: str, other: str) -> bool:
-    """Whether two names are equal, or one is the other in an inner scope."""
+    """Return whether two names are equal, or one is the other in an inner scope."""
     return f"::{name}".endswith(f"::{other}") or f"::{other}".endswith(f"::{name}")
 
 

@@ -1,4 +1,4 @@
-"""Checks the tables of folders and files of a DWARF 5 line program before they are read.
+"""Checks the tables of directories and files of a DWARF 5 line program before they are read.
 
 Each table has the format of its entries and then their number (DWARF 5, section 6.2.4.1). A damaged
 table may state any number of entries without bytes, and pyelftools would create them all.

@@ -105,7 +105,7 @@ class FoldIndex:
         self.forests: dict[tuple[int, ...], Forest] = {}
 
     def walks(self, item: MercuryObject) -> bool:
-        """Whether `item` repeats a key, so that all `candidates` must be compared.
+        """Return whether `item` repeats a key, so that all `candidates` must be compared.
 
         False if it is so large that a native walk would cost more than calls from Python.
         """

@@ -196,7 +196,7 @@ HELP = {
         "the host link produces one."),
     "source-root": ("<directory>,...",
         "Directories of source files whose lines may be shown, besides the working directory and "
-        "the folders of the inputs; text format only."),
+        "the directories of the inputs; text format only."),
     "split-compile": ("<threads>",
         "Threads that compile one LTO program; 0 uses one for each core."),
     "split-compile-extended": ("<threads>", "Accepted; the same as --split-compile."),

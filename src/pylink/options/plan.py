@@ -1,7 +1,7 @@
 """The files that a link will write: none of them may be an input, or be written twice.
 
 Files are compared by device and inode, so links and relative names do not matter. Outputs that do
-not exist yet are compared by their folder and their name in it. The plan finds outputs by the
+not exist yet are compared by their directory and their name in it. The plan finds outputs by the
 column `writes` of the table of options. A phase that reads a file calls `check_input` first.
 """
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     Identity = tuple[int, int]  # device and inode
     OutputIdentity = (
         tuple[int, int] | tuple[int, int, str]
-    )  # of a file, or of its folder and its name
+    )  # of a file, or of its directory and its name
 
 # Options of outputs that a failed link writes, too, maybe before it opens an input.
 REPORTS = ("--diag-log", "--reproduce", "--sarif-output")
 
-# Suffixes of files that are read from folders of sections and rules.
+# Suffixes of files that are read from directories of sections and rules.
 SECTION_SUFFIXES = (".section", ".py")
 
 
@@ -157,16 +157,16 @@ def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
 
 
 def _section_files(values: Mapping[str, Value]) -> list[str]:
-    """The files of sections and rules in the folders that options name."""
+    """The files of sections and rules in the directories that options name."""
     files: list[str] = []
     for attribute in ("section_folder", "section_folder_recursive"):
-        folders = values.get(attribute)
-        for folder in folders if isinstance(folders, tuple) else ():
-            for directory, subfolders, names in os.walk(folder):
+        roots = values.get(attribute)
+        for root in roots if isinstance(roots, tuple) else ():
+            for directory, subdirectories, names in os.walk(root):
                 section_files = (name for name in names if name.lower().endswith(SECTION_SUFFIXES))
                 files += (os.path.join(directory, name) for name in section_files)
                 if attribute == "section_folder":
-                    subfolders.clear()
+                    subdirectories.clear()
     return files
 
 
@@ -184,9 +184,9 @@ def output_identity(path: str) -> OutputIdentity | None:
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        folder, name = os.path.split(os.path.realpath(path))
+        directory, name = os.path.split(os.path.realpath(path))
         try:
-            status = os.stat(folder)
+            status = os.stat(directory)
         except OSError:
             return None
         return status.st_dev, status.st_ino, name

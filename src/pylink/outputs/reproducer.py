@@ -43,7 +43,7 @@ MANIFEST = "manifest.json"
 ROOT = "root"  # stands for /
 DATA = "data"  # inputs that were not files
 
-# Options that name files or folders, besides those with the column `writes`.
+# Options that name files or directories, besides those with the column `writes`.
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
 TOOL_PATHS = ("nvvmpath", "ptxas_path")
 
@@ -60,9 +60,9 @@ ENVIRONMENT = (
 )
 
 
-def up_to_root(folder: str) -> str:
+def up_to_root(directory: str) -> str:
     """The relative path from a working directory in the archive to the archive's `root`."""
-    depth = len([part for part in folder.split("/") if part])
+    depth = len([part for part in directory.split("/") if part])
     return "/".join([".."] * (depth + 1) + [ROOT])
 
 
@@ -74,7 +74,7 @@ def restore_paths(text: str, up: str) -> str:
 class Reproducer:
     """The options and inputs of one link, until it ends and the archive can be written."""
 
-    __slots__ = ("_folder", "_inputs", "_options", "_plan", "_values", "_whole_libraries")
+    __slots__ = ("_directory", "_inputs", "_options", "_plan", "_values", "_whole_libraries")
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Reproducer:
         self._inputs = list(inputs)
         self._whole_libraries = list(whole_libraries)
         self._plan = plan
-        self._folder = working_directory() or "/"
+        self._directory = working_directory() or "/"
 
     def write(self, sink: Sink) -> None:
         """Write the archive; a fatal diagnostic on failure."""
@@ -128,22 +128,22 @@ class Reproducer:
         return [*files_of(inputs, {**members, **self._plan.members}), *self._plan.opened]
 
     def _pack(self, archive: tarfile.TarFile, files: Sequence[str]) -> None:
-        up = up_to_root(self._folder)
+        up = up_to_root(self._directory)
         file_paths = {}
-        folders = dict.fromkeys(_folders(self._folder, ""))
+        directories = dict.fromkeys(_directories(self._directory, ""))
         unpacked = []
         for file in files:
             if "\0" in file:
                 continue  # no link opens it
-            folders.update(dict.fromkeys(_folders(self._folder, os.path.dirname(file))))
+            directories.update(dict.fromkeys(_directories(self._directory, os.path.dirname(file))))
             try:
                 status = os.stat(file)
             except (OSError, ValueError) as error:
                 unpacked.append(f"{file}: {reason_of(error)}")
                 continue
-            archive_path = ROOT + os.path.abspath(os.path.join(self._folder, file))
+            archive_path = ROOT + os.path.abspath(os.path.join(self._directory, file))
             if stat.S_ISDIR(status.st_mode):
-                folders[archive_path] = None
+                directories[archive_path] = None
             elif stat.S_ISREG(status.st_mode):
                 file_paths[archive_path] = file
             else:
@@ -154,8 +154,8 @@ class Reproducer:
         manifest = self._manifest(up, unpacked)
         text = json.dumps(manifest, indent=1, sort_keys=True).encode()
         _add_bytes(archive, MANIFEST, text)
-        for folder in sorted(folders):
-            row = tarfile.TarInfo(folder)
+        for directory in sorted(directories):
+            row = tarfile.TarInfo(directory)
             row.type, row.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(row)
         for archive_path, data in contents.items():
@@ -189,11 +189,13 @@ class Reproducer:
         ]
         environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         if LIBRARY_VARIABLE in environment:
-            folders = environment[LIBRARY_VARIABLE].split(":")
-            environment[LIBRARY_VARIABLE] = ":".join(_path(folder, up) for folder in folders)
+            directories = environment[LIBRARY_VARIABLE].split(":")
+            environment[LIBRARY_VARIABLE] = ":".join(
+                _path(directory, up) for directory in directories
+            )
         return {
             "format": FORMAT,
-            "folder": ROOT + self._folder,
+            "folder": ROOT + self._directory,
             "values": values,
             "recorded": self._options.recorded,
             "inputs": inputs,
@@ -243,8 +245,8 @@ def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
             raise
 
 
-def _folders(base: str, name: str) -> list[str]:
-    """The folders on the way to a name; each must exist for `..` to work."""
+def _directories(base: str, name: str) -> list[str]:
+    """The directories on the way to a name; each must exist for `..` to work."""
     path = os.path.join(base, name)
     parts = path.split("/")
     prefixes = ["/".join(parts[: number + 1]) or "/" for number in range(len(parts))]

@@ -1,4 +1,4 @@
-"""Adds the site-packages folders that the bootstrap omits, for links that need a package."""
+"""Adds the site-packages directories that the bootstrap omits, for links that need a package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sites:
 
 
 def find_package(name: str) -> list[str]:
-    """The folders of a package, without importing it; empty if it is not installed."""
+    """The directories of a package, without importing it; empty if it is not installed."""
     spec = PathFinder.find_spec(name)
     if spec is None and Sites in sys.meta_path:
         # An editable install lies elsewhere, but its packages are in the environment.
@@ -41,9 +41,9 @@ def add_sites() -> None:
         import site  # takes a fifth of the interpreter's start
 
         site.main()
-        # -I omits the user's site folder, where pylink itself may be installed.
+        # -I omits the user's site directory, where pylink itself may be installed.
         may_use_user_site = sys.prefix == sys.base_prefix and os.geteuid() == os.getuid()
         if may_use_user_site and not os.environ.get("PYTHONNOUSERSITE"):
-            folder = site.getusersitepackages()
-            if os.path.isdir(folder):
-                site.addsitedir(folder)
+            directory = site.getusersitepackages()
+            if os.path.isdir(directory):
+                site.addsitedir(directory)

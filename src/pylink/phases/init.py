@@ -101,7 +101,7 @@ class Job:
         return SourceFiles(
             self.options.source_root,
             inputs=[source.name for source in self.inputs],
-            folders=self.options.library_path,
+            directories=self.options.library_path,
         )
 
     @property

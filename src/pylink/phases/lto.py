@@ -62,7 +62,7 @@ class Optimized:
 
 
 def find_modules(loaded: Loaded, sink: Sink) -> bool:
-    """Whether the link has LTO-IR; reports the inputs without LTO-IR, since -lto is given."""
+    """Return whether the link has LTO-IR; report the inputs that have none, since -lto is given."""
     for name in plain_names(loaded):
         sink.report("lto-partial", file=name)
     if not loaded.modules:
@@ -134,7 +134,7 @@ def plain_names(loaded: Loaded) -> list[str]:
 
 
 def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
-    """Whether the PTX calls a function that a cubin defines (one of the device runtime)."""
+    """Return whether the PTX calls a function that a cubin defines (one of the device runtime)."""
     return any(names.get(name.decode(), False) for name in EXTERN.findall(ptx))
 
 

@@ -88,7 +88,7 @@ def _source_name(name: str) -> str:
 
 
 def _is_linked(merged: Merged, use: Reference) -> bool:
-    """Whether the section of a use is data, or the winning copy of a live function."""
+    """Return whether the section of a use is data, or the winning copy of a live function."""
     function = merged.section_function[use[0]]
     if function < 0:
         return True

@@ -145,7 +145,7 @@ def packed_size(sizes: Iterable[int]) -> int:
 
 
 def _is_of_file(merged: Merged, symbol: int) -> bool:
-    """Whether a constant is a variable in a section of the output, not a literal."""
+    """Return whether a constant is a variable in a section of the output, not a literal."""
     section = merged.objects.symbols[symbol].section
     if section < 0:
         return False

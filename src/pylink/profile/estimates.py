@@ -119,7 +119,7 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     if not objects.source_numbers and all(source.data is None for source in inputs):
         names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")
-    folder = os.path.dirname(profile.output or "") or "."
+    directory = os.path.dirname(profile.output or "") or "."
     for _ in range(FLOOR_TURNS):
         if names:
             begun = time.perf_counter_ns()
@@ -128,7 +128,7 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
                 reading.append(time.perf_counter_ns() - begun)
         if results.final is not None and profile.output is not None:
             try:
-                with tempfile.TemporaryFile(dir=folder) as stream:
+                with tempfile.TemporaryFile(dir=directory) as stream:
                     begun = time.perf_counter_ns()
                     os.write(stream.fileno(), results.final.image)
                     writing.append(time.perf_counter_ns() - begun)

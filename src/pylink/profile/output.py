@@ -61,7 +61,7 @@ def check_choice(options: Options, sink: Sink) -> None:
         from pylink.report.preparation import check
 
         check(
-            folders=options.section_folder,
+            directories=options.section_folder,
             recursive=options.section_folder_recursive,
             sections=options.section,
             sets=options.set,
@@ -104,7 +104,7 @@ def write_outputs(
         runs_rules = not options.metrics or has_chosen_sections or bool(options.rule)
         problems = prepare(
             link,
-            folders=options.section_folder,
+            directories=options.section_folder,
             recursive=options.section_folder_recursive,
             sections=options.section,
             sets=options.set,

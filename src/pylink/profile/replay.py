@@ -119,7 +119,7 @@ def _cost(profile: Profile) -> int:
 
 
 def is_settled(costs: list[int]) -> bool:
-    """Whether one more turn would probably give the same cost."""
+    """Return whether one more turn would probably give the same cost."""
     least, *second_best = sorted(costs)[:2] or [0]
     return all(cost <= least * (1 + SETTLED_SHARE) for cost in second_best)
 

@@ -80,7 +80,7 @@ class _Trace:
                 self._append(name, start, wall, items[number], lane)
 
     def _append(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
-        # Both ends are rounded down, so that an event stays within the one around it.
+        # Start and end are rounded down, so that an event stays inside its enclosing event.
         begin = (start - self.start_ns) // 1000
         duration = (start - self.start_ns + wall) // 1000 - begin
         self.lanes.add(lane)

@@ -39,7 +39,7 @@ def is_host(data: bytes) -> bool:
 
 
 def is_finished(data: bytes) -> bool:
-    """Whether it is a library or program."""
+    """Return whether it is a library or program."""
     return is_host(data) and int.from_bytes(data[16:18], "little") in (ET_EXEC, ET_DYN)
 
 

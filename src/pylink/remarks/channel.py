@@ -89,14 +89,14 @@ class Remarks:
         self._has_written = False
 
     def wants(self, pass_name: str, kind: int | None = None) -> bool:
-        """Whether a remark of this pass (and of this kind, if given) is shown or written."""
+        """Return whether a remark of this pass (and of this kind, if given) is shown or written."""
         route = self._routes.get(pass_name)
         if route is None:
             route = self._route(pass_name)
         return bool(route if kind is None else route & (1 | 1 << kind))
 
     def wants_reasons(self, pass_name: str) -> bool:
-        """Whether missed, analysis or failure remarks of this pass are shown or written."""
+        """Return whether missed, analysis or failure remarks of this pass are shown or written."""
         return any(self.wants(pass_name, kind) for kind in (MISSED, ANALYSIS, FAILURE))
 
     def _route(self, pass_name: str) -> int:

@@ -34,7 +34,7 @@ WIZARD = "PYLINK_WIZARD"
 
 
 def wizard_mode() -> bool:
-    """Whether wizard mode is on."""
+    """Return whether wizard mode is on."""
     return os.environ.get(WIZARD, "0") not in ("", "0")
 
 

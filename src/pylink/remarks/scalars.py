@@ -61,7 +61,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_trimmed(text: str) -> bool:
-    """Whether LLVM's parser, or YAML for a block literal, would trim an end of the text."""
+    """Return whether LLVM's parser, or YAML for a block literal, would trim an end of the text."""
     return text[0] in " \t\n'" or text.endswith("'")
 
 

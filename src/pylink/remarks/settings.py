@@ -76,7 +76,7 @@ class Settings:
         self.threshold = threshold
 
     def are_needed(self) -> bool:
-        """Whether any option asks for remarks."""
+        """Return whether any option asks for remarks."""
         return any(
             pattern is not None for pattern in (self.passed, self.missed, self.analysis, self.file)
         )

@@ -136,7 +136,7 @@ def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceF
     from pylink.diagnostics.sourcefiles import SourceFiles
 
     return SourceFiles(
-        _texts(values, "source_root"), inputs=inputs, folders=_texts(values, "library_path")
+        _texts(values, "source_root"), inputs=inputs, directories=_texts(values, "library_path")
     )
 
 
@@ -172,7 +172,7 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
 
 
 def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
-    """Whether to wrap: as an option says, else on a terminal only, so files have whole names."""
+    """Return whether to wrap (default: only on a terminal, so that names in files stay whole)."""
     if values.get("no_wrap_diagnostics"):
         return False
     asked = values.get("wrap_diagnostics") or values.get("terminal_width")

@@ -8,7 +8,7 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.rules.evaluation import apply_rules
 from pylink.report.rules.rulefiles import LoadedRules, load_rules
-from pylink.report.sections.folders import search_path
+from pylink.report.sections.directories import search_path
 from pylink.report.sections.insertion import apply_sections
 from pylink.report.sections.sectionfiles import load
 
@@ -16,7 +16,7 @@ from pylink.report.sections.sectionfiles import load
 def prepare(
     report: Report,
     *,
-    folders: Sequence[str] = (),
+    directories: Sequence[str] = (),
     recursive: Sequence[str] = (),
     sections: Iterable[str] = (),
     sets: Iterable[str] = (),
@@ -25,20 +25,20 @@ def prepare(
 ) -> list[str]:
     """Add sections, derived metrics and, with `with_rules`, messages of rules; return problems.
 
-    Defaults: the stock files and the user's instead of `folders` and `recursive`, the sections of
-    the default set instead of `sections` and `sets`, and all `rules`. ReportError for a folder,
-    section, set or rule that does not exist, and for a required metric that is missing.
+    Defaults: the stock files and the user's instead of `directories` and `recursive`, the sections
+    of the default set instead of `sections` and `sets`, and all `rules`. ReportError for a
+    directory, section, set or rule that does not exist, and for a required metric that is missing.
     """
-    path = search_path(folders, recursive)
+    path = search_path(directories, recursive)
     loaded = load(path)
     problems = loaded.problems()
-    # All sections of a folder that is named are added, also those outside of sets.
-    has_folders = bool(folders or recursive)
-    chosen = loaded.select(sections, sets, without_sets=has_folders)
+    # All sections of a directory that is named are added, also those outside of sets.
+    has_directories = bool(directories or recursive)
+    chosen = loaded.select(sections, sets, without_sets=has_directories)
     stock = {
         section.section.identifier for section in loaded.sections if section.file.parent == path[0]
     }
-    if has_folders:
+    if has_directories:
         stock = set()
     # Stock sections of the default set were not requested, so they may lack metrics.
     requested = {
@@ -62,14 +62,14 @@ def prepare(
 
 def check(
     *,
-    folders: Sequence[str],
+    directories: Sequence[str],
     recursive: Sequence[str],
     sections: Iterable[str],
     sets: Iterable[str],
     rules: Sequence[str],
 ) -> None:
-    """ReportError for unknown folders, sections, sets and rules, as `prepare` would raise."""
-    path = search_path(folders, recursive)
+    """ReportError for unknown directories, sections, sets and rules, as `prepare` would raise."""
+    path = search_path(directories, recursive)
     load(path).select(sections, sets)
     if rules:
         _check_rules(load_rules(path), rules)

@@ -1,6 +1,6 @@
 """Unpacks the archive of `--reproduce`, which is not trusted: another user may have written it.
 
-Only files and folders are unpacked, below a new folder and within limits.
+Only files and directories are unpacked, below a new directory and within limits.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ class BadArchiveError(Exception):
     """An archive that cannot be linked; the text is for the user."""
 
 
-def unpack(file: str, folder: str) -> None:
-    """Unpack files and folders below `folder`; BadArchiveError if the archive has other entries."""
+def unpack(file: str, directory: str) -> None:
+    """Unpack files and directories below `directory`; BadArchiveError for other entries."""
     try:
         with open(file, "rb") as stream:
             reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(stream)
             with tarfile.open(fileobj=reader, mode="r|") as archive:
-                _unpack(archive, folder)
+                _unpack(archive, directory)
     except (OSError, ValueError, tarfile.TarError, zstandard.ZstdError, MemoryError) as error:
         raise BadArchiveError(reason_of(error) or "there is not enough memory") from error
 
 
-def _unpack(archive: tarfile.TarFile, folder: str) -> None:
+def _unpack(archive: tarfile.TarFile, directory: str) -> None:
     remaining = MAX_BYTES
     for number, row in enumerate(archive):
         parts = row.name.split("/")
         if parts[0] not in (ROOT, DATA, MANIFEST) or {"", ".", ".."} & set(parts):
             raise BadArchiveError(f"it has a file '{row.name}', which is not below '{ROOT}'")
         if row.type not in (tarfile.REGTYPE, tarfile.DIRTYPE) or row.issparse():
-            raise BadArchiveError(f"'{row.name}' is neither a file nor a folder")
+            raise BadArchiveError(f"'{row.name}' is neither a file nor a directory")
         remaining -= row.size
         if remaining < 0 or number >= MAX_FILES:
             raise BadArchiveError(f"it has more than {MAX_BYTES} bytes or {MAX_FILES} files")
-        path = os.path.join(folder, row.name)
+        path = os.path.join(directory, row.name)
         if row.isdir():
             os.makedirs(path, 0o700, exist_ok=True)
             continue
@@ -69,9 +69,9 @@ def _copy(contents: IO[bytes], target: IO[bytes], row: tarfile.TarInfo) -> None:
         raise BadArchiveError(f"it ends within '{row.name}'")
 
 
-def read_manifest(folder: str) -> dict[str, Any]:
+def read_manifest(directory: str) -> dict[str, Any]:
     """The manifest of an unpacked archive; BadArchiveError if it is missing or damaged."""
-    file = os.path.join(folder, MANIFEST)
+    file = os.path.join(directory, MANIFEST)
     try:
         if os.path.getsize(file) > MAX_MANIFEST:
             raise BadArchiveError(f"'{MANIFEST}' has more than {MAX_MANIFEST} bytes")

@@ -72,38 +72,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser().parse_args(arguments)  # prints the usage and exits
     file = link_arguments.pop(0)
     sink = Sink(NvlinkRenderer(tool="pylink"))
-    start_folder = os.getcwd()
-    folder = tempfile.mkdtemp(prefix="pylink-reproduce-")
+    start_directory = os.getcwd()
+    directory = tempfile.mkdtemp(prefix="pylink-reproduce-")
     try:
         try:
-            unpack(file, folder)
-            manifest = read_manifest(folder)
-            recorded_link = RecordedLink(manifest, folder, trusted=trusted)
+            unpack(file, directory)
+            manifest = read_manifest(directory)
+            recorded_link = RecordedLink(manifest, directory, trusted=trusted)
         except BadArchiveError as error:
             sink.fatal("bad-reproducer", file=file, reason=str(error))
-        return recorded_link.link(link_arguments, start_folder)
+        return recorded_link.link(link_arguments, start_directory)
     except LinkError:
         return sink.exit_code()
     finally:
-        os.chdir(start_folder)
+        os.chdir(start_directory)
         sink.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 class RecordedLink:
     """The link that a manifest describes, checked."""
 
-    def __init__(self, manifest: dict[str, Any], folder: str, *, trusted: bool) -> None:
+    def __init__(self, manifest: dict[str, Any], directory: str, *, trusted: bool) -> None:
         """Check the manifest; BadArchiveError if --reproduce would not write it."""
-        self._top = os.path.realpath(folder)
+        self._top = os.path.realpath(directory)
         try:
             place = manifest["folder"]
-            self._folder = os.path.join(self._top, place)
+            self._directory = os.path.join(self._top, place)
             if place != ROOT + "/" and not place.startswith(ROOT + "/"):
                 raise ValueError(place)
             self._up = up_to_root(place.removeprefix(ROOT))
-            self._check_path(self._folder)
-            if not os.path.isdir(self._folder):
+            self._check_path(self._directory)
+            if not os.path.isdir(self._directory):
                 raise ValueError(place)
             output_name = manifest["values"].get("output_file")
             self._output = (
@@ -122,22 +122,22 @@ class RecordedLink:
         except (KeyError, TypeError, ValueError, AttributeError, LinkError) as error:
             raise BadArchiveError(f"'{MANIFEST}' is damaged: {error}") from error
 
-    def link(self, link_arguments: Sequence[str], start_folder: str) -> int:
-        """Link with further arguments, whose file names are relative to `start_folder`."""
+    def link(self, link_arguments: Sequence[str], start_directory: str) -> int:
+        """Link with further arguments, whose file names are relative to `start_directory`."""
         sink = RestoringSink(self._up)
         enter_root(os.path.join(self._top, ROOT))
         try:
             line = parse(link_arguments, sink, CommandLine())
-            _make_absolute(start_folder, line.values)
+            _make_absolute(start_directory, line.values)
             values = {**self._values, **line.values}
             for attribute in line.lists:
                 values[attribute] = self._list(attribute) + _items(line.values[attribute])
             inputs = self._inputs + [
-                Input(os.path.join(start_folder, name), whole_archive=is_whole)
+                Input(os.path.join(start_directory, name), whole_archive=is_whole)
                 for name, is_whole in zip(line.inputs, line.whole_inputs, strict=True)
             ]
             added = line.inputs or set(line.values) - {"output_file"}
-            os.chdir(self._folder)
+            os.chdir(self._directory)
             names = [restore_paths(source.name, self._up) for source in inputs]
             settings = {**values, "output_file": self._output}
             configure_sink(sink, settings, inputs=names, terminal_form="text")
@@ -195,21 +195,21 @@ class RecordedLink:
             del read["Xopt"]  # its value writes a file
         for attribute in ("library_path", "source_root"):
             for name in _items(read.get(attribute, ())):
-                self._check_path(os.path.join(self._folder, name))
+                self._check_path(os.path.join(self._directory, name))
         return read
 
     def _read_library_path(self, environment: dict[str, Any]) -> str:
-        folders = str(environment.get(LIBRARY_VARIABLE, ""))
-        for name in folders.split(":"):
-            self._check_path(os.path.join(self._folder, name))
-        return folders
+        directories = str(environment.get(LIBRARY_VARIABLE, ""))
+        for name in directories.split(":"):
+            self._check_path(os.path.join(self._directory, name))
+        return directories
 
     def _input(self, number: int, row: dict[str, Any]) -> Input:
         name, is_whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")
         if row["data"] is None:
-            self._check_path(os.path.join(self._folder, name))
+            self._check_path(os.path.join(self._directory, name))
             return Input(name, whole_archive=is_whole)
         if not row["data"]:
             return Input(name, b"", whole_archive=is_whole)
@@ -228,7 +228,7 @@ class RecordedLink:
                     self._check_path(member)
                     if not os.path.lexists(member):
                         beside = os.path.relpath(member, place)
-                        self._check_path(os.path.join(self._folder, beside))
+                        self._check_path(os.path.join(self._directory, beside))
 
     def _check_path(self, path: str) -> None:
         """ValueError if a path leads out of the archive."""
@@ -259,17 +259,17 @@ class RestoringSink(Sink):
             self._restore(part)
 
 
-def _make_absolute(folder: str, values: dict[str, Value]) -> None:
-    """Make file names in option values absolute; they are relative to `folder`."""
+def _make_absolute(directory: str, values: dict[str, Value]) -> None:
+    """Make file names in option values absolute; they are relative to `directory`."""
     for option in OPTIONS:
         value = values.get(option.attribute)
         if isinstance(value, str) and (option.writes or option.attribute in TOOL_PATHS):
             if value != "-" or option.writes == FILE:
-                values[option.attribute] = os.path.join(folder, value)
+                values[option.attribute] = os.path.join(directory, value)
         elif option.attribute in READ_PATHS:
             items = _items(value or ())
             if items:
-                values[option.attribute] = tuple(os.path.join(folder, item) for item in items)
+                values[option.attribute] = tuple(os.path.join(directory, item) for item in items)
 
 
 def _items(value: Value) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import socket
 import sys
 
 from pylink.diagnostics.stream import printable, write
-from pylink.serve.folder import SOCKET, make_folder
+from pylink.serve.directory import SOCKET, make_directory
 from pylink.serve.request import STREAMS
 from pylink.serve.server import Server
 
@@ -75,12 +75,12 @@ def main(argv: Sequence[str]) -> int:
     if arguments.auto is not None:
         return serve_auto(arguments.auto, script, arguments.ready, arguments.idle_timeout)
     try:
-        folder = make_folder()
+        directory = make_directory()
     except OSError as error:
         write(None, f"pylink serve: {printable(str(error))}\n")
         return 1
     try:
-        path = os.path.join(folder, SOCKET)
+        path = os.path.join(directory, SOCKET)
         memory = arguments.max_memory
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
@@ -91,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
         write(None, f"pylink serve: {printable(str(error))}\n")
         return 1
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def serve_auto(path: str, script: str, ready: int, idle: float) -> int:

@@ -114,7 +114,7 @@ class ClientRequest:
         return data
 
     def can_serve(self, script: str) -> bool:
-        """Whether a process of the installation with this script can link as the client would."""
+        """Return whether a process of this installation can link as the client would."""
         own_environment = os.environb
         name, first = os.path.basename(self.argv[0]), "".join(self.argv[1:2])
         if name != NVLINK and first not in SERVED_COMMANDS and first in COMMANDS:
@@ -127,7 +127,7 @@ class ClientRequest:
         )
 
     def has_same_limits(self) -> bool:
-        """Whether the client has this process's limits, niceness, processors and control group."""
+        """Return whether limits, niceness, processors and control group equal the client's."""
         try:
             for number in LIMITS:
                 if resource.prlimit(self.process, number) != resource.getrlimit(number):
@@ -142,7 +142,7 @@ class ClientRequest:
         return client_nice == own_nice and same and groups[0] == groups[1]
 
     def _names_process_files(self) -> bool:
-        """Whether arguments may name files of the client's process, directly or in options files.
+        """Return whether arguments or options files may name files of the client's process.
 
         A pipe with options counts, too: if the server reads it, the client cannot.
         """
@@ -160,10 +160,11 @@ def _read_group(process: str) -> bytes:
         return stream.read()
 
 
-def names_process_files(argv: Sequence[str], folder: int, depth: int = 0) -> bool:
-    """Whether an argument, or an options file among them, names files of the client's process.
+def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> bool:
+    """Return whether an argument or options file names files of the client's process.
 
-    Relative names start at the directory of descriptor `folder`. LinkError for invalid arguments.
+    Relative names start at the directory of descriptor `directory`. LinkError for invalid
+    arguments.
     """
     for number, word in enumerate(argv):
         if any(place in word for place in PROCESS_PATHS):
@@ -176,15 +177,15 @@ def names_process_files(argv: Sequence[str], folder: int, depth: int = 0) -> boo
             files = split_items(text, Sink())
         else:
             continue
-        if any(_options_name_process_files(file, folder, depth) for file in files):
+        if any(_options_name_process_files(file, directory, depth) for file in files):
             return True
     return False
 
 
-def _options_name_process_files(path: str, folder: int, depth: int) -> bool:
-    """Whether an options file names files of the client's process; False if it does not exist."""
+def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
+    """Return whether an options file names files of the client's process; False if missing."""
     try:
-        status = os.stat(path, dir_fd=folder)
+        status = os.stat(path, dir_fd=directory)
         if stat.S_ISDIR(status.st_mode):
             return False
         # Opening a pipe unblocks its writer, so it is not opened.
@@ -194,11 +195,11 @@ def _options_name_process_files(path: str, folder: int, depth: int) -> bool:
             or status.st_size > MAX_REQUEST_SIZE
         ):
             return True
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as stream:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory), "rb") as stream:
             text = os.fsdecode(stream.read())
     except (OSError, ValueError):
         return False
-    return names_process_files(split_arguments(text, Sink()), folder, depth + 1)
+    return names_process_files(split_arguments(text, Sink()), directory, depth + 1)
 
 
 def link(connection: socket.socket, request: ClientRequest) -> int:

@@ -151,7 +151,7 @@ class Server:
             self.fill()
 
     def has_changed(self) -> bool:
-        """Whether a source differs from what this process has loaded."""
+        """Return whether a source differs from what this process has loaded."""
         try:
             return signature(self.files) != self.sources
         except OSError:

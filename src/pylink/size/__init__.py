@@ -1,4 +1,4 @@
-"""Where the bytes of device code are, by file, kind, target, unit, part, template and function.
+"""Sizes of device code by file, kind, target, unit, part, template and function.
 
     sizes = pylink.size.measure(["libfoo.so"])
     for row in pylink.size.rows(sizes, ("target", "kind")):
@@ -27,8 +27,8 @@ __all__ = [
     "rows",
 ]
 
-# Where each name lives. It loads on first use: the command line begins to count before it loads
-# what prints.
+# The module that defines each name. It is loaded on first use: the command line starts counting
+# before it loads the modules that print.
 _HOMES = {
     "LEVELS": "model",
     "File": "model",

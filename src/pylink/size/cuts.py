@@ -40,7 +40,7 @@ def without_ranges(data: bytes, ranges: Iterable[tuple[int, int]]) -> bytes:
 
 
 def is_debug(name: bytes) -> bool:
-    """Whether a section exists because of -lineinfo or -G.
+    """Return whether a section exists because of -lineinfo or -G.
 
     This includes relocations and Mercury twins of such sections, but not frames, which compilers
     always write.

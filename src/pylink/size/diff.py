@@ -52,10 +52,10 @@ class Reason:
 
 def stem(name: str) -> str:
     """The name of a file without versions, which is the same in all releases."""
-    folder, slash, last = name.rpartition("/")
-    if ".dist-info" in folder:
-        folder = _VERSION.sub("", folder)
-    return f"{folder}{slash}{_VERSION.sub('', last)}"
+    directory, slash, last = name.rpartition("/")
+    if ".dist-info" in directory:
+        directory = _VERSION.sub("", directory)
+    return f"{directory}{slash}{_VERSION.sub('', last)}"
 
 
 def changes(
@@ -93,7 +93,7 @@ def _by_key(sizes: Sizes, by: Sequence[str], selection: Selection) -> dict[tuple
 
 
 def _only_file(sizes: Sizes) -> str:
-    """The name of the only measured file or archive, or "": its folders are ignored."""
+    """The name of the only measured file or archive, or "": its directories are ignored."""
     outer = {file.archive or file.name for file in sizes.files}
     return outer.pop() if len(outer) == 1 else ""
 

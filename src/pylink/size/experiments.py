@@ -1,4 +1,4 @@
-"""What entries would take if they were made otherwise: compressed again, and so measured.
+"""Measures the size of entries after recompression.
 
 An experiment sees a payload in a thread of its own, while nothing else of the file is in memory.
 Both the payload and what it would be are compressed by the same library, so a difference is one of
@@ -27,7 +27,7 @@ _DEFLATE = 6
 
 @dataclass(frozen=True)
 class Experiments:
-    """What to measure of each entry."""
+    """The measurements of each entry."""
 
     thorough: bool = False
     without: re.Pattern[str] | None = None

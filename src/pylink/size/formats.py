@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pylink.size.whatif import WhatIf
 
 VERSION = 1
-# What a spreadsheet would calculate.
+# First characters of a cell that a spreadsheet would evaluate as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#+-!|~&"})
 

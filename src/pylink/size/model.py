@@ -65,7 +65,7 @@ class Leaf:
     experiments, by name.
     """
 
-    # What most leaves have is not set in each of them: there are thousands.
+    # Usual values are class attributes: there are thousands of leaves.
     target: str = ""
     unit: str = ""
     section: str = ""

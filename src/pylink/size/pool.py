@@ -22,7 +22,7 @@ else:
 
 
 class Task(Generic[T]):
-    """What will be done; `result` waits for it."""
+    """A task of the pool; `result` waits until it is done."""
 
     __slots__ = ("_error", "_value", "_waiting")
 

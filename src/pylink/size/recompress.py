@@ -1,4 +1,4 @@
-"""What a payload would take in the mode that `fatbinary` calls default: measured, not estimated."""
+"""Measures the size of a payload compressed in the default mode of `fatbinary`."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def _number_of(target: str) -> int:
 
 
 def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
-    """Whether a GPU of this capability runs one of the cubins."""
+    """Return whether a GPU of this capability runs one of the cubins."""
     if gpu in cubins:
         return True
     if gpu in TEGRA and is_arm:

@@ -1,4 +1,4 @@
-"""What an experiment saves of one entry."""
+"""The bytes that an experiment saves in one entry."""
 
 from __future__ import annotations
 

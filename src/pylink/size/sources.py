@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.size.marks import Marks
 
 
-# How zip files begin: with a member, or as an empty one.
+# First bytes of a zip file with members, and of an empty one.
 ZIP_MAGICS = (b"PK\3\4", b"PK\5\6")
 
 

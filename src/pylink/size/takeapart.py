@@ -344,7 +344,7 @@ def _is_ptx(source: Source) -> bool:
 
 
 def _is_known(head: bytes) -> bool:
-    """Whether a member that begins so may have device code."""
+    """Return whether a member that begins so may have device code."""
     return head.startswith((ELF_MARK, FATBIN_MAGIC, MAGIC, b"//", b".version"))
 
 

@@ -1,4 +1,4 @@
-"""Files and folders, measured: the one way in."""
+"""Files and directories, measured: the one way in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def measure(
     experiments: Experiments | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Sizes:
-    """Measure these files, and the files in these folders.
+    """Measure these files, and the files in these directories.
 
     `advance` is called with the name of each file. With `recompress` cubins that are stored, or in
     LZ4, are compressed again, for `reductions` to say what that saves. `experiments` measure more
@@ -59,13 +59,13 @@ def measure_bytes(name: str, data: bytes) -> Sizes:
 
 
 def _files(path: str) -> Iterator[str]:
-    """A file itself, or the regular files of a folder and those in it; links are not followed."""
+    """Yield `path` if it is a file, else all regular files below it; links are not followed."""
     if not os.path.isdir(path):
         yield path
         return
-    for folder, folders, files in os.walk(path):
-        folders.sort()
+    for directory, directories, files in os.walk(path):
+        directories.sort()
         for file in sorted(files):
-            place = os.path.join(folder, file)
+            place = os.path.join(directory, file)
             if os.path.isfile(place) and not os.path.islink(place):
                 yield place

@@ -88,7 +88,7 @@ class _Reader(io.RawIOBase):
 
 
 def list_members(source: Source) -> list[Member]:
-    """The members without folders, in the order of their bytes; DamagedZip if that fails."""
+    """The members without directories, in the order of their bytes; DamagedZip if that fails."""
     import zipfile  # late: loading it takes as long as measuring 5 MB of a library
 
     try:
@@ -109,7 +109,7 @@ def list_members(source: Source) -> list[Member]:
         if not info.is_dir():
             members.append(Member(info.filename, start, info.compress_size, info.file_size, info))
         elif info.compress_size:
-            raise DamagedZip(f"the folder '{info.filename}' has contents")
+            raise DamagedZip(f"the directory '{info.filename}' has contents")
     return members
 
 
@@ -124,7 +124,7 @@ def _start(source: Source, info: zipfile.ZipInfo) -> int:
 
 
 def is_link(member: Member) -> bool:
-    """Whether a member is a symbolic link, whose contents are a path; none is followed."""
+    """Return whether a member is a symbolic link, whose contents are a path; none is followed."""
     return stat.S_ISLNK(member.info.external_attr >> 16)
 
 

@@ -1,1 +1,1 @@
-"""How a process starts: the bundle, and the program that runs it."""
+"""Starts pylink quickly: a bundle of its modules, and the program that runs the bundle."""

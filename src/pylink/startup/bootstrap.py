@@ -1,9 +1,9 @@
-"""How a process starts from a bundle: `bundle.py` has its layout.
+"""Starts a process from a bundle, whose layout is in `bundle.py`.
 
 The main program of a process that has nothing but the interpreter's own modules (-I -S). It makes
 the modules in the order of their rows. Each comes after the modules that it imports, so that all
 of their imports succeed. Arguments: the script to start instead if a source has
-changed since, the folder of the package, then those of the command line.
+changed since, the directory of the package, then those of the command line.
 """
 
 import _signal  # type: ignore[import-not-found] # not in typeshed
@@ -14,7 +14,7 @@ from gc import disable
 from marshal import loads
 from posix import O_DIRECTORY, O_RDONLY, close, execv, fstat, open, read
 
-# What pylink.startup.program does, before the sources are looked at.
+# Signals are set up as in pylink.startup.program, before the sources are compared.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
@@ -44,9 +44,9 @@ def start(mark: bytes) -> None:
         if path:
             module = modules[name] = type(sys)(name)
             place = module.__file__ = path if path[0] == "/" else f"{package}/{path}"
-            folder, _, file = place.rpartition("/")
+            directory, _, file = place.rpartition("/")
             if file == "__init__.py":
-                module.__package__, module.__path__ = name, [folder]
+                module.__package__, module.__path__ = name, [directory]
             else:
                 module.__package__ = name.rpartition(".")[0]
     for name, _, _, _, code in rows:
@@ -104,9 +104,9 @@ class Finder:
             return None
         origin = place_of(self.rows[name][1], self.package)
         spec = ModuleSpec(name, self, origin=origin)  # type: ignore[arg-type]
-        folder, _, file = origin.rpartition("/")
+        directory, _, file = origin.rpartition("/")
         if file == "__init__.py":
-            spec.submodule_search_locations = [folder]
+            spec.submodule_search_locations = [directory]
         return spec
 
     @staticmethod
@@ -120,14 +120,14 @@ class Finder:
 
 
 def place_of(path: str, package: str) -> str:
-    """The path of a source. Sources of the package are relative to the package's folder."""
+    """The path of a source. Sources of the package are relative to the package's directory."""
     return path if path[0] == "/" else f"{package}/{path}"
 
 
 def have_same_times(
     rows: "list[Row]", later: "list[Later]", objects: str, package: str
 ) -> "bool | None":
-    """Whether every source has the size and the time of its row. A kernel compares them.
+    """Return whether every source has the size and the time of its row. A kernel compares them.
 
     None if the native code belongs to another version.
     """
@@ -136,16 +136,16 @@ def have_same_times(
         kernel = sys.modules[CHECKING_KERNEL] = create_dynamic(spec)
         exec_dynamic(kernel)
         unchanged = kernel.are_unchanged
-        folder = open(package, O_RDONLY | O_DIRECTORY)
-        same = bool(unchanged(rows, folder) and unchanged(later, folder))
-        close(folder)
+        directory = open(package, O_RDONLY | O_DIRECTORY)
+        same = bool(unchanged(rows, directory) and unchanged(later, directory))
+        close(directory)
     except (ImportError, AttributeError, TypeError, OSError):
         return None
     return same
 
 
 def have_same_contents(rows: "list[Row | Later]", bundle: memoryview, package: str) -> bool:
-    """Whether every source has the bytes that its row was compiled from.
+    """Return whether every source has the bytes that its row was compiled from.
 
     The bundle has a hash of 8 bytes for each row, in the order of the rows, before its end.
     """

@@ -76,11 +76,11 @@ def make_for_next(*, shipped: bool = False) -> None:
     It is written beside compiled modules if that is allowed, else to the user's cache; but not
     there if the bundle `shipped` with the package is good.
     """
-    from pylink.startup.usercache import cache_folder
+    from pylink.startup.usercache import cache_directory
 
     if may_write():
         place = PATH
-    elif shipped or cache_folder() is None:
+    elif shipped or cache_directory() is None:
         return
     else:
         place = CACHE
@@ -96,7 +96,7 @@ def make_for_next(*, shipped: bool = False) -> None:
 
 
 def may_write() -> bool:
-    """Whether the interpreter writes compiled modules and this user may write there."""
+    """Return whether the interpreter writes compiled modules and this user may write there."""
     if sys.dont_write_bytecode or os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return False
     places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may be another user's
@@ -170,7 +170,7 @@ def make(*, shipped: bool = False, kernels: str = "") -> bytes:
     from importlib.util import MAGIC_NUMBER
     from marshal import dumps
 
-    # A module started as a file has its own folder in the path, not the package's.
+    # A module started as a file has its own directory in the path, not the package's.
     sys.path[:] = [place for place in sys.path if place != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
     bundles = record(EVERY_LINK), record(SOME_LINKS)
@@ -221,17 +221,17 @@ def write(place: str) -> None:
     """Write the bundle to a path or CACHE, atomically; OSError."""
     bundle = make()  # first: modules imported later would be missing from it
     if place == CACHE:
-        from pylink.startup.usercache import cache_folder, cached_name, write_cached
+        from pylink.startup.usercache import cache_directory, cached_name, write_cached
 
-        folder = cache_folder()
-        if folder is None:
+        directory = cache_directory()
+        if directory is None:
             raise PermissionError("this user has no cache")
-        write_cached(folder, cached_name(PACKAGE, NAME), bundle)
+        write_cached(directory, cached_name(PACKAGE, NAME), bundle)
         return
     from pylink.files.atomic import write_whole
 
-    # Who can write a bundle can run code as other users. So, like compiled modules, it can be read
-    # by all who can read the source, and written by its owner only.
+    # A user who can write a bundle can run code as its readers. So, like compiled modules, a bundle
+    # is readable for everyone who can read the source, and writable for its owner only.
     os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
     os.makedirs(os.path.dirname(place), exist_ok=True)
     write_whole(place, bundle)

@@ -74,5 +74,5 @@ if TYPE_CHECKING:
 
 
 def _declares(node: ast.stmt) -> bool:
-    """Whether a statement only annotates a name, without a value."""
+    """Return whether a statement only annotates a name, without a value."""
     return isinstance(node, ast.AnnAssign) and node.value is None

@@ -1,6 +1,6 @@
 """The user's cache of bundles, for installations that this user may not write.
 
-A bundle is a program: who can write it decides what runs. The folder has mode 0700 and belongs
+A bundle is a program: who can write it decides what runs. The directory has mode 0700 and belongs
 to the effective user, the file has mode 0600, and a process with another user's rights (setuid)
 or with another user's HOME has no cache. src/_native/launcher/usercache.h makes the same checks on
 the open descriptors before a bundle is used, and verifies its bytes.
@@ -17,8 +17,8 @@ from contextlib import suppress
 UNUSED_SECONDS = 60 * 86400
 
 
-def cache_folder() -> str | None:
-    """Path of this user's folder of bundles, which may not exist; None if it would be unsafe."""
+def cache_directory() -> str | None:
+    """Path of this user's directory of bundles, which may not exist; None if it would be unsafe."""
     user = os.geteuid()
     if os.getuid() != user or os.getgid() != os.getegid():
         return None
@@ -35,49 +35,49 @@ def cache_folder() -> str | None:
 
 
 def cached_name(package: str, name: str) -> str:
-    """The file name in the cache of the bundle `name` for the package in the folder `package`."""
+    """The file name in the cache of bundle `name` of the package in directory `package`."""
     status = os.stat(package)
     return f"{status.st_dev:x}-{status.st_ino:x}.{name}"
 
 
-def open_folder(path: str) -> int:
-    """Open the folder, creating it if needed, and return a descriptor.
+def open_directory(path: str) -> int:
+    """Open the directory, creating it if needed, and return a descriptor.
 
     OSError if its owner or mode is not safe.
     """
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
         os.mkdir(path, 0o700)
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    status = os.fstat(folder)
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    status = os.fstat(directory)
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o700:
-        os.close(folder)
-        raise PermissionError(f"{path} is not a folder of this user's with mode 0700")
-    return folder
+        os.close(directory)
+        raise PermissionError(f"{path} is not a directory of this user's with mode 0700")
+    return directory
 
 
 def write_cached(path: str, name: str, bundle: bytes) -> None:
-    """Write a bundle into the folder and remove old bundles there; OSError."""
-    folder = open_folder(path)
+    """Write a bundle into the directory and remove old bundles there; OSError."""
+    directory = open_directory(path)
     try:
         unfinished = f".{name}.{os.getpid()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with open(os.open(unfinished, flags, 0o600, dir_fd=folder), "wb") as stream:
+            with open(os.open(unfinished, flags, 0o600, dir_fd=directory), "wb") as stream:
                 os.fchmod(stream.fileno(), 0o600)
                 stream.write(bundle)
-            os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(unfinished, name, src_dir_fd=directory, dst_dir_fd=directory)
         except OSError:
-            _remove(unfinished, folder)
+            _remove(unfinished, directory)
             raise
         before = time.time() - UNUSED_SECONDS
-        for other in os.listdir(folder):
-            if os.stat(other, dir_fd=folder, follow_symlinks=False).st_mtime < before:
-                _remove(other, folder)
+        for other in os.listdir(directory):
+            if os.stat(other, dir_fd=directory, follow_symlinks=False).st_mtime < before:
+                _remove(other, directory)
     finally:
-        os.close(folder)
+        os.close(directory)
 
 
-def _remove(name: str, folder: int) -> None:
-    with suppress(OSError):  # already removed, or a folder
-        os.unlink(name, dir_fd=folder)
+def _remove(name: str, directory: int) -> None:
+    with suppress(OSError):  # already removed, or a directory
+        os.unlink(name, dir_fd=directory)

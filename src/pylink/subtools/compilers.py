@@ -97,12 +97,12 @@ def choose(options: Options, sink: Sink) -> Compilers:
 
 
 def have_same_release(library: ToolCandidate, tool: ToolCandidate) -> bool:
-    """Whether both have one release. An unknown release fits: the user chose the tool."""
+    """Return whether both have one release. An unknown release fits: the user chose the tool."""
     return None in (library.release, tool.release) or library.release == tool.release
 
 
 def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
-    """Whether this ptxas can read the library's PTX: that of its own release or of older ones."""
+    """Return whether this ptxas can read the library's PTX, which must not be newer."""
     ptx_release, supported = library.release, tool.release
     return (
         ptx_release is not None
@@ -184,20 +184,20 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
     return a library that was already loaded under that name.
     """
     wheels = wheel_directories()
-    folders = [
+    directories = [
         os.path.join(root, place)
         for root in (*named_toolkit(nvvmpath), *wheels, *toolkits(), SYSTEM_TOOLKIT)
         for place in LIBRARIES
     ]
-    folders += filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    directories += filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     # Wheels of CUDA 12 have a directory for each library.
-    folders += [os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheels]
-    folders += sorted(glob.glob(SYSTEM_LIBRARIES))
+    directories += [os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheels]
+    directories += sorted(glob.glob(SYSTEM_LIBRARIES))
     return unique(
         path
-        for folder in folders
+        for directory in directories
         for path in sorted(
-            glob.glob(os.path.join(glob.escape(folder), f"libnvJitLink.so.{major or '*'}"))
+            glob.glob(os.path.join(glob.escape(directory), f"libnvJitLink.so.{major or '*'}"))
         )
     )
 

@@ -44,11 +44,11 @@ class Command:
     """A program (absolute path), its arguments, and the bytes of its input or None.
 
     It is called as `ARGV... INPUT -o OUTPUT`. If it `prints`, it is called as `ARGV... INPUT`, and
-    its result is the printed output, at most `limit` bytes. It runs in `folder` (default: the
+    its result is the printed output, at most `limit` bytes. It runs in `directory` (default: the
     working directory). Standard error is part of the output unless `drops_errors`.
     """
 
-    __slots__ = ("argv", "data", "drops_errors", "folder", "limit", "prints")
+    __slots__ = ("argv", "data", "directory", "drops_errors", "limit", "prints")
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class Command:
         *,
         prints: bool = False,
         limit: int | None = None,
-        folder: str | None = None,
+        directory: str | None = None,
         drops_errors: bool = False,
     ) -> None:
         self.argv = argv
         self.data = data
-        self.folder = folder
+        self.directory = directory
         self.drops_errors = drops_errors
         self.prints = prints
         self.limit = LOG_LIMIT if limit is None else limit
@@ -137,7 +137,7 @@ class ToolProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.DEVNULL if command.drops_errors else log,
-                cwd=command.folder,
+                cwd=command.directory,
                 pass_fds=passed,
                 env={**os.environ, "PATH": search_path()},
                 start_new_session=True,
@@ -155,7 +155,7 @@ class ToolProcess:
         return self.files[-1]
 
     def has_ended(self) -> bool:
-        """Whether the program has ended; it is stopped if it exceeds a limit."""
+        """Return whether the program has ended; it is stopped if it exceeds a limit."""
         outcome = self.outcome
         # WNOWAIT keeps the process number until its group has been killed, so it cannot be reused.
         running = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -225,7 +225,7 @@ def run_in_front(argv: Sequence[str], environment: Mapping[str, str] | None = No
 
 def start_helper(
     argv: Sequence[str],
-    folder: str | None = None,
+    directory: str | None = None,
     environment: Mapping[str, str] | None = None,
     *,
     is_asked: bool = True,
@@ -238,7 +238,7 @@ def start_helper(
         argv,
         stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        cwd=folder,
+        cwd=directory,
         env=environment,
         text=True,
         start_new_session=True,

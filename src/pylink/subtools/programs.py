@@ -70,9 +70,9 @@ def find_cuda_tool(name: str) -> str | None:
 
 def cuda_tools(name: str) -> Iterator[str]:
     """The absolute paths of a CUDA tool: in wheels, in toolkits, in PATH."""
-    folders = [os.path.join(place, "bin") for place in (*wheel_directories(), *toolkits())]
-    for folder in (*folders, *search_path().split(os.pathsep)):
-        path = os.path.join(folder, name)
+    directories = [os.path.join(place, "bin") for place in (*wheel_directories(), *toolkits())]
+    for directory in (*directories, *search_path().split(os.pathsep)):
+        path = os.path.join(directory, name)
         if os.path.isabs(path) and is_program(path):
             yield path
 
@@ -112,7 +112,7 @@ def find_program(name: str) -> str | None:
 
 
 def is_program(path: str) -> bool:
-    """Whether the path is an executable file."""
+    """Return whether the path is an executable file."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
@@ -174,7 +174,7 @@ def module_paths() -> list[str]:
 
 
 def _is_site(path: str) -> bool:
-    """Whether this Python installs packages in this directory."""
+    """Return whether this Python installs packages in this directory."""
     import sysconfig
 
     return path in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))

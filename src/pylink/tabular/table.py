@@ -95,7 +95,7 @@ class Table(Generic[RowT]):
         return row in self._rows
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is a table with the same rows of the same class."""
+        """Return whether the other is a table with the same rows of the same class."""
         if not isinstance(other, Table):
             return NotImplemented
         return self.row is other.row and self._rows == other._rows

@@ -1,1 +1,1 @@
-"""What commands print with: tables, progress, the end of a command."""
+"""Output of commands: tables, progress and exit statuses."""

@@ -15,7 +15,7 @@
 # With PYLINK_SHARED_LIBRARIES ON, set before this file is included by the project itself, device code of shared
 # libraries is linked into the programs and plugins that use them: see PylinkSharedLibraries.cmake.
 #
-# PYLINK_EXECUTABLE names the program if it is not in PATH. Targets of this folder and of those that are
+# PYLINK_EXECUTABLE names the program if it is not in PATH. Targets of this directory and of those that are
 # added after it get the rules.
 
 get_property(_pylink_languages GLOBAL PROPERTY ENABLED_LANGUAGES)

@@ -31,7 +31,7 @@ if(NOT DEFINED CMAKE_CUDA_RUNTIME_LIBRARY)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-# Imported targets are those of the folder that found them, until _pylink_share has run there.
+# Imported targets are those of the directory that found them, until _pylink_share has run there.
 get_property(_pylink_deferred DIRECTORY PROPERTY PYLINK_DEFERRED)
 if(NOT _pylink_deferred)
   set_property(DIRECTORY PROPERTY PYLINK_DEFERRED ON)
@@ -51,11 +51,11 @@ define_property(TARGET PROPERTY PYLINK_DEVICE_CODE
 define_property(TARGET PROPERTY PYLINK_ARCHITECTURES
   BRIEF_DOCS "CUDA_ARCHITECTURES of such a library" FULL_DOCS "Set by PylinkDeviceLink")
 
-# All targets of a folder and below it.
-function(_pylink_targets folder result)
-  get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
-  get_property(folders DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
-  foreach(below IN LISTS folders)
+# All targets of a directory and below it.
+function(_pylink_targets directory result)
+  get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(directories DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
+  foreach(below IN LISTS directories)
     _pylink_targets("${below}" more)
     list(APPEND targets ${more})
   endforeach()
@@ -110,7 +110,7 @@ function(_pylink_has_modules target result)
   foreach(part IN LISTS target parts)
     get_target_property(is_relocatable ${part} CUDA_SEPARABLE_COMPILATION)
     get_target_property(sources ${part} SOURCES)
-    get_target_property(folder ${part} SOURCE_DIR)
+    get_target_property(directory ${part} SOURCE_DIR)
     get_target_property(is_imported ${part} IMPORTED)
     if(NOT is_relocatable OR NOT sources OR is_imported)
       continue()
@@ -119,7 +119,7 @@ function(_pylink_has_modules target result)
       if(source MATCHES "\\$<")
         continue()
       endif()
-      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}")
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${directory}")
       get_source_file_property(language "${source}" TARGET_DIRECTORY ${part} LANGUAGE)
       if(language STREQUAL CUDA)
         set(${result} ON PARENT_SCOPE)
@@ -155,7 +155,7 @@ function(_pylink_device_libraries target all open)
   set(${open} ${free} PARENT_SCOPE)
 endfunction()
 
-# Makes imported targets that lead to device code, and the runtime, known in all folders.
+# Makes imported targets that lead to device code, and the runtime, known in all directories.
 function(_pylink_share)
   get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
   foreach(target IN LISTS targets)
@@ -274,7 +274,7 @@ function(_pylink_finish)
           "code belongs to one program or plugin of a process. Build '${first}' with CUDA_RESOLVE_DEVICE_SYMBOLS ON.")
       endif()
     elseif(type STREQUAL EXECUTABLE AND libraries AND chosen MATCHES "NOTFOUND$")
-      # The libraries need it, and so does code that registers. The name is one of the target's folder, not of this one.
+      # The libraries need it, and so does code that registers. The name belongs to the target's directory.
       set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES CUDA::cudart)
       if(open AND "CUDA" IN_LIST languages)
         set_target_properties(${target} PROPERTIES CUDA_RESOLVE_DEVICE_SYMBOLS ON)

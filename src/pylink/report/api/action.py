@@ -65,7 +65,7 @@ class IAction:
         return iter(self.metric_names())
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a metric of this name."""
+        """Return whether there is a metric of this name."""
         return name in self._action.metrics
 
     def __getitem__(self, key: str) -> IMetric:

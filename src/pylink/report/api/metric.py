@@ -121,7 +121,7 @@ class IMetric:
         return value if isinstance(value, str) else None
 
     def has_value(self, value_kind: int | None = None) -> bool:
-        """Whether the metric itself has a value; with a kind, whether it has this kind."""
+        """Return whether the metric itself has a value; with a kind, whether it has this kind."""
         if value_kind is None:
             return self._metric.value is not None
         return value_kind in (self.kind(), self.ValueKind_ANY)
@@ -131,7 +131,7 @@ class IMetric:
         return len(self._metric.instances)
 
     def has_correlation_ids(self) -> bool:
-        """Whether the instances have ids."""
+        """Return whether the instances have ids."""
         return any(instance.id is not None for instance in self._metric.instances)
 
     def correlation_ids(self) -> IMetric | None:

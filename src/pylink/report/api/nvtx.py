@@ -37,7 +37,7 @@ class INvtxRange:
         return self._range.name
 
     def has_attributes(self) -> bool:
-        """Whether the range has event attributes."""
+        """Return whether the range has event attributes."""
         return self._range.attributes is not None
 
     def category(self) -> int:

@@ -16,7 +16,7 @@ from pylink.report.model.source import CpuStack, Source
 
 
 class Scope(Enum):
-    """What an action spans: one kernel or phase, or a range of them (which has no name)."""
+    """The extent of an action: one kernel or phase, or a range of them (which has no name)."""
 
     LAUNCH = "launch"
     RANGE = "range"

@@ -19,7 +19,7 @@ class MetricOption(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SourceCorrelation(Message):
-    """How a metric is shown beside source lines."""
+    """Settings for a metric beside source lines."""
 
     disabled: bool | None = None
     divide_by_correlated_line_count: bool | None = None
@@ -34,7 +34,7 @@ class SourceView(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DisplayProperties(Message):
-    """How the source page shows a metric."""
+    """Settings for a metric on the source page."""
 
     source_correlation: SourceCorrelation | None = None
     source_view: SourceView | None = None
@@ -186,7 +186,7 @@ class RooflineValue(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineOptions(Message):
-    """How a line, point or wall is drawn."""
+    """The style of a line, point or wall."""
 
     label: str | None = None
     color: Color | None = None
@@ -222,7 +222,7 @@ class Wall(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineChartOptions(Message):
-    """How the whole chart is drawn."""
+    """The style of the whole chart."""
 
     aspect_ratio: str | None = None
 

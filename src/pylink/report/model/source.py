@@ -24,7 +24,7 @@ class SourceFiles(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RelocationSymbol(Message):
-    """Where the loader placed a symbol."""
+    """The address at which the loader placed a symbol."""
 
     symbol_name: str | None = None
     address: int | None = None
@@ -33,7 +33,7 @@ class RelocationSymbol(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RelocationData(Message):
-    """Where the loader placed functions and objects."""
+    """Addresses at which the loader placed functions and objects."""
 
     functions: list[RelocationSymbol] = field(default_factory=list)
     objects: list[RelocationSymbol] = field(default_factory=list)

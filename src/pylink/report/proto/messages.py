@@ -20,7 +20,7 @@ except ImportError as error:
     ) from error
 
 _POOL = descriptor_pool.DescriptorPool()
-# They are from several packages, in which no name occurs twice.
+# Messages come from several packages; no name occurs in two of them.
 _DESCRIPTORS = {
     name: message
     for file in map(_POOL.AddSerializedFile, FILES)

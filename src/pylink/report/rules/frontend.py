@@ -72,14 +72,14 @@ class IFrontend:
     def __init__(
         self,
         result: RuleResult,
-        folder: Path,
+        directory: Path,
         *,
         newer: bool = False,
         parents: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self.result = result
         self.for_children: dict[str, float] = {}
-        self._folder = folder
+        self._directory = directory
         self._newer = newer
         self._parents = parents or {}
 
@@ -141,8 +141,8 @@ class IFrontend:
         self.message(int(type), f"{location}: {text}")
 
     def load_chart_from_file(self, filename: str) -> None:
-        """Add the table or chart of a file in the rule's folder; errors name file and line."""
-        path = self._folder / filename
+        """Add the table or chart of a file in the rule's directory; errors name file and line."""
+        path = self._directory / filename
         self.result.add(parse_chart(path.read_bytes(), str(path)))
 
     def generate_table(

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from pylink.report.errors import ReportError
 from pylink.report.rules import nvrules
-from pylink.report.sections.folders import Findings, files_in
+from pylink.report.sections.directories import Findings, files_in
 
 SUFFIX = ".py"
 
@@ -46,19 +46,19 @@ class LoadedRules(Findings):
 
 @contextmanager
 def rule_imports(path: Iterable[Path]) -> Iterator[None]:
-    """Let rules import `NvRules`, and helper modules from the folders of `path`."""
+    """Let rules import `NvRules`, and helper modules from the directories of `path`."""
     old_path, earlier = list(sys.path), sys.modules.get(INTERFACE)
-    folders = [os.path.abspath(folder) for folder in path]
+    directories = [os.path.abspath(directory) for directory in path]
     modules = set(sys.modules)
-    sys.path[:0] = folders
+    sys.path[:0] = directories
     sys.modules[INTERFACE] = nvrules
     try:
         yield
     finally:
         sys.path[:] = old_path
-        # Rules of another folder may have helper modules with the same names.
+        # Rules of another directory may have helper modules with the same names.
         for name in set(sys.modules) - modules:
-            if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") in folders:
+            if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") in directories:
                 del sys.modules[name]
         if earlier is None:
             del sys.modules[INTERFACE]
@@ -67,15 +67,15 @@ def rule_imports(path: Iterable[Path]) -> Iterator[None]:
 
 
 def load_rules(path: Iterable[Path]) -> LoadedRules:
-    """Load the rules of the folders of `path`; of equal identifiers the last file counts.
+    """Load the rules of the directories of `path`; of equal identifiers the last file counts.
 
     A file without `get_identifier` and `apply` is a helper module; with one of them it is an error.
     """
-    folders = list(path)
+    directories = list(path)
     loaded = LoadedRules()
     by_identifier: dict[str, Rule] = {}
-    with rule_imports(folders):
-        for file in files_in(folders, SUFFIX):
+    with rule_imports(directories):
+        for file in files_in(directories, SUFFIX):
             if file.stem == INTERFACE:
                 continue
             try:

@@ -59,7 +59,7 @@ def _arch_of(action: Action) -> int:
 
 
 def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
-    """Whether a filter and the filter of its section accept the target.
+    """Return whether a filter and the filter of its section accept the target.
 
     The inner filter takes precedence in criteria that both set.
     """
@@ -85,7 +85,7 @@ def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | 
 
 
 def counts_for(section: Section, target: Target) -> bool:
-    """Whether the filter of the section or of one of its metrics accepts the target."""
+    """Return whether the filter of the section or of one of its metrics accepts the target."""
     if matches(None, section.filter, target):
         return True
     from pylink.report.sections.text import section_metrics
@@ -113,7 +113,7 @@ def _has_scopes(filter_: Filter) -> bool:
 
 
 def _arch_matches(filter_: Filter | None, arch: int) -> bool:
-    """Whether an architecture is in a filter's list of ranges, or else between its bounds."""
+    """Return whether an architecture is in a filter's ranges or, without them, its bounds."""
     if filter_ is None:
         return True
     if filter_.items:

@@ -105,7 +105,7 @@ def _requests_for(sections: list[Section], target: Target) -> list[_SectionReque
 
 
 def _has_content(action: Action, request: _SectionRequest, metric_names: set[str]) -> bool:
-    """Whether the action has a metric of the section, or no action has a required one."""
+    """Return whether the action has a metric of the section, or no action has a required one."""
     for chosen in request.metrics:
         if (
             chosen.name in action.metrics
@@ -172,7 +172,7 @@ def _derive(action: Action, request: _SectionRequest) -> Iterator[Gap]:
 
 
 def _has_members(action: Action, request: _SectionRequest, pattern: str) -> bool:
-    """Whether a pattern matches a metric; True if it cannot be evaluated."""
+    """Return whether a pattern matches a metric; True if it cannot be evaluated."""
     try:
         return bool(_members(action, request.section, pattern))
     except re.error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pylink.report.errors import ReportError
 from pylink.report.model import Section
 from pylink.report.sections.derived import DerivedError, parse
-from pylink.report.sections.folders import Findings, files_in
+from pylink.report.sections.directories import Findings, files_in
 from pylink.report.sections.text import SUFFIX, SectionError, read_section
 
 # The default set, and the set of all sections.
@@ -83,7 +83,7 @@ class Loaded(Findings):
 
 
 def load(path: Iterable[Path]) -> Loaded:
-    """Load the sections of the folders of `path`; of equal identifiers the last file counts."""
+    """Load the sections of the directories of `path`; of equal identifiers the last file counts."""
     loaded = Loaded()
     by_identifier: dict[str, LoadedSection] = {}
     for file in files_in(path, SUFFIX):

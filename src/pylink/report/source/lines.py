@@ -44,7 +44,7 @@ class SourceMap:
         return bool(self._code)
 
     def is_code(self, address: int) -> bool:
-        """Whether an instruction lies at an address."""
+        """Return whether an instruction lies at an address."""
         return self._find_section(address) is not None
 
     def line(self, address: int) -> tuple[str, int] | None:

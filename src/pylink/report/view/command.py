@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _has_output_option(options: argparse.Namespace) -> bool:
-    """Whether options request output in addition to an exported report."""
+    """Return whether options request output in addition to an exported report."""
     return bool(
         options.csv
         or options.json
@@ -104,14 +104,14 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
 
     reports = [report for _, report in files.reports]
     add_runs(reports)
-    folders = options.section_folder or options.section_folder_recursive
-    if not (options.apply_rules or options.section or options.set or options.rule or folders):
+    directories = options.section_folder or options.section_folder_recursive
+    if not (options.apply_rules or options.section or options.set or options.rule or directories):
         return
     from pylink.report.preparation import prepare
 
     problems = prepare(
         reports[-1],
-        folders=options.section_folder,
+        directories=options.section_folder,
         recursive=options.section_folder_recursive,
         sections=options.section,
         sets=options.set,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pylink.diagnostics.stream import printable, write
 from pylink.report.rules.rulefiles import load_rules
-from pylink.report.sections.folders import search_path
+from pylink.report.sections.directories import search_path
 from pylink.report.sections.sectionfiles import ALL, DEFAULT_SET, load
 from pylink.terminal.tables import align_columns
 
@@ -17,8 +17,8 @@ from pylink.terminal.tables import align_columns
 def list_files(options: Mapping[str, Any]) -> int:
     """Print the lists that the options request; return 1 if a file did not load.
 
-    `options` are those of a link or of `pylink report`, by attribute. ReportError for a folder that
-    does not exist.
+    `options` are those of a link or of `pylink report`, by attribute. ReportError for a directory
+    that does not exist.
     """
     path = search_path(
         options.get("section_folder") or (), options.get("section_folder_recursive") or ()
@@ -30,11 +30,13 @@ def list_files(options: Mapping[str, Any]) -> int:
         errors += [*loaded.errors, *loaded.malformed()]
         warnings += loaded.warnings
         if options.get("list_sections"):
-            # `prepare` also selects all sections of a folder that is named.
-            has_folders = bool(
+            # `prepare` also selects all sections of a directory that is named.
+            has_directories = bool(
                 options.get("section_folder") or options.get("section_folder_recursive")
             )
-            enabled = {section.identifier for section in loaded.select(without_sets=has_folders)}
+            enabled = {
+                section.identifier for section in loaded.select(without_sets=has_directories)
+            }
             rows = [
                 (
                     section.section.identifier,

@@ -104,7 +104,7 @@ def _with_plural(number: Scalar, noun: str) -> str:
 
 
 def were_judged(pages: Sequence[ActionPage]) -> bool:
-    """Whether rules were applied, even if they had no messages."""
+    """Return whether rules were applied, even if they had no messages."""
     return any(page.action.rule_results for page in pages)
 
 
@@ -160,7 +160,7 @@ def summary(report: Report) -> str:
 
 
 def path_shortener(report: Report | None) -> Callable[[str], str]:
-    """A function that removes the common folder of the report's paths from a path.
+    """A function that removes the common directory of the report's paths from a path.
 
     It also works on the title of several inputs, such as `400 x dir/g*.cubin`.
     """

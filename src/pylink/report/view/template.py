@@ -9,10 +9,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 HERE = Path(__file__).parent
 
 
-def page_from(template: str, *folders: Path, **values: object) -> str:
-    """Render a template from one of the folders, or beside this file."""
+def page_from(template: str, *directories: Path, **values: object) -> str:
+    """Render a template from one of the directories, or beside this file."""
     environment = Environment(
-        loader=FileSystemLoader([*folders, HERE]),
+        loader=FileSystemLoader([*directories, HERE]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,4 +1,4 @@
-"""The private folder of a server's socket. Later servers remove it if its server was killed."""
+"""The private directory of a server's socket. Later servers remove it if its server was killed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SOCKET = "socket"
 LONGEST_PARENT = 107 - len(f"/{PREFIX}XXXXXXXX/{SOCKET}")
 
 
-def make_folder() -> str:
-    """Create a folder of mode 0700 in which the path of a socket is short enough for the system.
+def make_directory() -> str:
+    """Create a directory of mode 0700 in which the path of a socket is short enough for the system.
 
-    Folders of servers that were killed are removed.
+    Directories of servers that were killed are removed.
     """
     places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
     # Clients run in other directories, and tempfile does not make a TMPDIR of `.` absolute.
@@ -29,29 +29,29 @@ def make_folder() -> str:
             if entry.name.startswith(PREFIX):
                 remove_abandoned(entry.path)
     while True:
-        folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-        if lock_folder(folder):
-            return folder
+        directory = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+        if lock_directory(directory):
+            return directory
 
 
-def lock_folder(folder: str) -> bool:
-    """Lock the folder until this process and all its children end.
+def lock_directory(directory: str) -> bool:
+    """Lock the directory until this process and all its children end.
 
     False if another server has removed it.
     """
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
-    with contextlib.suppress(OSError):  # without locks on this file system, no folder is removed
+    with contextlib.suppress(OSError):  # without locks on this file system, no directory is removed
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     return os.fstat(descriptor).st_nlink > 0
 
 
-def remove_abandoned(folder: str) -> None:
-    """Remove a folder of this user that no server has locked."""
+def remove_abandoned(directory: str) -> None:
+    """Remove a directory of this user that no server has locked."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return
     try:
@@ -59,7 +59,7 @@ def remove_abandoned(folder: str) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(SOCKET, dir_fd=descriptor)
-            os.rmdir(folder)
+            os.rmdir(directory)
     except OSError:  # a server has locked it
         pass
     finally:

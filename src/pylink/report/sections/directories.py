@@ -15,8 +15,8 @@ from pylink.report.errors import ReportError
 
 STOCK = Path(__file__).parents[1] / "stock"
 
-# Environment variables: the user's folder, and whether stock files are not copied there.
-FOLDER = "PYLINK_SECTIONS"
+# Environment variables: the user's directory, and whether stock files are not copied there.
+DIRECTORY = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
 
 
@@ -39,18 +39,18 @@ class Findings:
         return [*(f"{file}: {reason}" for file, reason in self.errors), *self.warnings]
 
 
-class FolderError(ReportError):
-    """A folder of the search path that does not exist."""
+class DirectoryError(ReportError):
+    """A directory of the search path that does not exist."""
 
 
-def user_folder() -> Path:
-    """The folder of the user's own files: $PYLINK_SECTIONS or sections of the data directory.
+def user_directory() -> Path:
+    """The directory of the user's own files: $PYLINK_SECTIONS or sections of the data directory.
 
     FileNotFoundError for a user without a home.
     """
-    folder = os.environ.get(FOLDER)
-    if folder:
-        return Path(folder)
+    directory = os.environ.get(DIRECTORY)
+    if directory:
+        return Path(directory)
     data = os.environ.get("XDG_DATA_HOME")
     if data:
         return Path(data) / "pylink" / "sections"
@@ -60,12 +60,14 @@ def user_folder() -> Path:
         raise FileNotFoundError(errno.ENOENT, str(error)) from None
 
 
-def stock_folder() -> Path:
-    """The folder of this version's stock files in the user's folder; missing files are copied.
+def stock_directory() -> Path:
+    """Return this version's directory of stock files, which is below the user's directory.
+
+    Missing stock files are copied to it.
 
     An existing file is kept, so that a user may change it; deleting it restores the stock file.
-    Other versions have folders of their own, since rules import each other. If the copy cannot be
-    written, the files of the package are used.
+    Other versions have directories of their own, since rules import each other. If the copy cannot
+    be written, the files of the package are used.
     """
     if os.environ.get(NO_DEPLOYMENT):
         return STOCK
@@ -74,33 +76,33 @@ def stock_folder() -> Path:
         contents = 0
         for file, data in stock.items():
             contents = crc32(b"%s %d %s" % (os.fsencode(file.name), len(data), data), contents)
-        folder = user_folder() / f"{__version__}-{contents:08x}"
-        folder.mkdir(parents=True, exist_ok=True)
+        directory = user_directory() / f"{__version__}-{contents:08x}"
+        directory.mkdir(parents=True, exist_ok=True)
         for file, data in stock.items():
-            if not (folder / file.name).exists():
-                write_whole(str(folder / file.name), data)
+            if not (directory / file.name).exists():
+                write_whole(str(directory / file.name), data)
     except OSError:
         return STOCK
-    return folder
+    return directory
 
 
-def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
-    """The folders to search: `folders` and `recursive`, or by default the stock and user folders.
+def search_path(directories: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
+    """The directories to search (default: stock and user directories).
 
-    A folder of `recursive` includes all folders below it. FolderError if a given folder does not
-    exist.
+    A directory of `recursive` includes all directories below it. DirectoryError if a given
+    directory does not exist.
     """
     path: list[Path] = []
-    for name in folders:
-        path.append(_check_folder(name))
+    for name in directories:
+        path.append(_check_directory(name))
     for name in recursive:
-        root = _check_folder(name)
-        path += sorted(Path(folder) for folder, _, _ in os.walk(root))
+        root = _check_directory(name)
+        path += sorted(Path(directory) for directory, _, _ in os.walk(root))
     if path:
         return path
-    path = [stock_folder()]
+    path = [stock_directory()]
     try:
-        user = user_folder()
+        user = user_directory()
     except FileNotFoundError:
         return path
     if user.is_dir():
@@ -108,18 +110,18 @@ def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> l
     return path
 
 
-def _check_folder(name: str) -> Path:
-    folder = Path(name)
-    if not folder.is_dir():
-        raise FolderError(f"Failed to add section search path {name}: it is not a directory")
-    return folder
+def _check_directory(name: str) -> Path:
+    directory = Path(name)
+    if not directory.is_dir():
+        raise DirectoryError(f"Failed to add section search path {name}: it is not a directory")
+    return directory
 
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
-    """The files with that suffix in any case, folder by folder, sorted by name."""
+    """The files with that suffix in any case, directory by directory, sorted by name."""
     paths: list[Path] = []
-    for folder in path:
-        for file in sorted(folder.iterdir()):
+    for directory in path:
+        for file in sorted(directory.iterdir()):
             if file.suffix.lower() == suffix and file.is_file() and not file.name.startswith("."):
                 paths.append(file)
     return paths
