@@ -157,7 +157,7 @@ def _create(file: str) -> bool:
     for create in (_link_nameless, _link_named):
         try:
             create(file)
-        except FileExistsError:  # another process was first, or a link that leads nowhere
+        except FileExistsError:  # created meanwhile by another process, or a dangling link
             if os.path.isfile(file):
                 return True
         except (AttributeError, OSError):  # not on every system and file system

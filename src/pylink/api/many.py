@@ -188,14 +188,14 @@ def link_many(
     )
     del inputs
     lock = Lock()
-    ended = 0
+    ended_count = 0
 
     def work(job: _JobRun) -> None:
-        nonlocal ended
+        nonlocal ended_count
         job.link(shared)
         with lock:
-            ended += 1
-            following.reach("link", ended, len(prepared))
+            ended_count += 1
+            following.reach("link", ended_count, len(prepared))
 
     try:
         with ONE_FRAME:

@@ -445,13 +445,13 @@ def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[
             sums = [fitted for names in SUMS if (fitted := others.solve(names)) is not None]
             best = min(sums, key=lambda candidate: candidate.squares)
             noise = max((best.squares / max(len(others) - FITTED_PARTS, 1)) ** 0.5, LEAST_NOISE)
-            above = float(points.costs[index]) / best.at(float(points.sizes[index])) - 1
+            excess = float(points.costs[index]) / best.at(float(points.sizes[index])) - 1
             if (
-                above > OUTLIER_SIGMA * noise
-                and above > MOST_NOISE
-                and (worst is None or above / noise > worst[0])
+                excess > OUTLIER_SIGMA * noise
+                and excess > MOST_NOISE
+                and (worst is None or excess / noise > worst[0])
             ):
-                worst = above / noise, index, others
+                worst = excess / noise, index, others
         if worst is None:
             break
         dropped.append(float(points.sizes[worst[1]]))

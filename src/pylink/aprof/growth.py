@@ -101,10 +101,10 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
         for routine in report.routines
         if points[routine.id] and routine.name not in measuring
     ]
-    most = max((fit.cost for fit in fits), default=0.0)
+    largest_cost = max((fit.cost for fit in fits), default=0.0)
     ahead = max((fit.at(AHEAD_FACTOR * fit.size) for fit in fits), default=0.0)
     for fit in fits:
-        fit.part = fit.cost / most if most else 0.0
+        fit.part = fit.cost / largest_cost if largest_cost else 0.0
         fit.share = fit.at(AHEAD_FACTOR * fit.size) / ahead if ahead else 0.0
         ahead_share = fit.part if fit.model is None else fit.share
         fit.hurts = fit.growth.steep and ahead_share >= HURTING_SHARE

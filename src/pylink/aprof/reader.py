@@ -219,15 +219,15 @@ class _Reader:
                 message = f"context {number} is of routine {context.routine}, which is not there"
                 raise self.fail(message, self.lines[number])
             visited: set[int] = set()
-            below, current = number, number
+            ancestor, current = number, number
             while current not in rooted:
                 if current not in self.contexts:
-                    message = f"context {below} has the parent {current}, which is not there"
-                    raise self.fail(message, self.lines[below])
+                    message = f"context {ancestor} has the parent {current}, which is not there"
+                    raise self.fail(message, self.lines[ancestor])
                 if current in visited:
                     raise self.fail(f"context {current} is above itself", self.lines[current])
                 visited.add(current)
-                below, current = current, self.contexts[current].parent
+                ancestor, current = current, self.contexts[current].parent
             rooted |= visited
 
 
@@ -243,8 +243,8 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
     elif "sqr" in present and too_small(point.sqr, point.sum, point.occ):
         oddities.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
     if point.occ and "self_max" in present:
-        least, most = point.self_min * point.occ, point.self_max * point.occ
-        if not least <= point.self_sum <= most:
+        least_sum, most_sum = point.self_min * point.occ, point.self_max * point.occ
+        if not least_sum <= point.self_sum <= most_sum:
             oddities.append(
                 f"{point.occ} own costs from {point.self_min} to {point.self_max} are not "
                 f"{point.self_sum}"
@@ -255,7 +255,7 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
 
 
 def too_small(squares: int, total: int, calls: int) -> bool:
-    """Return whether `squares` is less than the sum of squares of any calls with this total can be.
+    """Return whether `squares` is below any possible sum of squares of calls with this total.
 
     MAX_COST stands for any larger sum.
     """

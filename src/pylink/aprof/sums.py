@@ -116,15 +116,15 @@ class Points:
         """The best power of the size, of any exponent; with `constant` plus a constant part."""
         share = self.sizes / self.sizes[-1]
         columns = share[:, None] ** np.array(POWERS) * self._weights[:, None]
-        square, along = (columns**2).sum(0), columns.T @ self._ones
+        square, projection = (columns**2).sum(0), columns.T @ self._ones
         flat = np.zeros(len(POWERS))
         if constant:
             ones = self._weights
-            both = columns.T @ ones
-            free = square * (ones @ ones) - both**2 + RIDGE
-            flat = np.maximum((square * (ones @ self._ones) - both * along) / free, 0)
-            along = along - flat * both
-        factors = along / square
+            products = columns.T @ ones
+            free = square * (ones @ ones) - products**2 + RIDGE
+            flat = np.maximum((square * (ones @ self._ones) - products * projection) / free, 0)
+            projection = projection - flat * products
+        factors = projection / square
         missed = self._ones[:, None] - columns * factors - self._weights[:, None] * flat
         squares = np.where(factors > 0, (missed**2).sum(0), np.inf)
         index = int(squares.argmin())
@@ -140,11 +140,11 @@ class Points:
     def profile(self, functions: int) -> Array:
         """The least weighted sum of squares for each of MULTIPLES, with the first `functions`."""
         multiples = self._multiples[:functions]
-        above = multiples[None, :] - MULTIPLES[:, None]
+        excess = multiples[None, :] - MULTIPLES[:, None]
         pairs = [(low, high) for high in range(functions) for low in range(high)]
         low, high = np.array(pairs).T
         # Weights with which the two functions of a pair forecast the multiple between them.
-        of_low, of_high = above[:, high], -above[:, low]
+        of_low, of_high = excess[:, high], -excess[:, low]
         fitting = (of_low >= 0) & (of_high >= 0)
         most = int(fitting.sum(1).max())
         order = np.argsort(~fitting, axis=1, kind="stable")[:, :most]
@@ -170,15 +170,15 @@ def _best_explained(mixed: Array, ones: Array) -> Array:
     """
     length = np.sqrt((mixed**2).sum(0))
     mixed = mixed / np.where(length > 0, length, 1)
-    alone = np.einsum("ptm,p->tm", mixed, ones)
-    best: Array = np.square(np.maximum(alone, 0)).max(1)
+    single = np.einsum("ptm,p->tm", mixed, ones)
+    best: Array = np.square(np.maximum(single, 0)).max(1)
     left, other = np.triu_indices(mixed.shape[2], 1)
     if not len(left):
         return best
-    together = np.einsum("ptm,ptm->tm", mixed[:, :, left], mixed[:, :, other])
-    free = 1 - together**2 + RIDGE
-    first = (alone[:, left] - together * alone[:, other]) / free
-    second = (alone[:, other] - together * alone[:, left]) / free
-    gained = first * alone[:, left] + second * alone[:, other]
+    paired = np.einsum("ptm,ptm->tm", mixed[:, :, left], mixed[:, :, other])
+    free = 1 - paired**2 + RIDGE
+    first = (single[:, left] - paired * single[:, other]) / free
+    second = (single[:, other] - paired * single[:, left]) / free
+    gained = first * single[:, left] + second * single[:, other]
     best = np.maximum(best, np.where((first >= 0) & (second >= 0), gained, 0).max(1))
     return best

@@ -47,13 +47,13 @@ def _in_contexts(report: Report) -> Report:
     Readers that know contexts take points from them, and fail on a routine without a context.
     """
     called = {context.routine for context in report.contexts}
-    alone = [routine for routine in report.routines if routine.id not in called]
-    if not called or not alone:
+    uncalled = [routine for routine in report.routines if routine.id not in called]
+    if not called or not uncalled:
         return report
     numbers = {context.id for context in report.contexts}
     free = (number for number in count() if number not in numbers)
-    added = [Context(next(free), routine.id, points=routine.points) for routine in alone]
-    moved = {routine.id: replace(routine, points=[]) for routine in alone}
+    added = [Context(next(free), routine.id, points=routine.points) for routine in uncalled]
+    moved = {routine.id: replace(routine, points=[]) for routine in uncalled}
     return replace(
         report,
         routines=[moved.get(routine.id, routine) for routine in report.routines],

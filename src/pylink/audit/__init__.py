@@ -1,4 +1,4 @@
-"""`pylink audit`: whether the kernels of a program, its libraries and plugins will be found.
+"""`pylink audit`: checks that a program will find its kernels and those of its libraries.
 
 It only reads files: it loads and runs nothing. docs/audit.md is the page for users.
 """

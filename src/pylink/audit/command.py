@@ -1,4 +1,4 @@
-"""`pylink audit`: whether the kernels of a program and its libraries will be found."""
+"""The command `pylink audit`, which checks that a program will find its kernels."""
 
 from __future__ import annotations
 

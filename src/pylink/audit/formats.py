@@ -58,8 +58,8 @@ def not_looked_at(process: Process, finder: Finder) -> list[str]:
     lines = []
     if process.missing:
         lines.append("Not looked at: " + ", ".join(map(printable, sorted(process.missing))))
-    for path, by in finder.not_looked_at.items():
-        lines.append(f"Not looked at: {printable(path)}, which {printable(by)} names")
+    for path, needed_by in finder.not_looked_at.items():
+        lines.append(f"Not looked at: {printable(path)}, which {printable(needed_by)} names")
     return lines
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STO_CUDA_ENTRY = 0x10
 _VARIABLES = (b".nv.global", b".nv.constant3")
-# A larger container is not unpacked.
+# Limit of the bytes of a container that is unpacked.
 _MOST_CONTAINER = 1 << 31
 
 

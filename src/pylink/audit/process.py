@@ -154,7 +154,7 @@ class Loader:
 
     def _order(self, members: list[LinkedFile]) -> list[LinkedFile]:
         """The order of initialization: depth first from the last file, dependencies first."""
-        done: dict[LinkedFile, None] = {}
+        ordered: dict[LinkedFile, None] = {}
         entered: set[LinkedFile] = set()
         for start in reversed(members):
             stack = [(start, iter(self._dependencies(start)))] if start not in entered else []
@@ -163,12 +163,12 @@ class Loader:
                 file, dependencies = stack[-1]
                 following = next((path for path in dependencies if path not in entered), None)
                 if following is None:
-                    done[file] = None
+                    ordered[file] = None
                     stack.pop()
                 else:
                     entered.add(following)
                     stack.append((following, iter(self._dependencies(following))))
-        return list(done)
+        return list(ordered)
 
 
 def is_object(path: str) -> bool:

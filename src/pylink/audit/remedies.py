@@ -39,7 +39,7 @@ class Remedies:
         self._trials = 0
         self._program = program
         self._started = set(groups[0].loaded) if program is not None else set()
-        # States of files after the remedies found so far, and the states from which to try one.
+        # States of files after the earlier remedies, and the states in which to try the next one.
         self._changes: dict[LinkedFile, FileState] = {}
         self._base: dict[LinkedFile, FileState] = {}
 
@@ -64,7 +64,7 @@ class Remedies:
 
     def _helps(self, modules: set[Module], candidate: Remedy) -> bool:
         changes = {**self._base, **candidate.changes}
-        tried = simulate(self._groups, changes)
+        outcome = simulate(self._groups, changes)
         # If a copy is omitted, another one must be registered.
         copies = {
             module.id
@@ -72,9 +72,9 @@ class Remedies:
             if module.file in changes and module.id not in changes[module.file].calls
         }
         return (
-            not modules & tried.lost_modules
-            and copies <= tried.registered_ids
-            and tried.lost_modules <= self._outcome.lost_modules
+            not modules & outcome.lost_modules
+            and copies <= outcome.registered_ids
+            and outcome.lost_modules <= self._outcome.lost_modules
         )
 
     def _state(self, file: LinkedFile) -> FileState:
@@ -89,13 +89,19 @@ class Remedies:
         ]
         others = list(dict.fromkeys(takers))
         for other in others:
-            for less, more in ((file, other), (other, file)):
-                if set(less.answers) <= set(more.answers) and not less.is_program:
+            for omitted_file, kept_file in ((file, other), (other, file)):
+                if (
+                    set(omitted_file.answers) <= set(kept_file.answers)
+                    and not omitted_file.is_program
+                ):
                     now = replace(
-                        self._state(less), answers=(), self_bound=frozenset(), visible=frozenset()
+                        self._state(omitted_file),
+                        answers=(),
+                        self_bound=frozenset(),
+                        visible=frozenset(),
                     )
-                    facts = {"file": less.display_path, "other": more.display_path}
-                    yield Remedy("audit-omit", facts, {less: now})
+                    facts = {"file": omitted_file.display_path, "other": kept_file.display_path}
+                    yield Remedy("audit-omit", facts, {omitted_file: now})
         if file.is_program:
             yield self._contain(file, missing)
         yield from self._borrow(file, missing)
@@ -141,7 +147,7 @@ class Remedies:
         yield Remedy("audit-close", {"file": file.display_path}, {file: closed})
 
     def _bind(self, file: LinkedFile) -> Iterator[Remedy]:
-        """Remedies that make the file answer its own calls."""
+        """Remedies in which the file's own image answers its calls."""
         if file.is_program:
             return
         now = self._state(file)
@@ -172,7 +178,7 @@ class Remedies:
         return {file: opened, program: linked}
 
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Remedies by which the file borrows code that libraries register, which are closed."""
+        """Remedies in which the file borrows code from libraries with device links of their own."""
         absent = [name for name in missing if name not in file.calls]
         holders = [self._holder(file, name) for name in absent]
         if not absent or None in holders:
@@ -207,7 +213,7 @@ class Remedies:
         return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
-        """The remedy that adds the missing host code to the file, which answers its own calls."""
+        """The remedy that adds the missing host code to the file, whose image answers its calls."""
         now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
         bound_ids = frozenset(now.answers)

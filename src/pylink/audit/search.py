@@ -29,8 +29,10 @@ class Finder:
         self, named_paths: Iterable[str], directories: Sequence[str], *, is_system: bool = False
     ) -> None:
         self._directories = [os.path.abspath(directory) for directory in directories]
-        self._beside = list(dict.fromkeys(os.path.dirname(os.path.abspath(p)) for p in named_paths))
-        allowed = [*self._directories, *self._beside]
+        self._file_directories = list(
+            dict.fromkeys(os.path.dirname(os.path.abspath(p)) for p in named_paths)
+        )
+        allowed = [*self._directories, *self._file_directories]
         self._allowed = {os.path.realpath(directory) for directory in allowed}
         self._is_system = is_system
         self.not_looked_at: dict[str, str] = {}
@@ -51,7 +53,7 @@ class Finder:
                         directories += self._expand(loader.rpath, loader)
             directories += self._directories
             directories += self._expand(file.runpath, file)
-            directories += self._beside
+            directories += self._file_directories
             if self._is_system:
                 triple = _TRIPLES.get(file.machine)
                 if triple:

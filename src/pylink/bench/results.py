@@ -183,10 +183,14 @@ class Results:
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
         """Processor-time ratios, which other load disturbs less; empty if a time is 0."""
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
-        both = [
+        pairs = [
             (own_runs[turn].cpu, other_runs[turn].cpu) for turn in own_runs if turn in other_runs
         ]
-        return [first / two for first, two in both] if all(two > 0 for _, two in both) else []
+        return (
+            [first / second for first, second in pairs]
+            if all(second > 0 for _, second in pairs)
+            else []
+        )
 
     def peak(self, contender: str) -> int:
         """The peak resident bytes."""

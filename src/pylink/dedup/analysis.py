@@ -64,8 +64,8 @@ class Candidate:
     @property
     def row(self) -> FoldRow:
         """The row of a table for this object."""
-        item, into = self.item, self.reference
-        row = fold_row(item.name, None if into is None else into.name, self.verdict)
+        item, reference = self.item, self.reference
+        row = fold_row(item.name, None if reference is None else reference.name, self.verdict)
         return row._replace(sections=len(item.headers) + len(item.targets), size=item.size)
 
 

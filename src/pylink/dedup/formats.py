@@ -117,15 +117,15 @@ def _objects(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
     )
     for candidate in ordered[:top]:
         verdict = candidate.verdict
-        into = candidate.reference
-        fate = "kept" if into is None else f"folds into {shorten(into.name)}"
+        reference = candidate.reference
+        fate = "kept" if reference is None else f"folds into {shorten(reference.name)}"
         if verdict is None:
             code, stage, reason = "", "", "no earlier object to fold into"
         else:
             code, stage, reason = str(verdict.code), str(verdict.stage or ""), verdict.reason
             if verdict.code:
-                why = reason if everything else describe_blocker(blocker_of(verdict))
-                reason = f"{why}, against {shorten(verdict.reference.name)}"
+                reason_text = reason if everything else describe_blocker(blocker_of(verdict))
+                reason = f"{reason_text}, against {shorten(verdict.reference.name)}"
             elif not everything:
                 reason = "all its sections are in an earlier object"
         name = shorten(candidate.item.name)

@@ -30,24 +30,24 @@ def _demangle(name: str) -> str:
         parser = NameParser(name, len(STATIC))
         length = parser.number()
         parser.require("_")
-        parser.at += length
+        parser.position += length
         parser.require("_")
-        return _demangle(name[parser.at :])
+        return _demangle(name[parser.position :])
     if not name.startswith("_Z"):
         raise NotMangled
     parser = NameParser(name, 2)
     text = parser.encoding()
     # A function that the compiler copied for one caller is named after the caller.
     while parser.consume("$"):
-        suffix = name[parser.at :]
+        suffix = name[parser.position :]
         if suffix[:1].isdecimal():
             if not suffix.isdecimal():
                 raise NotMangled
             return text
         if not suffix.startswith("_Z"):
             return f"[clone {text}] {suffix}"
-        parser = NameParser(name, parser.at + 2)
+        parser = NameParser(name, parser.position + 2)
         text = f"[clone {text}] {parser.encoding()}"
-    if parser.at < len(name):
+    if parser.position < len(name):
         raise NotMangled
     return text

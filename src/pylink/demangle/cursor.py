@@ -45,20 +45,20 @@ class Type:
 class Cursor(ABC):
     """The name, the position in it, and the parts that later parts can abbreviate."""
 
-    def __init__(self, name: str, at: int) -> None:
+    def __init__(self, name: str, position: int) -> None:
         self.name = name
-        self.at = at
+        self.position = position
         self.parts: list[Type] = []
         self._text = 0
         self.bare_parameters = False  # a template parameter takes no arguments here
 
     def peek(self, count: int = 1) -> str:
-        return self.name[self.at : self.at + count]
+        return self.name[self.position : self.position + count]
 
     def consume(self, text: str) -> bool:
         """Skip `text` if it is next; return whether it was."""
-        if self.name.startswith(text, self.at):
-            self.at += len(text)
+        if self.name.startswith(text, self.position):
+            self.position += len(text)
             return True
         return False
 
@@ -68,19 +68,19 @@ class Cursor(ABC):
 
     def next(self) -> str:
         """Skip the next character and return it."""
-        if self.at >= len(self.name):
+        if self.position >= len(self.name):
             raise NotMangled
-        self.at += 1
-        return self.name[self.at - 1]
+        self.position += 1
+        return self.name[self.position - 1]
 
     def number(self) -> int:
         """Read a decimal number; NotMangled without digits."""
-        start = self.at
+        start = self.position
         while self.peek().isdecimal():
-            self.at += 1
-        if not 0 < self.at - start <= MAX_DIGITS:
+            self.position += 1
+        if not 0 < self.position - start <= MAX_DIGITS:
             raise NotMangled
-        return int(self.name[start : self.at])
+        return int(self.name[start : self.position])
 
     def ordinal(self) -> int:
         """Read an ordinal: `_` is 0, `0_` is 1, `1_` is 2."""

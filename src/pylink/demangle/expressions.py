@@ -83,15 +83,15 @@ class ExpressionParser(TypeParser):
             return str(self.type())
         if code[:1].isdecimal():
             return self._reference("")
-        self.at += 2
+        self.position += 2
         if code in UNARY:
             return OPERATORS[code] + self.expression()
         if code in BINARY:
             first = self.expression()
             return f"{first}{OPERATORS[code]}{self.expression()}"
         if code in CASTS:
-            to = self.type()
-            return f"{CASTS[code]}<{to}>({self.expression()})"
+            target_type = self.type()
+            return f"{CASTS[code]}<{target_type}>({self.expression()})"
         rule = getattr(self, f"_{code}", None)
         if rule is None:
             raise NotMangled
@@ -183,10 +183,10 @@ class ExpressionParser(TypeParser):
         return f"{callee}({self._expression_list()})"
 
     def _cv(self) -> str:
-        to = self.type()
+        target_type = self.type()
         if self.consume("_"):
-            return f"{to}({self._expression_list()})"
-        return f"({to}){self.expression()}"
+            return f"{target_type}({self._expression_list()})"
+        return f"({target_type}){self.expression()}"
 
     def _dt(self) -> str:
         return f"({self.expression()}.{self._reference('')})"
@@ -199,8 +199,8 @@ class ExpressionParser(TypeParser):
         return f"{array}[{self.expression()}]"
 
     def _qu(self) -> str:
-        condition, yes = self.expression(), self.expression()
-        return f"{condition}?{yes}:{self.expression()}"
+        condition, if_true = self.expression(), self.expression()
+        return f"{condition}?{if_true}:{self.expression()}"
 
     def _sp(self) -> str:
         return f"{self.expression()}..."
@@ -261,15 +261,15 @@ class ExpressionParser(TypeParser):
         code = self.peek()
         type_name = self.type()
         sign = "-" if self.consume("n") else ""
-        end = self.name.find("E", self.at)
-        digits = self.name[self.at : end]
+        end = self.name.find("E", self.position)
+        digits = self.name[self.position : end]
         if code in ("f", "d"):
             value = _real(digits, code)
         elif digits.isdecimal():
             value = digits
         else:
             raise NotMangled
-        self.at = end + 1
+        self.position = end + 1
         return f"({type_name}){sign}{value}"
 
 

@@ -75,14 +75,14 @@ class NameParser(ExpressionParser):
     def _special(self) -> str:
         """Read the name of a table or thunk that the compiler generates."""
         code = self.peek(2)
-        self.at += 2
+        self.position += 2
         if code in ("TI", "TS", "TV", "TT"):
             return f"{SPECIAL[code]}{self.type()}"
         if code in SPECIAL:
             return f"{SPECIAL[code]}{self.full_name().text}"
         if code not in ("Th", "Tv", "Tc"):
             raise NotMangled
-        self.at -= code != "Tc"
+        self.position -= code != "Tc"
         offsets = [self._offset() for _ in range(2 if code == "Tc" else 1)]
         kind = "Covariant thunk" if code == "Tc" else "Thunk"
         return f"{kind} for {' '.join(offsets)} {self.encoding()}"
@@ -106,7 +106,7 @@ class NameParser(ExpressionParser):
         start = len(self.parts)
         code = self.peek()
         if code == "S" and self.peek(2) != "St":
-            self.at += 1
+            self.position += 1
             abbreviated = self._abbreviation()
             if self.peek() != "I":
                 return abbreviated
@@ -120,7 +120,7 @@ class NameParser(ExpressionParser):
         """Read the rest of an abbreviation after S: an earlier part or one of namespace std."""
         code = self.peek()
         if code in STANDARD and code:
-            self.at += 1
+            self.position += 1
             return Type(STANDARD[code], spaced=False)
         return self.recall()
 
@@ -128,16 +128,16 @@ class NameParser(ExpressionParser):
         """Read a name in any scope."""
         code = self.peek()
         if code == "N":
-            self.at += 1
+            self.position += 1
             return self._nested()
         if code == "Z":
-            self.at += 1
+            self.position += 1
             return self._local()
         name = Name()
         if self.consume("St"):
             name = self._append(Name("std"))
         elif code == "S":
-            self.at += 1
+            self.position += 1
             abbreviated = str(self._abbreviation())
             name = Name(abbreviated, _last_part(abbreviated), is_remembered=True)
         else:
@@ -181,13 +181,13 @@ class NameParser(ExpressionParser):
         """Read the first part of a nested name."""
         code = self.peek()
         if code == "S":
-            self.at += 1
+            self.position += 1
             abbreviated = str(self._abbreviation())
             return Name(abbreviated, _last_part(abbreviated), is_remembered=True)
         if self.peek(2) in ("Dt", "DT"):
             return Name(self.decltype())
         if code == "T":
-            self.at += 1
+            self.position += 1
             text = f"T{self.ordinal() + 1}"
             return Name(text, text)
         return self._append(Name())
@@ -208,8 +208,8 @@ class NameParser(ExpressionParser):
             name.text += f" (instance {self.number() + 2})"
             self.require("_")
         elif self.peek() == "_" and self.peek(2)[1:].isdecimal():
-            self.at += 2
-            name.text += f" (instance {int(self.name[self.at - 1]) + 2})"
+            self.position += 2
+            name.text += f" (instance {int(self.name[self.position - 1]) + 2})"
         return name
 
     # Set by `unqualified`: whether the name is one without a result type, and its suffix.
@@ -226,14 +226,14 @@ class NameParser(ExpressionParser):
             elif text.startswith("_INTERNAL"):
                 text = ""
         elif code in STRUCTORS and scope:
-            self.at += 2
+            self.position += 2
             self._meaning = (True, STRUCTORS[code])
             text = f"~{scope}" if code[0] == "D" else scope
         elif code == "Ut":
-            self.at += 2
+            self.position += 2
             text = f"[unnamed type (instance {self.ordinal() + 1})]"
         elif code == "Ul":
-            self.at += 2
+            self.position += 2
             parameters = self.parameters()
             self.require("E")
             text = f"[lambda{parameters} (instance {self.ordinal() + 1})]"
@@ -245,7 +245,7 @@ class NameParser(ExpressionParser):
         return f"{text}[abi:{','.join(tags)}]" if tags else text
 
     def _operator(self, code: str) -> str:
-        self.at += 2
+        self.position += 2
         if code == "cv":
             # Template arguments after the type belong to the operator.
             self.bare_parameters = True

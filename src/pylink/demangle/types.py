@@ -45,10 +45,10 @@ class TypeParser(Cursor):
     def type(self) -> Type:
         code = self.peek()
         if code in BUILTIN and code:
-            self.at += 1
+            self.position += 1
             return Type(BUILTIN[code])
         if code in POINTERS and code:
-            self.at += 1
+            self.position += 1
             return self.remember(declare(self.type(), POINTERS[code]))
         if code in QUALIFIERS and code:
             return self.remember(qualify(self._qualifiers(), self.type()))
@@ -59,23 +59,23 @@ class TypeParser(Cursor):
         if code == "A":
             return self.remember(self._array())
         if code == "M":
-            self.at += 1
+            self.position += 1
             scope = self.type()
             return self.remember(declare(self.type(), f" :: {scope}::*"))
         if code == "C":
-            self.at += 1
+            self.position += 1
             return self.remember(Type(f"_Complex {self.type()} ", spaced=False))
         if code == "U":
-            self.at += 1
+            self.position += 1
             extension = self._source()
             inner = self.type()
             kind = "base" if inner.kind == "base" else "pointer"
             return self.remember(Type(inner.before + extension, inner.right, kind, spaced=False))
         if code == "u":
-            self.at += 1
+            self.position += 1
             return self.remember(Type(self._source()))
         if code == "T" and self.peek(2)[1:] not in ("s", "u", "e"):
-            self.at += 1
+            self.position += 1
             return self._with_template_arguments(self.remember(Type(f"T{self.ordinal() + 1}")))
         return self.class_type()
 
@@ -92,16 +92,16 @@ class TypeParser(Cursor):
 
     def _source(self) -> str:
         size = self.number()
-        if size == 0 or size > len(self.name) - self.at:
+        if size == 0 or size > len(self.name) - self.position:
             raise NotMangled
-        self.at += size
-        return self.name[self.at - size : self.at]
+        self.position += size
+        return self.name[self.position - size : self.position]
 
     def _extended(self) -> Type:
         """Read a type whose code begins with D."""
         code = self.peek(2)[1:]
         if code in BUILTIN_D and code:
-            self.at += 2
+            self.position += 2
             return Type(BUILTIN_D[code])
         if code in ("t", "T"):
             return self.remember(Type(self.decltype()))
@@ -120,7 +120,7 @@ class TypeParser(Cursor):
             text = f"{element} __attribute((vector_size({count}*sizeof({element})))) "
             return self.remember(Type(text))
         if code in ("o", "O"):
-            self.at += 2
+            self.position += 2
             condition = ""
             if code == "O":
                 condition = f"({self.expression()})"

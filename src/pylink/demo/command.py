@@ -63,22 +63,22 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    out = Path(options.directory)
+    results = Path(options.directory)
     data = PACKAGE if (PACKAGE / "cubins").is_dir() else CHECKOUT
     if not (data / "cubins").is_dir():
         raise DemoError(f"no cubins in {PACKAGE}: install the wheel of pylink-cuda again")
-    out.mkdir(parents=True, exist_ok=True)
+    results.mkdir(parents=True, exist_ok=True)
     directories = sorted(
         (data / "cubins").iterdir(), key=lambda directory: number_of(directory.name)
     )
     count = len(list(directories[0].glob("*.cubin")))
     say(f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart")
     equal = [
-        show_link(directory, data / "linked" / f"{directory.name}.cubin", out)
+        show_link(directory, data / "linked" / f"{directory.name}.cubin", results)
         for directory in directories
     ]
     show_error(directories[0])
-    show_next(directories[0], out)
+    show_next(directories[0], results)
     return 0 if all(equal) else 1
 
 
@@ -93,15 +93,15 @@ def number_of(arch: str) -> int:
 
 def program() -> list[str]:
     """The command that starts this pylink."""
-    beside = find_own()
-    return [beside] if beside else [sys.executable, "-m", "pylink"]
+    own_program = find_own()
+    return [own_program] if own_program else [sys.executable, "-m", "pylink"]
 
 
-def show_link(directory: Path, expected: Path, out: Path) -> bool:
+def show_link(directory: Path, expected: Path, results: Path) -> bool:
     """Link the cubins of one architecture; return whether the result is nvlink's."""
     arch = directory.name
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
-    output, nvlink_output = out / f"{arch}.cubin", out / f"{arch}.nvlink.cubin"
+    output, nvlink_output = results / f"{arch}.cubin", results / f"{arch}.nvlink.cubin"
     # nvlink keeps every copy of Mercury sections, so the file to compare has them, too.
     commands = {
         "pylink": [*program(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
@@ -166,20 +166,20 @@ def show_error(directory: Path) -> None:
         say(f"  {line}")
 
 
-def show_next(directory: Path, out: Path) -> None:
+def show_next(directory: Path, results: Path) -> None:
     """Show the next commands; write the page about a link if its packages are installed."""
     arch = directory.name
     say("next:")
-    say(f"  pylink inspect {out / arch}.cubin")
+    say(f"  pylink inspect {results / arch}.cubin")
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
-    report, growth, page = (out / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
+    report, growth, page = (results / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
     try:
         for package in ("google.protobuf", "jinja2", "matplotlib"):
             need(package)
     except MissingPackage as missing:
         say(f"  a profile of the link: {missing}")
         return
-    link = [*program(), f"-arch={arch}", *cubins, "-o", str(out / "profiled.cubin")]
+    link = [*program(), f"-arch={arch}", *cubins, "-o", str(results / "profiled.cubin")]
     link += [f"--profile={report}", f"--profile-aprof={growth}"]
     # Use sections of the package: the demo writes no files to the user's home.
     environment = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}

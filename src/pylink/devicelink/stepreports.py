@@ -52,12 +52,12 @@ def write_times(request: Request, step: StepResult, total: float, sink: Sink) ->
     try:
         timing = CsvTiming(request.timings)
         is_complete = timing.complete
-        for phase, source, read, to, arch, elapsed in rows:
+        for phase, source, read, target, arch, elapsed in rows:
             is_complete &= timing.row(
                 phase,
                 source=source,
                 inputs=read,
-                output=to,
+                output=target,
                 arch=arch,
                 elapsed=elapsed,
                 tool="nvcc",

@@ -123,7 +123,7 @@ def _write_whole(buffer: BinaryIO, data: bytes) -> None:
     """
     raw: BinaryIO = getattr(buffer, "raw", buffer)
     while data:
-        done = raw.write(data)
-        if not done:
+        written_size = raw.write(data)
+        if not written_size:
             raise BlockingIOError(errno.EAGAIN, "the stream would block")
-        data = data[done:]
+        data = data[written_size:]

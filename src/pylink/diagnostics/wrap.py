@@ -74,7 +74,7 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
 
     A color that is on at a break is switched off before the indent of the next line, then on again.
     """
-    out: list[str] = [" " * margin]
+    lines: list[str] = [" " * margin]
     color = space_color = RESET
     room, used, empty = margin, 0, True
     space = -1  # position in `out` of the last space on this line
@@ -83,7 +83,7 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
     while i < len(text):
         if text[i] == ESC:
             color = text[i : i + 2]
-            out.append(color)
+            lines.append(color)
             i += 2
             continue
         width_here = cells(text[i])
@@ -91,18 +91,18 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
             if text[i] == " ":
                 i += 1
             elif space >= 0:
-                del out[space:]
+                del lines[space:]
                 i, color = resume, space_color
-            out.append(_line_break(color, indent))
+            lines.append(_line_break(color, indent))
             room, used, empty, space = indent, 0, True, -1
             continue
         if text[i] == " " and not empty:
-            space, space_color, resume = len(out), color, i + 1
-        out.append(text[i])
+            space, space_color, resume = len(lines), color, i + 1
+        lines.append(text[i])
         used += width_here
         empty = False
         i += 1
-    return "".join(out)
+    return "".join(lines)
 
 
 def _line_break(color: str, indent: int) -> str:

@@ -82,12 +82,12 @@ class Dask:
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         waiting = iter(tasks)
         running: dict[Any, tuple[T, int]] = {}
-        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-        def start(task: T, lost: int) -> None:
+        def start(task: T, loss_count: int) -> None:
             future = self._client.submit(run_checked, versions(), function, task, pure=False)
-            running[future] = (task, lost)
-            future.add_done_callback(done.put)
+            running[future] = (task, loss_count)
+            future.add_done_callback(finished.put)
 
         while True:
             room = WAITING_PER_THREAD * max(1, self._threads()) - len(running)
@@ -95,14 +95,14 @@ class Dask:
                 start(task, 0)
             if not running:
                 return
-            future = self._next(done)
-            task, lost = running.pop(future)
+            future = self._next(finished)
+            task, loss_count = running.pop(future)
             try:
                 result = future.result()
             except self._distributed.scheduler.KilledWorker as error:
-                if lost + 1 == MOST_LOSSES:
+                if loss_count + 1 == MOST_LOSSES:
                     raise EngineError(f"{MOST_LOSSES} workers were lost with one task") from error
-                start(task, lost + 1)
+                start(task, loss_count + 1)
             except CancelledError as error:
                 raise EngineError("the connection to the scheduler was lost") from error
             except self._failures as error:
@@ -110,7 +110,7 @@ class Dask:
             else:
                 yield result
 
-    def _next(self, done: queue.SimpleQueue[Any]) -> Any:
+    def _next(self, finished: queue.SimpleQueue[Any]) -> Any:
         """Wait for a task that has ended; EngineError if there are no workers for too long."""
         limit_text = need("dask.config").get(SETTING, None)
         limit = (
@@ -121,7 +121,7 @@ class Dask:
         begun = time.monotonic()
         while True:
             try:
-                return done.get(timeout=min(SECONDS_TO_LOOK, limit))
+                return finished.get(timeout=min(SECONDS_TO_LOOK, limit))
             except queue.Empty:
                 if self._threads():
                     begun = time.monotonic()

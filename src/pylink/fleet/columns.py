@@ -75,7 +75,7 @@ SECTIONS = {
     "align": "uint64",
     "digest": "digest",
 }
-# By the name of the Parquet file.
+# The tables by the name of their Parquet file.
 TABLES = {"files": FILES, "objects": OBJECTS, "sections": SECTIONS}
 
 # A row for each file of a target, if there is a description.

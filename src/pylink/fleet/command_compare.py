@@ -1,4 +1,4 @@
-"""`pylink dedup compare`: how two builds differ, by their indexes."""
+"""The command `pylink dedup compare`, which compares two builds by their indexes."""
 
 from __future__ import annotations
 

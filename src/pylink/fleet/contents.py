@@ -95,8 +95,8 @@ def read_contents(
         while end < len(rows) and (end == start or size + sizes[rows[end]] <= ARENA_SIZE):
             size += sizes[rows[end]]
             end += 1
-        chosen = rows[start:end]
-        yield from _read_some(chosen, [files.file(row) for row in chosen], results)
+        part_rows = rows[start:end]
+        yield from _read_some(part_rows, [files.file(row) for row in part_rows], results)
         start = end
 
 
@@ -194,7 +194,7 @@ def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterat
     """Unpack the device code of a container, up to damage if there is any."""
     name = os.fsdecode(file.full)
     if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
-        result.stamp = file.stamp.without_times()  # its members change without it
+        result.stamp = file.stamp.without_times()  # members may change while its own stamp stays
     cubins: list[bytes] = []
     batch = Batch()
     has_any = False

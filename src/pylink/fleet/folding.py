@@ -187,7 +187,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
 
 
 def _reason(sink: ErrorCollector) -> str:
-    """Why inputs do not link."""
+    """A failure to link the inputs of a target."""
     return printable(sink.first.message) if sink.first is not None else "its inputs do not link"
 
 

@@ -40,9 +40,9 @@ def parts(run: int, changed: Files, gone: Files) -> Iterator[Part]:
     ends = array("q", itertools.accumulate(changed.sizes, initial=0))
     number = start = 0
     while start < changed.rows:
-        # A part has all files that fit; a larger file is a part of its own.
-        most = bisect.bisect_right(ends, ends[start] + PART_BYTES) - 1
-        end = min(max(most, start + 1), start + PART_FILES)
+        # A part takes files up to the limits; a larger file is a part of its own.
+        last = bisect.bisect_right(ends, ends[start] + PART_BYTES) - 1
+        end = min(max(last, start + 1), start + PART_FILES)
         yield Part(run, number, changed.part(start, end), NO_FILES if number else gone)
         number, start = number + 1, end
     if gone.rows and not changed.rows:

@@ -25,10 +25,10 @@ def directory_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
 
     The columns are those of `Files`.
     """
-    directories, alone, numbers = directories_of(ends, text, list(_ARCHIVES))
+    directories, are_containers, numbers = directories_of(ends, text, list(_ARCHIVES))
     names = [
         show_bytes(name) if is_alone else _of_directory(name)
-        for name, is_alone in zip(directories, alone, strict=True)
+        for name, is_alone in zip(directories, are_containers, strict=True)
     ]
     return names, numbers
 

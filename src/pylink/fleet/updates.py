@@ -87,7 +87,7 @@ def update(
             done += fragment.size
             if progress is not None:
                 progress(done, total)
-        for rows in sorted(new_rows):  # they come in any order
+        for rows in sorted(new_rows):  # fragments are finished in any order
             state.add(rows)
         index.write_targets(description, stamp, members)
         if changed.rows or gone.rows:

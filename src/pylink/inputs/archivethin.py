@@ -76,8 +76,8 @@ def member_file(name: str, path: str, root: str = "") -> str:
     """
     if root and name.startswith("/"):
         return root + name
-    beside = os.path.join(os.path.dirname(path), name)
-    return name if not os.path.lexists(beside) and os.path.lexists(name) else beside
+    member_path = os.path.join(os.path.dirname(path), name)
+    return name if not os.path.lexists(member_path) and os.path.lexists(name) else member_path
 
 
 def _size(archive: Source, entry: ArchiveMember, file: str, plan: OutputPlan, sink: Sink) -> int:

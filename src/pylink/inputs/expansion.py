@@ -1,4 +1,4 @@
-"""From inputs to sources: expands archives into their members, and keeps shared libraries."""
+"""Makes the sources of a link from its inputs: archives become their members."""
 
 from __future__ import annotations
 

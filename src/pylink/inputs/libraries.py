@@ -1,4 +1,4 @@
-"""-l and -L: finds the file for a library name."""
+"""Finds the files for -l in the directories of -L."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a shared library of -l: only the parts of its file that describe its device code.
+"""Reads from a shared library of -l only the parts that describe its device code.
 
 Another process may write such a file at any time, so it is read, never mapped: access to a page
 that is gone would raise a signal. Host libraries may have gigabytes, of which symbols are a small

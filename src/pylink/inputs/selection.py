@@ -50,13 +50,15 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
     selected = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, relocatable=not job.executable
     )
-    chosen = [number for number, take in enumerate(selected) if take]
+    numbers_selected = [number for number, take in enumerate(selected) if take]
     return Loaded(
         job,
-        [loaded.names[number] for number in chosen],
+        [loaded.names[number] for number in numbers_selected],
         loaded.arena,
-        _rows_at(loaded.extents, chosen),
-        source_numbers=[source_numbers[number] for number in chosen] if source_numbers else [],
+        _rows_at(loaded.extents, numbers_selected),
+        source_numbers=[source_numbers[number] for number in numbers_selected]
+        if source_numbers
+        else [],
         modules=loaded.modules,
         references=loaded.references,
     )
@@ -65,7 +67,7 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
 def _rows_at(extents: bytes, numbers: list[int]) -> bytes:
     """The rows with these numbers, in ascending order."""
     count = len(numbers)
-    if count and numbers[-1] == count - 1:  # all up to there: what was not taken came last
+    if count and numbers[-1] == count - 1:  # taken files come first
         return extents[: 16 * count]
     return b"".join(extents[16 * number : 16 * number + 16] for number in numbers)
 

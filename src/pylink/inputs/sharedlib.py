@@ -175,18 +175,18 @@ class Libraries:
                     "library-ids", file=sources.names[source], ids=len(ids), containers=containers
                 )
             library.modules = len(ids)
-            chosen = {
+            container_names = {
                 identifier: number
                 for number, identifier in enumerate(ids)
                 if identifier in library.open
                 and identifier not in registered
                 and identifier not in owned
             }
-            registered |= set(chosen)
-            contents.restrict(source, list(chosen))
-            linked[source] = set(chosen.values())
-            if chosen:
-                self._check(library, list(chosen), sink)
+            registered |= set(container_names)
+            contents.restrict(source, list(container_names))
+            linked[source] = set(container_names.values())
+            if container_names:
+                self._check(library, list(container_names), sink)
         self.registered = registered
         libraries = self._distinct()
         optional = self._find_optional(job, static, libraries, contents)

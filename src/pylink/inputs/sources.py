@@ -117,14 +117,14 @@ class SourceBatch:
         """The sources of these kinds."""
         if not self.kinds.translate(None, kinds):
             return self
-        chosen = [number for number, kind in enumerate(self.kinds) if kind in kinds]
-        extents = b"".join(self.extents[16 * number : 16 * number + 16] for number in chosen)
-        names = [self.names[number] for number in chosen]
+        numbers = [number for number, kind in enumerate(self.kinds) if kind in kinds]
+        extents = b"".join(self.extents[16 * number : 16 * number + 16] for number in numbers)
+        names = [self.names[number] for number in numbers]
         batch = SourceBatch(
-            self.arena, names, bytes(self.kinds[number] for number in chosen), extents
+            self.arena, names, bytes(self.kinds[number] for number in numbers), extents
         )
-        batch.demands = bytes(self.demands[number] for number in chosen)
-        batch.marks = bytes(self.marks[number] for number in chosen)
+        batch.demands = bytes(self.demands[number] for number in numbers)
+        batch.marks = bytes(self.marks[number] for number in numbers)
         return batch
 
 

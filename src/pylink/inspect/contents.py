@@ -161,7 +161,7 @@ def _fields(kind: int, data: bytes) -> tuple[NoteField, ...]:
         version, *offsets = struct.unpack_from("<6I", data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
         blob = data[24:]
-        texts = [printable(blob[at:].split(b"\0", 1)[0]) for at in offsets]
+        texts = [printable(blob[start:].split(b"\0", 1)[0]) for start in offsets]
         return tuple(map(NoteField, names, (str(version), *texts)))
     if kind == CUINFO and len(data) == 8:
         version, sm, toolkit, _ = struct.unpack("<4H", data)

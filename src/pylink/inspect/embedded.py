@@ -172,26 +172,26 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
             end = end_of_cubin(source, place)
         return None if end is None else Embedded(place, end, name, is_container=is_container)
 
-    at = done = 0  # looked at, and after the last that was found
+    position = last_end = 0  # looked at, and after the last that was found
     width = _LEAST_WINDOW
-    while at < source.size:
-        window = source.read(at, width)
+    while position < source.size:
+        window = source.read(position, width)
         width = min(4 * width, _WINDOW)
         for offset, mark in find_marks(window, marks):
-            place, is_container = at + offset, not mark
-            if place < done or not (place or is_container):
+            place, is_container = position + offset, not mark
+            if place < last_end or not (place or is_container):
                 continue
             code = embedded_at(place, is_container=is_container)
             while code is not None:
                 yield code
-                done, width = code.end, _LEAST_WINDOW
+                last_end, width = code.end, _LEAST_WINDOW
                 # Mostly the next container follows after a few zeros.
-                head = source.read(done, _LEAST_GAP)
+                head = source.read(last_end, _LEAST_GAP)
                 rest = head.lstrip(b"\0")
                 follows = rest.startswith(CONTAINER_MARK)
-                place = done + len(head) - len(rest)
+                place = last_end + len(head) - len(rest)
                 code = embedded_at(place, is_container=True) if follows else None
-        at = max(done, at + max(1, len(window) - len(CONTAINER_MARK) + 1))
+        position = max(last_end, position + max(1, len(window) - len(CONTAINER_MARK) + 1))
 
 
 def _end_of_container(source: ByteSource, place: int, *, is_own: bool) -> int | None:
@@ -208,13 +208,13 @@ def _end_of_container(source: ByteSource, place: int, *, is_own: bool) -> int | 
     return first + size
 
 
-def entry_at(source: ByteSource, at: int, end: int) -> tuple[int, ...] | None:
+def entry_at(source: ByteSource, offset: int, end: int) -> tuple[int, ...] | None:
     """The fields of an entry's header; None if it is not an entry, or runs past `end`."""
-    head = source.read(at, ENTRY.size)
-    if end - at < ENTRY.size or len(head) < ENTRY.size:
+    head = source.read(offset, ENTRY.size)
+    if end - offset < ENTRY.size or len(head) < ENTRY.size:
         return None
     fields = ENTRY.unpack(head)
     header, size, packed, flags = fields[2], fields[3], fields[4], fields[11]
-    if header < ENTRY.size or header > end - at or size > end - at - header:
+    if header < ENTRY.size or header > end - offset or size > end - offset - header:
         return None
     return None if is_compressed(flags) and packed > size else fields

@@ -173,13 +173,13 @@ class Image:
             return SPECIAL_SECTIONS[index]
         return self.sections[index].name if index < len(self.sections) else f"section {index:#x}?"
 
-    def string(self, at: int) -> str:
+    def string(self, offset: int) -> str:
         """The string at an offset of `.strtab`."""
         table = self._strings
-        end = table.find(b"\0", at)
-        if at >= len(table) or end < 0:
-            raise MalformedCubin(f".strtab: no string at {at:#x}")
-        return printable(table[at:end])
+        end = table.find(b"\0", offset)
+        if offset >= len(table) or end < 0:
+            raise MalformedCubin(f".strtab: no string at {offset:#x}")
+        return printable(table[offset:end])
 
     @cached_property
     def _strings(self) -> bytes:

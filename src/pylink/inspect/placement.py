@@ -58,6 +58,6 @@ def _padding(first: Image, second: Image, *, tool_note: bool) -> list[Difference
     if gaps == other_gaps or (tool_note and not any(gaps) and not any(other_gaps)):
         return []
     shared = min(len(gaps), len(other_gaps))
-    at = next((i for i in range(shared) if gaps[i] != other_gaps[i]), shared)
-    texts = gaps[at : at + 8].hex(" "), other_gaps[at : at + 8].hex(" ")
-    return [Difference("layout", "padding", f" {at:#x}", *texts)]
+    index = next((i for i in range(shared) if gaps[i] != other_gaps[i]), shared)
+    texts = gaps[index : index + 8].hex(" "), other_gaps[index : index + 8].hex(" ")
+    return [Difference("layout", "padding", f" {index:#x}", *texts)]

@@ -16,10 +16,10 @@ KEEP_MASK = bytes(0xFF ^ b for b in SCOREBOARDS)
 def bytes_difference(section: Section, first: bytes, second: bytes) -> Difference:
     """Describe the first unequal word of two section contents."""
     shared = min(len(first), len(second))
-    at = next((i for i in range(shared) if first[i] != second[i]), shared)
+    index = next((i for i in range(shared) if first[i] != second[i]), shared)
     code = section.name.startswith(".text.")
     step = INSTRUCTION if code else 8
-    start = at - at % step
+    start = index - index % step
     if code:
         pairs = zip(_instructions(first), _instructions(second), strict=False)
         note = f"{sum(a != b for a, b in pairs)} of {len(first) // step} instructions differ"
@@ -35,7 +35,7 @@ def bytes_difference(section: Section, first: bytes, second: bytes) -> Differenc
 
 
 def _instructions(code: bytes) -> list[bytes]:
-    return [code[at : at + INSTRUCTION] for at in range(0, len(code), INSTRUCTION)]
+    return [code[offset : offset + INSTRUCTION] for offset in range(0, len(code), INSTRUCTION)]
 
 
 def without_first_note(data: bytes) -> bytes:

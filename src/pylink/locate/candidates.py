@@ -32,7 +32,7 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
     """
     demangled = {name: demangle(name) for name in names}
     last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}
-    same: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     like: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
         if (
@@ -47,10 +47,10 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
         other = demangle(mangled)
         for name, readable in demangled.items():
             if (_without_parameters(readable) or readable) == (_without_parameters(other) or other):
-                same.setdefault(name, []).append(number)
+                by_name.setdefault(name, []).append(number)
             elif _within(_bare_name(readable), _bare_name(other)):
                 like.setdefault(name, []).append(number)
-    candidates = {**like, **same}
+    candidates = {**like, **by_name}
     return {name: numbers[:MOST_CANDIDATES] for name, numbers in candidates.items()}
 
 

@@ -35,12 +35,14 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
             return
 
 
-def _explain(diagnostic: Diagnostic, merged: Merged, out: int, offset: int, entity: int) -> None:
+def _explain(
+    diagnostic: Diagnostic, merged: Merged, output_section: int, offset: int, entity: int
+) -> None:
     """Set the place and symbol of a diagnostic from a field of an output section."""
     objects = merged.objects
     if entity >= 0:
         diagnostic.symbol = entity_name(merged, entity)
-    section = _input_of(merged, out, offset)
+    section = _input_of(merged, output_section, offset)
     if section < 0:
         return
     places = places_of(objects)
@@ -50,11 +52,11 @@ def _explain(diagnostic: Diagnostic, merged: Merged, out: int, offset: int, enti
         places.fill_lines(diagnostic, first)
 
 
-def _input_of(merged: Merged, out: int, offset: int) -> int:
+def _input_of(merged: Merged, output_section: int, offset: int) -> int:
     """The input section of a byte of an output section; -1 if not found."""
     sizes = merged.objects.sections.column("size")
     table = zip(sizes, merged.out_of, merged.base, strict=True)
     for section, (size, out_section, base) in enumerate(table):
-        if out_section == out and base <= offset < base + size:
+        if out_section == output_section and base <= offset < base + size:
             return section
     return -1

@@ -14,41 +14,41 @@ _OFFSETS = (0x0E, 0x1F)  # strp, line_strp
 _STRING, _BLOCK, _UDATA = 0x08, 0x09, 0x0F
 
 
-def check_tables(data: bytes, at: int, *, wide: bool) -> None:
-    """Check both tables, which start at `at`; `wide` is for 64-bit DWARF.
+def check_tables(data: bytes, offset: int, *, wide: bool) -> None:
+    """Check both tables, which start at `offset`; `wide` is for 64-bit DWARF.
 
     ValueError for entries without bytes or of an unknown form, IndexError if the tables are
     truncated.
     """
     for _ in range(2):
-        fields, at = data[at], at + 1
+        fields, offset = data[offset], offset + 1
         forms = []
         for _ in range(fields):
-            _, at = uleb(data, at)
-            form, at = uleb(data, at)
+            _, offset = uleb(data, offset)
+            form, offset = uleb(data, offset)
             forms.append(form)
-        count, at = uleb(data, at)
+        count, offset = uleb(data, offset)
         if count and not forms:
             raise ValueError(f"{count} entries of a table of files have no bytes")
         for _ in range(count):
             for form in forms:
-                at = _skip_value(data, at, form, wide=wide)
+                offset = _skip_value(data, offset, form, wide=wide)
 
 
-def _skip_value(data: bytes, at: int, form: int, *, wide: bool) -> int:
+def _skip_value(data: bytes, offset: int, form: int, *, wide: bool) -> int:
     """The offset after a value; IndexError if it is not in `data`."""
     if form == _UDATA:
-        return uleb(data, at)[1]
+        return uleb(data, offset)[1]
     if form == _STRING:
-        return data.index(b"\0", at) + 1
+        return data.index(b"\0", offset) + 1
     if form == _BLOCK:
-        size, at = uleb(data, at)
+        size, offset = uleb(data, offset)
     elif form in _OFFSETS:
         size = 8 if wide else 4
     elif form in _SIZES:
         size = _SIZES[form]
     else:
         raise ValueError(f"form {form:#x} in a table of files")
-    if size > len(data) - at:
-        raise IndexError(at)
-    return at + size
+    if size > len(data) - offset:
+        raise IndexError(offset)
+    return offset + size

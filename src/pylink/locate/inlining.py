@@ -62,13 +62,13 @@ def calls_of_rows(
     return calls
 
 
-def uleb(data: bytes, at: int) -> tuple[int, int]:
+def uleb(data: bytes, offset: int) -> tuple[int, int]:
     """Read a ULEB128 number; returns it and the offset after it."""
     value = shift = 0
     while True:
-        byte = data[at]
+        byte = data[offset]
         value |= (byte & 0x7F) << shift
         shift += 7
-        at += 1
+        offset += 1
         if byte < 0x80:
-            return value, at
+            return value, offset

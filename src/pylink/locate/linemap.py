@@ -258,8 +258,10 @@ class LinePrograms:
                     if "DW_AT_comp_dir" in attributes and "DW_AT_stmt_list" in attributes:
                         path = os.fsdecode(attributes["DW_AT_comp_dir"].value)
                         self._directories[attributes["DW_AT_stmt_list"].value] = path
-        at = self._unit_starts[bisect_right(self._unit_starts, unit.program_start_offset) - 1]
-        return self._directories.get(at, "")
+        unit_start = self._unit_starts[
+            bisect_right(self._unit_starts, unit.program_start_offset) - 1
+        ]
+        return self._directories.get(unit_start, "")
 
     def _string(self, offset: int) -> str | None:
         if self._dwarf.debug_str_sec is None:

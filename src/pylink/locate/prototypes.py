@@ -42,10 +42,10 @@ def earlier_prototype(merged: Merged, symbol: int) -> tuple[int, str] | None:
     objects = merged.objects
     entity = merged.symbol_entity[symbol]
     end = objects.files[objects.symbols[symbol].file].first_symbol
-    same = [
+    same_name = [
         row for row, number in enumerate(merged.symbol_entity) if number == entity and row < end
     ]
-    for row in reversed(same):
+    for row in reversed(same_name):
         prototype = prototype_of(merged, row)
         if prototype is not None:
             return row, prototype

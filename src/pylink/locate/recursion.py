@@ -35,17 +35,17 @@ def _first_cycle(edges: dict[int, list[int]], start: int) -> list[int]:
     path = [start]
     position = {start: 0}
     iterators = [iter(edges.get(start, ()))]
-    done: set[int] = set()
+    visited: set[int] = set()
     while path:
         successor = next(iterators[-1], None)
         if successor is None:
             node = path.pop()
             iterators.pop()
             del position[node]
-            done.add(node)
+            visited.add(node)
         elif successor in position:
             return path[position[successor] :]
-        elif successor not in done:
+        elif successor not in visited:
             position[successor] = len(path)
             path.append(successor)
             iterators.append(iter(edges.get(successor, ())))

@@ -99,12 +99,12 @@ def _walk(
     position, last, total = kernel.first_accepting(
         kept_objects.vectors, item.vectors, symbols=symbols
     )
-    tried = position + 1 if position >= 0 else len(kept_objects.rows)
-    tally.pairs += tried
+    tried_count = position + 1 if position >= 0 else len(kept_objects.rows)
+    tally.pairs += tried_count
     tally.results.append(total)
-    if not tried:
+    if not tried_count:
         return None, None
-    reference = items[kept_objects.rows[tried - 1]]
+    reference = items[kept_objects.rows[tried_count - 1]]
     tally.compared.append(Verdict(reference, item, total))
     return kept_objects.rows[position] if position >= 0 else None, Verdict(reference, item, last)
 

@@ -54,8 +54,10 @@ def fold_row(name: str, folds_into: str | None, verdict: Verdict | None) -> Fold
 
 def decision_row(decision: Decision, names: Sequence[str]) -> FoldRow:
     """Make the row of a link's decision; `names` are the names of its files."""
-    into = decision.reference if decision.folds else None
-    row = fold_row(names[decision.file], None if into is None else names[into], decision.verdict)
+    reference = decision.reference if decision.folds else None
+    row = fold_row(
+        names[decision.file], None if reference is None else names[reference], decision.verdict
+    )
     if decision.stronger is None:
         return row
     return row._replace(code=decision.code, stage=decision.stage, reason=decision.reason)

@@ -66,9 +66,9 @@ def up_to_root(directory: str) -> str:
     return "/".join([".."] * (depth + 1) + [ROOT])
 
 
-def restore_paths(text: str, up: str) -> str:
+def restore_paths(text: str, up_path: str) -> str:
     """Turn paths that lead to the archive's root back into absolute paths."""
-    return text.replace(f"{up}/", "/")
+    return text.replace(f"{up_path}/", "/")
 
 
 class Reproducer:
@@ -128,7 +128,7 @@ class Reproducer:
         return [*files_of(inputs, {**members, **self._plan.members}), *self._plan.opened]
 
     def _pack(self, archive: tarfile.TarFile, files: Sequence[str]) -> None:
-        up = up_to_root(self._directory)
+        up_path = up_to_root(self._directory)
         file_paths = {}
         directories = dict.fromkeys(_directories(self._directory, ""))
         unpacked = []
@@ -151,7 +151,7 @@ class Reproducer:
         contents = {
             f"{DATA}/{n}": source.data for n, source in enumerate(self._inputs) if source.data
         }
-        manifest = self._manifest(up, unpacked)
+        manifest = self._manifest(up_path, unpacked)
         text = json.dumps(manifest, indent=1, sort_keys=True).encode()
         _add_bytes(archive, MANIFEST, text)
         for directory in sorted(directories):
@@ -170,10 +170,10 @@ class Reproducer:
             except PermissionError:
                 continue  # nor could the link read it
 
-    def _manifest(self, up: str, unpacked: list[str]) -> dict[str, object]:
+    def _manifest(self, up_path: str, unpacked: list[str]) -> dict[str, object]:
         """The contents of manifest.json: everything that is not in the files."""
         values = {
-            name: _archive_value(name, value, up)
+            name: _archive_value(name, value, up_path)
             for name, value in self._values.items()
             if name != "reproduce"
         }
@@ -181,7 +181,7 @@ class Reproducer:
             values["nvlink_version"] = self._options.nvlink
         inputs = [
             {
-                "name": _path(source.name, up) if source.data is None else source.name,
+                "name": _path(source.name, up_path) if source.data is None else source.name,
                 "data": None if source.data is None else len(source.data),
                 "whole": source.whole_archive,
             }
@@ -191,7 +191,7 @@ class Reproducer:
         if LIBRARY_VARIABLE in environment:
             directories = environment[LIBRARY_VARIABLE].split(":")
             environment[LIBRARY_VARIABLE] = ":".join(
-                _path(directory, up) for directory in directories
+                _path(directory, up_path) for directory in directories
             )
         return {
             "format": FORMAT,
@@ -200,7 +200,7 @@ class Reproducer:
             "recorded": self._options.recorded,
             "inputs": inputs,
             "whole_libraries": self._whole_libraries,
-            "options_files": [_path(file, up) for file in self._plan.opened],
+            "options_files": [_path(file, up_path) for file in self._plan.opened],
             "not_packed": unpacked,
             "environment": environment,
             "versions": {
@@ -253,17 +253,17 @@ def _directories(base: str, name: str) -> list[str]:
     return [(ROOT + os.path.abspath(prefix)).rstrip("/") for prefix in prefixes]
 
 
-def _path(name: str, up: str) -> str:
-    return up + name if name.startswith("/") else name
+def _path(name: str, up_path: str) -> str:
+    return up_path + name if name.startswith("/") else name
 
 
-def _archive_value(attribute: str, value: Value, up: str) -> Value:
+def _archive_value(attribute: str, value: Value, up_path: str) -> Value:
     """The option's value with paths into the archive; tools are not packed and keep theirs."""
     writes = BY_ATTRIBUTE[attribute].writes
     if isinstance(value, str) and (writes == FILE or (writes and value != "-")):
-        return _path(value, up)
+        return _path(value, up_path)
     if attribute in (*READ_PATHS, "options_file") and isinstance(value, tuple):
-        return tuple(_path(item, up) for item in value)
+        return tuple(_path(item, up_path) for item in value)
     return value
 
 

@@ -139,13 +139,13 @@ def read_modules(
             )
             return None
         # The first of equal modules counts.
-        chosen = {
+        containers_chosen = {
             identifier: index for index, identifier in enumerate(ids) if identifier in wanted_ids
         }
         linked[number] = {
-            index for identifier, index in chosen.items() if identifier not in ids_seen
+            index for identifier, index in containers_chosen.items() if identifier not in ids_seen
         }
-        ids_seen |= chosen.keys()
+        ids_seen |= containers_chosen.keys()
     picked, unmatched = pick_entries(job, contents, faults, linked, sink)
     for number in picked.special:
         pick = Pick(picked.rows, number)

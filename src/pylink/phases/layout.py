@@ -165,6 +165,6 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         contents_of[sectionkinds.MERC_CALLGRAPH] = graph
         contents_of[sectionkinds.MERC_PROTOTYPE] = prototypes
     for kind, contents in contents_of.items():
-        out = native_layout.find_kind(placed.outs, kind)
-        if out >= 0:
-            placed.add(contents, Spans.whole(out, len(contents)))
+        section = native_layout.find_kind(placed.outs, kind)
+        if section >= 0:
+            placed.add(contents, Spans.whole(section, len(contents)))

@@ -32,8 +32,8 @@ class Rebuilt:
 
     __slots__ = ("contents", "inputs", "moved", "numbers", "out", "units")
 
-    def __init__(self, out: int, numbers: RebuildNumbers, inputs: PieceSections) -> None:
-        self.out = out
+    def __init__(self, debug_section: int, numbers: RebuildNumbers, inputs: PieceSections) -> None:
+        self.out = debug_section
         self.numbers = numbers
         self.inputs = inputs
         self.moved: Moved = b""
@@ -67,25 +67,25 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
     if not results:
         return
     rebuild.adopt(merged, results)
-    for inputs, units, out in retargets:
-        rebuild.retarget(merged, inputs, units, out)
+    for inputs, units, debug_section in retargets:
+        rebuild.retarget(merged, inputs, units, debug_section)
 
 
 def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
     """The section of this name, or the fault of an input; None without such a section."""
     objects = merged.objects
     arena = objects.arena
-    out = rebuild.find_debug(merged, name)
-    if out < 0:
+    debug_section = rebuild.find_debug(merged, name)
+    if debug_section < 0:
         return None
-    pieces, relocations, numbers, inputs = rebuild.pieces_of(merged, out)
-    rebuilt = Rebuilt(out, numbers, inputs)
+    pieces, relocations, numbers, inputs = rebuild.pieces_of(merged, debug_section)
+    rebuilt = Rebuilt(debug_section, numbers, inputs)
     try:
         if name in LINES:
-            headers, patches = rebuild.headers_of(merged, out)
-            ended = objects.traits & TRAIT_ENDS_LINES != 0
+            headers, patches = rebuild.headers_of(merged, debug_section)
+            ends_lines = objects.traits & TRAIT_ENDS_LINES != 0
             rebuilt.contents, rebuilt.moved, rebuilt.units = debug.rebuild_line(
-                arena, pieces, relocations, headers, patches, ended=ended
+                arena, pieces, relocations, headers, patches, ended=ends_lines
             )
         elif name == FRAME:
             rebuilt.contents, rebuilt.moved = debug.rebuild_frame(arena, pieces, relocations)

@@ -39,8 +39,8 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
     merged = placed.merged
     objects = merged.objects
     prefix = _BEFORE_NAME if objects.job.target.family == FAMILY_C else ""
-    for out in large:
-        size, function = placed.outs[out].size, placed.outs[out].entity
+    for section in large:
+        size, function = placed.outs[section].size, placed.outs[section].entity
         name = entity_name(merged, function)
         shares = list(_pool_shares(merged, function))
         sink.report(

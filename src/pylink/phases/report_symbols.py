@@ -201,11 +201,11 @@ def _list_references(places: Places, diagnostic: Diagnostic, references: list[Re
         places.note_at("referenced-here", section, offset, symbol=symbol)
         for section, offset in distinct[: MOST_REFERENCES - 1]
     ]
-    more = len(distinct[MOST_REFERENCES - 1 :]) + len(references[MOST_LOOKED_UP:])
-    if more:
+    rest_count = len(distinct[MOST_REFERENCES - 1 :]) + len(references[MOST_LOOKED_UP:])
+    if rest_count:
         from pylink.diagnostics.record import note
 
-        diagnostic.notes.append(note("more-references", symbol=symbol, count=more))
+        diagnostic.notes.append(note("more-references", symbol=symbol, count=rest_count))
 
 
 def _distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:

@@ -57,7 +57,7 @@ class Recorder(Observer):
         self.phases: list[Phase] = []
         self.results_by_tag: dict[str, object] = {}
         self.details: dict[str, object] = {}
-        # Whether this link has to load the modules that fold, if it folds.
+        # If the link folds, it must first load the modules for that.
         self.loads_folding = "pylink.phases.fold" not in sys.modules
 
     def step_ended(self, name: str, detail: object) -> None:
@@ -150,7 +150,7 @@ def _loading_ns(record: Recorder, profile: Profile) -> int:
         return 0
     steps = [step for phase in profile.phases for step in phase.steps]
     step_ns = sum(step.cpu_ns for step in steps if step.name == "fold_mercury")
-    # The other time goes into comparing, and into reading the compared data, which takes as long.
+    # Comparing takes `stage_ns`, and reading the compared data takes about the same time.
     return max(step_ns - 2 * sum(profile.folding.stats.stage_ns), 0)
 
 

@@ -48,8 +48,8 @@ def output_parts(placed: Placed, image: bytes) -> list[Part]:
     for (kind, file, _), size in inputs.items():
         by_kind.setdefault(kind, Counter())[file] += size
     kind_sizes: Counter[int] = Counter()
-    for out, size in sizes.items():
-        kind_sizes[kinds[out]] += size
+    for section, size in sizes.items():
+        kind_sizes[kinds[section]] += size
     names = placed.merged.objects.names
     grouped = {kind: _group_inputs(files, names) for kind, files in by_kind.items()}
     listed_inputs = {

@@ -115,7 +115,7 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     objects = results.objects
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
-    # Only for plain cubins: other files are read in another way.
+    # Estimated only for plain cubins: other files are read in another way.
     if not objects.source_numbers and all(source.data is None for source in inputs):
         names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")

@@ -54,7 +54,7 @@ class Cost:
 
 
 class Measured:
-    """An object with a cost."""
+    """An object with a `cost`."""
 
     __slots__ = ("cost",)
 

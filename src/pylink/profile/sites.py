@@ -31,13 +31,13 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     """Add the relocations of one function at its instructions, if the image is small enough."""
     if results.final is None or len(results.final.image) > MAX_IMAGE_SIZE:
         return
-    out = busiest_function(results)
-    if out is None:
+    section = busiest_function(results)
+    if section is None:
         return
     from pylink.report.source.loaded import load
 
     merged = results.merged
-    entity = results.placed.outs[out].entity
+    entity = results.placed.outs[section].entity
     name = entity_name(merged, entity)
     loaded = load(results.final.image)
     start = loaded.addresses.get(name)
@@ -46,7 +46,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     applied: dict[int, int] = {}
     patched: dict[int, int] = {}
     # `ncu` expects instances in the order of addresses.
-    for offset, kind in sorted(counts.fixups_of(merged.fixups, out)):
+    for offset, kind in sorted(counts.fixups_of(merged.fixups, section)):
         if kind >= FIRST_MERCURY_TYPE:
             continue
         address = start + offset // INSTRUCTION_SIZE * INSTRUCTION_SIZE
@@ -64,10 +64,10 @@ def busiest_function(results: PhaseResults) -> int | None:
     outs = results.placed.outs
     applied = counts.count_by_section(results.placed)
     best = None
-    most = 0
+    most_relocations = 0
     for number, (count, row) in enumerate(zip(applied, outs, strict=True)):
-        if count > most and row.kind == sectionkinds.TEXT and row.entity >= 0:
-            best, most = number, count
+        if count > most_relocations and row.kind == sectionkinds.TEXT and row.entity >= 0:
+            best, most_relocations = number, count
     return best
 
 

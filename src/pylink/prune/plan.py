@@ -149,19 +149,19 @@ def _linked_copies(
 ) -> list[Leaf]:
     """Relocatable cubins whose code a finished link contains, in units that it registers."""
     registered = _registered_units(linked)
-    both = measure([linked, path])
-    if both.unreadable:
-        raise NotPruned(f"{both.unreadable[0][0]}: {both.unreadable[0][1]}")
-    functions, kernels = functions_by_entry(both)
+    both_sizes = measure([linked, path])
+    if both_sizes.unreadable:
+        raise NotPruned(f"{both_sizes.unreadable[0][0]}: {both_sizes.unreadable[0][1]}")
+    functions, kernels = functions_by_entry(both_sizes)
     code: dict[str, set[int]] = {}
-    for leaf in both.leaves:
+    for leaf in both_sizes.leaves:
         if leaf.file == 0 and leaf.kind == CUBIN:
             code.setdefault(leaf.target, set()).update(functions[leaf.number])
     if not code:
         raise NotPruned(f"{linked}: it has no linked device code")
     open_units = _units_without_registration(path, data, registered)
     copies = []
-    for leaf in both.leaves:
+    for leaf in both_sizes.leaves:
         if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _REL_SECTION:
             continue
         needed = kernels[leaf.number] or functions[leaf.number]

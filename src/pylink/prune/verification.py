@@ -62,16 +62,16 @@ class _Comparison:
         if len(before) != len(after):
             raise _mismatch(name, "containers are gone")
         pairs = list(zip(before, after, strict=True))
-        for was, now in pairs:
+        for old_place, new_place in pairs:
             label = f"{name}: container {self._number}"
-            entries = read_container(old, was.start, was.end, label)
+            entries = read_container(old, old_place.start, old_place.end, label)
             entries_kept = [
                 entry
                 for index, entry in enumerate(entries)
                 if (self._number, index) not in self._dropped
             ]
             self._number += 1
-            container = read_container(new, now.start, now.end, label)
+            container = read_container(new, new_place.start, new_place.end, label)
             if len(entries_kept) != len(container):
                 raise _mismatch(label, "the number of entries is wrong")
             for entry, other in zip(entries_kept, container, strict=True):
@@ -94,8 +94,11 @@ class _Comparison:
         old: bytes, new: bytes, name: str, pairs: list[tuple[Embedded, Embedded]]
     ) -> None:
         """Require equal bytes between containers."""
-        ends = [(0, 0), *((was.end, now.end) for was, now in pairs)]
-        starts = [*((was.start, now.start) for was, now in pairs), (len(old), len(new))]
+        ends = [(0, 0), *((old_place.end, new_place.end) for old_place, new_place in pairs)]
+        starts = [
+            *((old_place.start, new_place.start) for old_place, new_place in pairs),
+            (len(old), len(new)),
+        ]
         for (a, b), (c, d) in zip(ends, starts, strict=True):
             if old[a:c] != new[b:d]:
                 raise _mismatch(name, "bytes outside of containers changed")
@@ -103,14 +106,20 @@ class _Comparison:
     def _compare_hosts(self, old: bytes, new: bytes, name: str) -> None:
         pairs = self._compare_containers(old, new, name)
         if is_finished(old):
-            if len(old) != len(new) or any(was.start != now.start for was, now in pairs):
+            if len(old) != len(new) or any(
+                old_place.start != new_place.start for old_place, new_place in pairs
+            ):
                 raise _mismatch(name, "containers moved")
-            places = [(0, 0), *((was.start, was.end) for was, _ in pairs), (len(old), len(old))]
+            places = [
+                (0, 0),
+                *((old_place.start, old_place.end) for old_place, _ in pairs),
+                (len(old), len(old)),
+            ]
             for (_, end), (start, _) in pairwise(places):
                 if old[end:start] != new[end:start]:
                     raise _mismatch(name, "bytes outside of containers changed")
-            for was, now in pairs:
-                if new[now.end : was.end].strip(b"\0"):
+            for old_place, new_place in pairs:
+                if new[new_place.end : old_place.end].strip(b"\0"):
                     raise _mismatch(name, "bytes after a container are not zero")
             return
         _compare_objects(HostElf(old, name), HostElf(new, name), pairs)
@@ -121,26 +130,35 @@ def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Emb
     if len(old.sections) != len(new.sections) or old.header[:6] != new.header[:6]:
         raise _mismatch(old.name, "the headers changed")
     moved: dict[int, dict[int, int]] = {}
-    for number, (was, now) in enumerate(zip(old.sections, new.sections, strict=True)):
-        if was.fields[:4] != now.fields[:4] or was.fields[6:] != now.fields[6:]:
+    for number, (old_section, new_section) in enumerate(
+        zip(old.sections, new.sections, strict=True)
+    ):
+        if (
+            old_section.fields[:4] != new_section.fields[:4]
+            or old_section.fields[6:] != new_section.fields[6:]
+        ):
             raise _mismatch(old.name, f"section {number} changed")
-        if was.name in _NAMES:
+        if old_section.name in _NAMES:
             moved[number] = {
-                a.start - was.offset: b.start - now.offset
+                a.start - old_section.offset: b.start - new_section.offset
                 for a, b in pairs
-                if was.offset <= a.start < was.offset + was.stored
-            } | {was.size: now.size}
-        elif was.kind in (SHT_SYMTAB, SHT_RELA):
+                if old_section.offset <= a.start < old_section.offset + old_section.stored
+            } | {old_section.size: new_section.size}
+        elif old_section.kind in (SHT_SYMTAB, SHT_RELA):
             continue
-        elif was.size != now.size or old.contents(was) != new.contents(now):
+        elif old_section.size != new_section.size or old.contents(old_section) != new.contents(
+            new_section
+        ):
             raise _mismatch(old.name, f"section {number} changed")
-        if was.kind not in (SHT_NULL, SHT_NOBITS) and now.offset % max(1, now.fields[8]):
+        if old_section.kind not in (SHT_NULL, SHT_NOBITS) and new_section.offset % max(
+            1, new_section.fields[8]
+        ):
             raise _mismatch(old.name, f"section {number} is not aligned")
-    for was, now in zip(old.sections, new.sections, strict=True):
-        if was.kind == SHT_SYMTAB:
-            _compare_symbols(old, old.contents(was), new.contents(now), moved)
-        elif was.kind == SHT_RELA:
-            _compare_relocations(old, new, old.sections.index(was), moved)
+    for old_section, new_section in zip(old.sections, new.sections, strict=True):
+        if old_section.kind == SHT_SYMTAB:
+            _compare_symbols(old, old.contents(old_section), new.contents(new_section), moved)
+        elif old_section.kind == SHT_RELA:
+            _compare_relocations(old, new, old.sections.index(old_section), moved)
 
 
 def _compare_symbols(
@@ -149,13 +167,16 @@ def _compare_symbols(
     """Require equal symbols, except for the values of those in changed sections."""
     if len(before) != len(after):
         raise _mismatch(old.name, "symbols changed")
-    for at in range(0, len(before), 24):
-        section = int.from_bytes(before[at + 6 : at + 8], "little")
-        value, now = (int.from_bytes(data[at + 8 : at + 16], "little") for data in (before, after))
+    for row_offset in range(0, len(before), 24):
+        section = int.from_bytes(before[row_offset + 6 : row_offset + 8], "little")
+        value, new_value = (
+            int.from_bytes(data[row_offset + 8 : row_offset + 16], "little")
+            for data in (before, after)
+        )
         if (
-            before[at : at + 8] != after[at : at + 8]
-            or before[at + 16 : at + 24] != after[at + 16 : at + 24]
-            or now != moved.get(section, {}).get(value, value)
+            before[row_offset : row_offset + 8] != after[row_offset : row_offset + 8]
+            or before[row_offset + 16 : row_offset + 24] != after[row_offset + 16 : row_offset + 24]
+            or new_value != moved.get(section, {}).get(value, value)
         ):
             raise _mismatch(old.name, "a symbol changed")
 
@@ -173,16 +194,16 @@ def _compare_relocations(
     )
     if len(before) != len(after):
         raise _mismatch(old.name, "relocations changed")
-    for at in range(0, len(before) - 23, 24):
-        if before[at : at + 16] != after[at : at + 16]:
+    for row_offset in range(0, len(before) - 23, 24):
+        if before[row_offset : row_offset + 16] != after[row_offset : row_offset + 16]:
             raise _mismatch(old.name, "a relocation changed")
-        symbol = int.from_bytes(before[at + 12 : at + 16], "little")
-        addend, now = (
-            int.from_bytes(data[at + 16 : at + 24], "little", signed=True)
+        symbol = int.from_bytes(before[row_offset + 12 : row_offset + 16], "little")
+        addend, new_addend = (
+            int.from_bytes(data[row_offset + 16 : row_offset + 24], "little", signed=True)
             for data in (before, after)
         )
         section = symbols[symbol][1] if symbol < len(symbols) and symbols[symbol][3] == 3 else 0
-        if now != moved.get(section, {}).get(addend, addend):
+        if new_addend != moved.get(section, {}).get(addend, addend):
             raise _mismatch(old.name, "an addend changed")
 
 

@@ -227,8 +227,8 @@ class RecordedLink:
                         continue
                     self._check_path(member)
                     if not os.path.lexists(member):
-                        beside = os.path.relpath(member, place)
-                        self._check_path(os.path.join(self._directory, beside))
+                        member_path = os.path.relpath(member, place)
+                        self._check_path(os.path.join(self._directory, member_path))
 
     def _check_path(self, path: str) -> None:
         """ValueError if a path leads out of the archive."""
@@ -241,9 +241,9 @@ class RestoringSink(Sink):
 
     __slots__ = ("_up",)
 
-    def __init__(self, up: str) -> None:
+    def __init__(self, up_path: str) -> None:
         super().__init__(NvlinkRenderer(tool="pylink"))
-        self._up = up
+        self._up = up_path
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
         self._restore(diagnostic)

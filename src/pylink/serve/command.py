@@ -122,8 +122,8 @@ def find_script() -> str | None:
     from pylink.subtools.programs import find_own
 
     path = shutil.which(sys.argv[0]) or find_own()
-    beside = os.path.join(os.path.dirname(os.path.realpath(path)), SCRIPT) if path else ""
-    return beside if os.path.isfile(beside) else None
+    script_path = os.path.join(os.path.dirname(os.path.realpath(path)), SCRIPT) if path else ""
+    return script_path if os.path.isfile(script_path) else None
 
 
 def keep_streams() -> None:

@@ -51,7 +51,7 @@ MAX_MEMORY = 256 << 10
 # Exit statuses as of shells, for a command that does not exist or is not executable.
 NOT_FOUND, NOT_STARTED = 127, 126
 
-# States that a child reports.
+# States that a child reports: it has accepted a client, or it waits for one.
 TOOK, WAITS = 0, 1
 
 
@@ -95,12 +95,12 @@ class Server:
             write(sys.stdout, f"export {VARIABLE}={shlex.quote(path)}\n")
             return self.wait(signals, 0, idle)
         try:
-            started = signals.start(command, {**os.environ, VARIABLE: path})
+            command_process = signals.start(command, {**os.environ, VARIABLE: path})
         except OSError as error:
             self.drop()
             write(None, f"pylink serve: {printable(command[0])}: {error.strerror}\n")
             return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
-        return self.wait(signals, started, None)
+        return self.wait(signals, command_process, None)
 
     def load(self) -> None:
         """Import the modules that links need, and record their files."""
@@ -112,8 +112,8 @@ class Server:
         gc.disable()
         gc.freeze()
 
-    def wait(self, signals: Signals, started: int, idle: float | None) -> int:
-        """Serve until the process `started` ends, or until idle; the exit status."""
+    def wait(self, signals: Signals, command_process: int, idle: float | None) -> int:
+        """Serve until the process `command_process` ends, or until idle; the exit status."""
         last, status = time.monotonic(), None
         while status is None or self.linking:
             remaining = None if idle is None else max(0.0, last + idle - time.monotonic())
@@ -123,15 +123,15 @@ class Server:
                     last = time.monotonic()
                 else:
                     signals.collect(source)
-            ended = self.reap(started)
+            exit_status = self.reap(command_process)
             if status is not None:
                 self.drop()  # running links of other clients are completed
-            elif ended is not None:
-                status, started = ended, 0
+            elif exit_status is not None:
+                status, command_process = exit_status, 0
                 self.drop()
-            elif started:
+            elif command_process:
                 while signals.numbers:
-                    os.kill(started, signals.numbers.pop())
+                    os.kill(command_process, signals.numbers.pop())
                 self.refresh()
             elif signals.numbers:
                 status = 128 + signals.numbers[0]
@@ -190,15 +190,15 @@ class Server:
                 source.remove(number >> 1)
                 target.add(number >> 1)
 
-    def reap(self, started: int) -> int | None:
+    def reap(self, command_process: int) -> int | None:
         """Forget children that ended; return the command's exit status if it ended, else None."""
         status = None
-        while self.waiting or self.linking or started:
-            child, ended = os.waitpid(-1, os.WNOHANG)
+        while self.waiting or self.linking or command_process:
+            child, wait_status = os.waitpid(-1, os.WNOHANG)
             if child == 0:
                 break
-            if child == started:
-                code = os.waitstatus_to_exitcode(ended)
+            if child == command_process:
+                code = os.waitstatus_to_exitcode(wait_status)
                 return code if code >= 0 else 128 - code
             self.read_child_states()  # its reports from before it ended
             self.failed += child in self.waiting

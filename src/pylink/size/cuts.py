@@ -1,4 +1,4 @@
-"""Cuts bytes out of payloads, to measure by compression how much these bytes take.
+"""Removes bytes from payloads, so that compressing the rest shows how much they take.
 
 The results are not valid programs: the cuts leave no holes, and offsets and sizes are not updated.
 """

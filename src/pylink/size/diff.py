@@ -79,10 +79,10 @@ def column_of(old: Sizes, new: Sizes) -> str:
 
 def _by_key(sizes: Sizes, by: Sequence[str], selection: Selection) -> dict[tuple[str, ...], Row]:
     totals: dict[tuple[str, ...], Row] = {}
-    only = _only_file(sizes)
+    only_file = _only_file(sizes)
     for row in rows(sizes, by, selection):
         key = tuple(
-            _plain_name(name, only) if level in ("file", "archive") else name
+            _plain_name(name, only_file) if level in ("file", "archive") else name
             for level, name in zip(by, row.keys, strict=True)
         )
         total = totals.setdefault(key, Row(key))
@@ -98,8 +98,8 @@ def _only_file(sizes: Sizes) -> str:
     return outer.pop() if len(outer) == 1 else ""
 
 
-def _plain_name(name: str, only: str) -> str:
-    return stem(name.rpartition("/")[2] if name == only else name)
+def _plain_name(name: str, only_file: str) -> str:
+    return stem(name.rpartition("/")[2] if name == only_file else name)
 
 
 def reasons(old: Sizes, new: Sizes) -> list[Reason]:
@@ -121,22 +121,26 @@ def _targets(old: Sizes, new: Sizes) -> list[Reason]:
     before, after = _groups(old), _groups(new)
     sentences = []
     for key in dict.fromkeys([*before, *after]):
-        was, now = before.get(key, []), after.get(key, [])
-        installed = sum(leaf.installed for leaf in now) - sum(leaf.installed for leaf in was)
-        unpacked = sum(leaf.unpacked for leaf in now) - sum(leaf.unpacked for leaf in was)
+        old_leaves, new_leaves = before.get(key, []), after.get(key, [])
+        installed = sum(leaf.installed for leaf in new_leaves) - sum(
+            leaf.installed for leaf in old_leaves
+        )
+        unpacked = sum(leaf.unpacked for leaf in new_leaves) - sum(
+            leaf.unpacked for leaf in old_leaves
+        )
         kind, target = key
-        if not was or not now:
-            verb = "gone" if was else "added"
-            entries = len(was or now)
+        if not old_leaves or not new_leaves:
+            verb = "gone" if old_leaves else "added"
+            entries = len(old_leaves or new_leaves)
             text = f"{kind}: target {target} {verb} ({entries} entries)"
             sentences.append(Reason(text, installed, unpacked))
             continue
-        old_modes, new_modes = _modes(was), _modes(now)
+        old_modes, new_modes = _modes(old_leaves), _modes(new_leaves)
         if old_modes != new_modes:
-            text = f"{kind} of {target}: {old_modes} -> {new_modes} ({len(now)} entries)"
+            text = f"{kind} of {target}: {old_modes} -> {new_modes} ({len(new_leaves)} entries)"
             sentences.append(Reason(text, installed, unpacked))
-        elif len(was) != len(now):
-            text = f"{kind} of {target}: entries {len(was)} -> {len(now)}"
+        elif len(old_leaves) != len(new_leaves):
+            text = f"{kind} of {target}: entries {len(old_leaves)} -> {len(new_leaves)}"
             sentences.append(Reason(text, installed, unpacked))
     return sentences
 
@@ -151,14 +155,14 @@ def _modes(leaves: list[Leaf]) -> str:
 
 def _templates(old: Sizes, new: Sizes) -> list[Reason]:
     """Reasons by template, for targets and kinds of both builds; a new target has its own line."""
-    both = set(_groups(old)) & set(_groups(new))
-    before, after = (_template_rows(sizes, both) for sizes in (old, new))
+    common_groups = set(_groups(old)) & set(_groups(new))
+    before, after = (_template_rows(sizes, common_groups) for sizes in (old, new))
     least = max(_LEAST_BYTES, _LEAST_SHARE * sum(row.unpacked for row in after.values()))
     sentences = []
     for name in dict.fromkeys([*before, *after]):
-        was, now = before.get(name, Row((name,))), after.get(name, Row((name,)))
-        unpacked = now.unpacked - was.unpacked
-        count, earlier = len(now.functions), len(was.functions)
+        old_row, new_row = before.get(name, Row((name,))), after.get(name, Row((name,)))
+        unpacked = new_row.unpacked - old_row.unpacked
+        count, earlier = len(new_row.functions), len(old_row.functions)
         if abs(unpacked) < least or not (count or earlier):
             continue
         noun = "template" if name.endswith(">") else "function"
@@ -170,9 +174,9 @@ def _templates(old: Sizes, new: Sizes) -> list[Reason]:
             text = f"{noun} {name}: instances {earlier} -> {count}"
         else:
             verb = "grown" if unpacked > 0 else "shrunk"
-            share = 100 * abs(unpacked) / was.unpacked if was.unpacked else 0
+            share = 100 * abs(unpacked) / old_row.unpacked if old_row.unpacked else 0
             text = f"{noun} {name}: code {verb} by {share:.0f} %, same instances"
-        sentences.append(Reason(text, now.installed - was.installed, unpacked))
+        sentences.append(Reason(text, new_row.installed - old_row.installed, unpacked))
     return sentences
 
 

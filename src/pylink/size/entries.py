@@ -1,4 +1,4 @@
-"""Payloads, each read, decompressed and counted by one of a few threads, and then forgotten."""
+"""Counts payloads: a few threads read, decompress and count them, and then free them."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ class _EntryResult:
 
 
 class _Batch:
-    """Entries that a thread counts, and compresses again; `cost` are their bytes in memory.
+    """Entries for one thread to count; `cost` is the number of their bytes in memory.
 
-    Those without bytes are read in the file, by the thread. `packed` are bytes and codec that
-    entries have in their files, for experiments.
+    The thread reads payloads that are not in memory yet. `packed` has the stored bytes and the
+    codec of each entry, for experiments.
     """
 
     __slots__ = (
@@ -111,15 +111,15 @@ class _Batch:
         self.packed.append(packed)
 
     def close(self) -> None:
-        """The file is read no more."""
+        """Release the file, after all payloads of the batch were read."""
         if self.file is not None:
             self.file.close()
 
 
 class Counter:
-    """Counts payloads into `sizes`; also a context manager, at whose end all are counted.
+    """Counts payloads into `sizes`; as a context manager, waits for all of them at the end.
 
-    With `recompress` cubins that are not zstd are made so to know their bytes.
+    With `recompress`, cubins in other formats are compressed as zstd to measure the result.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Counter:
         self._running: list[_Batch] = []
         self._left = MOST_BYTES
         self._in_memory = 0
-        # Entries whose contents are those of another, by the number of that, and the others.
+        # Entries that repeat another one, with its number; and entries by number.
         self._copies: list[tuple[Leaf, int]] = []
         self._originals: dict[int, Leaf] = {}
         self.hints: dict[int, bytes] = {}
@@ -151,15 +151,15 @@ class Counter:
 
     @property
     def thorough(self) -> bool:
-        """Whether to look for more than sums, whatever time that takes."""
+        """True if slow measurements were requested, too."""
         return self._experiments is not None and self._experiments.thorough
 
     def allow(self, size: int) -> None:
-        """A file of `size` bytes will be read: its payloads may become a hundred times as much."""
+        """Raise the limit of decompressed bytes for a file of `size` bytes."""
         self._left += MOST_TIMES * size
 
     def finish(self) -> None:
-        """Wait for all that is being counted."""
+        """Wait until all payloads are counted."""
         self.submit()
         while self._running:
             self._take()
@@ -213,21 +213,32 @@ class Counter:
                     return self.refuse(leaf, name, str(error))
                 method = Codec.STORED
             size = len(data)
-        again = self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
+        recompresses = (
+            self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
+        )
         download = (leaf.download or 0) - leaf.header_download
         payload = Payload(
-            data, offset, size, full, method, kind, number, payload_bytes, download, again
+            data,
+            offset,
+            size,
+            full,
+            method,
+            kind,
+            number,
+            payload_bytes,
+            download,
+            recompresses,
         )
         batch.add(leaf, name, payload, (packed, codec))
         batch.cost += payload_bytes + full
         self._in_memory += payload_bytes + full
-        batch.work += (full + size) * (_FRAME_WORK if again else 1)
+        batch.work += (full + size) * (_FRAME_WORK if recompresses else 1)
         if batch.work >= _BATCH_WORK or len(batch.leaves) == _MOST_BATCH or self._experiments:
             self.submit()
         return None
 
     def _batch_with_room(self, file: FileSource | None, leaf: Leaf, cost: int) -> _Batch:
-        """A batch of entries of that file, when no more than `cost` bytes are in memory as well."""
+        """Return a batch for entries of a file, once `cost` more bytes fit into memory."""
         deflate = leaf.download is not None
         batch = self._batch
         if batch and (batch.file is not file or batch.deflate != deflate):
@@ -243,7 +254,7 @@ class Counter:
         return self._batch
 
     def submit(self) -> None:
-        """Have a thread count the batch."""
+        """Give the current batch to a thread."""
         batch, self._batch = self._batch, None
         if batch is None:
             return

@@ -1,6 +1,6 @@
 """Measures the size of entries after recompression.
 
-An experiment sees a payload in a thread of its own, while nothing else of the file is in memory.
+An experiment runs in a thread of its own and has only one payload in memory.
 Both the payload and what it would be are compressed by the same library, so a difference is one of
 contents alone.
 """
@@ -38,9 +38,9 @@ class Experiments:
     def run(
         self, payload: bytes, codec: int, full: int, kind: int, *, deflate: bool
     ) -> dict[str, Saving]:
-        """By name what an entry would lose, of what is more than nothing.
+        """Return the saving of each experiment that saves bytes, by its name.
 
-        Nothing for a payload that cannot be decompressed, or where a package is missing.
+        Empty for a payload that cannot be decompressed, or if a package is missing.
         """
         try:
             data = _unpacked(payload, codec, full)
@@ -54,14 +54,14 @@ class Experiments:
                 outcomes[SMALLER_MODE] = saving
         packer = _Packer(payload, data, codec)
         if self.thorough and kind == EntryKind.ELF:
-            less = without_debug(data)
-            if len(less) < len(data):
-                outcomes[NO_DEBUG] = packer.saving(less, set(), deflate=deflate)
+            reduced = without_debug(data)
+            if len(reduced) < len(data):
+                outcomes[NO_DEBUG] = packer.saving(reduced, set(), deflate=deflate)
         if self.without is not None and kind in (EntryKind.ELF, EntryKind.PTX):
-            cut = without_functions if kind == EntryKind.ELF else ptx_without_functions
-            less, names = cut(data, self._matches)
+            remove_functions = without_functions if kind == EntryKind.ELF else ptx_without_functions
+            reduced, names = remove_functions(data, self._matches)
             if names:
-                outcomes[WITHOUT] = packer.saving(less, names, deflate=deflate)
+                outcomes[WITHOUT] = packer.saving(reduced, names, deflate=deflate)
         return outcomes
 
     def _matches(self, name: str) -> bool:
@@ -72,7 +72,7 @@ class Experiments:
 
 
 class _Packer:
-    """Compresses as an entry is, as far as that can be seen."""
+    """Compresses variants of an entry with the codec and level of the entry, as far as known."""
 
     def __init__(self, payload: bytes, data: bytes, codec: int) -> None:
         self._data, self._codec, self._payload = data, codec, payload
@@ -80,16 +80,16 @@ class _Packer:
         self._before: bytes | None = None
         self._exact = True
 
-    def saving(self, less: bytes, functions: set[str], *, deflate: bool) -> Saving:
+    def saving(self, reduced: bytes, functions: set[str], *, deflate: bool) -> Saving:
         if self._before is None:
-            self._before = self._again()
-        after = _compress(less, self._codec, self._level)
-        saving = _saving(self._before, after, len(self._data) - len(less), deflate=deflate)
+            self._before = self._recompress()
+        after = _compress(reduced, self._codec, self._level)
+        saving = _saving(self._before, after, len(self._data) - len(reduced), deflate=deflate)
         saving.functions, saving.exact = functions, self._exact
         return saving
 
-    def _again(self) -> bytes:
-        """The payload compressed once more, with the level that makes as many bytes."""
+    def _recompress(self) -> bytes:
+        """Compress the payload again, with the level that gives its present size."""
         if not self._codec:
             return self._data
         size = len(self._payload)

@@ -1,4 +1,4 @@
-"""Forms for programs and pages: JSON, CSV and Markdown, with the names of inputs escaped."""
+"""Formats sizes as JSON, CSV and Markdown, with names of inputs escaped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def json_text(
     selection: Selection = EVERYTHING,
     without: WhatIf | None = None,
 ) -> str:
-    """One object: sums, files, what is unreadable, and the rows of each level asked for."""
+    """A JSON object with sums, files, unreadable files, and the rows of each requested level."""
     tables = [tuple(by)] if by else [(level,) for level in LEVELS]
     document = {
         "version": VERSION,
@@ -77,7 +77,7 @@ def _download(sizes: Sizes, size: int) -> int | None:
 
 
 def csv_table(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """A line for each row of the levels, and before it the names of the columns."""
+    """A line with the names of columns, then a line for each row of the levels."""
     head = [*by, "count", "unpacked", "installed", "download", "estimated"]
     body = [
         [
@@ -94,20 +94,20 @@ def csv_table(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING
 
 
 def csv_cell(name: str) -> str:
-    """A name that no spreadsheet takes for a formula, on one line."""
+    """Return a name on one line, quoted if a spreadsheet would take it for a formula."""
     name = printable(name)
     return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def markdown_cell(name: str) -> str:
-    """A name that is only text in Markdown, and on one line."""
+    """Return a name on one line, with the signs of Markdown escaped."""
     return printable(name).translate(_MARKDOWN)
 
 
 def markdown_table(
     sizes: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> str:
-    """The table of a level for a comment or a page."""
+    """A level as a table in Markdown."""
     level_rows = rows(sizes, by, selection)
     inner = any(level in INNER for level in by) or selection.match is not None
     columns = [*by, "functions" if inner else "entries"]

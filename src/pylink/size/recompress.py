@@ -6,17 +6,17 @@ from pylink._native import zstdframes
 from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import LZ4, ZSTD, load_codec
 
-# Zstandard level of -compress-mode=default, by equal sizes of what the two make.
+# Zstandard level of -compress-mode=default: it gives the same sizes as fatbinary.
 LEVEL = 5
 # Level of deflate in wheels.
 _DEFLATE = 6
 
 
 def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
-    """Bytes of the payload as zstd, padded to 8, and of that when it is deflated (0: not asked).
+    """Return the size of the payload as zstd, padded to 8, and its size after deflate or 0.
 
-    None where a package is missing, the payload is damaged, or what was made does not decompress to
-    the same bytes.
+    None if a package is missing, the payload is damaged, or the result does not decompress to the
+    same bytes.
     """
     try:
         if flags & LZ4:
@@ -32,17 +32,17 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
 
 
 def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, int]:
-    """Bytes that a frame of `size` bytes takes, padded to 8, and when it is deflated, if asked."""
+    """Return the size of a frame padded to 8, and with `deflate` its size after deflate, else 0."""
     padding = -size % 8
     if not deflate or frame is None:
         return size + padding, 0
-    import zlib  # which files outside of archives do without
+    import zlib  # only archives need it
 
     return size + padding, len(zlib.compress(frame + bytes(padding), _DEFLATE))
 
 
 def _make_frame(payload: bytes) -> bytes | None:
-    """A frame that becomes the payload again, by the library of the package or the package."""
+    """Compress the payload natively, or else by the package; None unless that can be undone."""
     if load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec):
         frame = zstdframes.frame_of(payload, LEVEL)
         if frame is not None:
@@ -50,5 +50,5 @@ def _make_frame(payload: bytes) -> bytes | None:
     import zstandard
 
     frame = zstandard.ZstdCompressor(level=LEVEL).compress(payload)
-    again = zstandard.ZstdDecompressor().decompress(frame, max_output_size=len(payload))
-    return frame if again == payload else None
+    unpacked = zstandard.ZstdDecompressor().decompress(frame, max_output_size=len(payload))
+    return frame if unpacked == payload else None

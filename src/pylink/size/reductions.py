@@ -46,7 +46,7 @@ _MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
 
 
 class Reduction:
-    """One line: `condition` must hold or be done before, `how` is the option to use.
+    """A line of output: `condition` must be met first, `how` is the option to use.
 
     `download` is only known in archives. `estimated` means that the entries were not compressed
     again. `leaves` are the entries concerned.

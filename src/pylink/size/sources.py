@@ -35,23 +35,23 @@ class Source(ABC):
         return 0
 
     def place_of(self, offset: int) -> tuple[FileSource, int] | None:
-        """The file that has these bytes as they are, and where; None if none has."""
+        """Return the file and offset of these bytes; None if they are not in a file as they are."""
         return None
 
     def download(self, start: int, end: int) -> int | None:
-        """Bytes of the archive from one offset to another; None outside archives."""
+        """The number of archive bytes between two offsets; None outside archives."""
         return self.bytes_before(end) - self.bytes_before(start) if self.in_archive else None
 
 
-# Small pieces are read with what follows them, the more the longer that goes on: after a jump, as
-# from the header of an entry to the next, hardly more than a header is wanted.
+# A small read fetches the bytes after it, too: 4 KiB after a jump, since only a header may be
+# needed, then twice as many for each read that continues the last one.
 _LEAST_BLOCK, _BLOCK, _SMALL = 1 << 12, 1 << 18, 1 << 16
 
 
 class FileSource(Source):
-    """A regular file, of which no more is in memory than is read, and a block around that.
+    """A regular file; at most one block of it is kept in memory.
 
-    It is closed when nobody holds it any more; who opens it does so first.
+    The opener holds it; it is closed when the last holder calls `close`.
     """
 
     def __init__(self, path: str) -> None:
@@ -69,22 +69,22 @@ class FileSource(Source):
         return self, offset
 
     def read(self, offset: int, size: int) -> bytes:
-        at = offset - self._start
-        if 0 <= at <= at + size <= len(self._block):
-            return self._block[at : at + size]
+        position = offset - self._start
+        if 0 <= position <= position + size <= len(self._block):
+            return self._block[position : position + size]
         size = max(0, min(size, self.size - offset))
         if size > _SMALL:
             return self.read_apart(offset, size)
-        if at < 0 or at + size > len(self._block):
-            follows = 0 <= at <= len(self._block)
+        if position < 0 or position + size > len(self._block):
+            follows = 0 <= position <= len(self._block)
             self._width = min(2 * self._width, _BLOCK) if follows else _LEAST_BLOCK
             width = min(max(size, self._width), self.size - offset)
-            self._block, self._start, at = b"", offset, 0
+            self._block, self._start, position = b"", offset, 0
             self._block = self.read_apart(offset, width)
-        return self._block[at : at + size]
+        return self._block[position : position + size]
 
     def read_apart(self, offset: int, size: int) -> bytes:
-        """Exactly these bytes, for any thread; ShortRead where the file ends before."""
+        """Read exactly `size` bytes, from any thread; ShortRead if the file ends earlier."""
         parts = []
         while size:
             part = os.pread(self._file.fileno(), size, offset)
@@ -99,7 +99,7 @@ class FileSource(Source):
         return ShortRead(errno.EIO, "it became shorter while it was read", self.path)
 
     def hold(self) -> None:
-        """Keep it open until `close` was called once more."""
+        """Require one more call of `close` before the file is closed."""
         self._holders += 1
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class FileSource(Source):
 
 
 class MemorySource(Source):
-    """Bytes that are in memory: a pipe, or what was inflated, which has `marks`."""
+    """Bytes in memory, from a pipe or, with `marks`, from an inflated member of a zip file."""
 
     def __init__(self, data: bytes | bytearray, marks: Marks | None = None) -> None:
         self._data = memoryview(data)

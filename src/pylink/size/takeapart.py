@@ -1,7 +1,7 @@
-"""Files taken apart into leaves: every byte of a file is in exactly one.
+"""Divides files into leaves: every byte of a file is in exactly one.
 
 Device code is found wherever it lies: containers of fat binaries in any section, and cubins outside
-of containers. What is neither is host bytes.
+of containers. All other bytes are host bytes.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from pylink.size.sources import (
 
 _LEAST_HEADER = 64
 _DEEPEST = 16
-# Archives and members that the files of one command may lead to.
+# Limit of the archives and members in all files of one command.
 MOST_MEMBERS = 1 << 20
 
 
 class Reader:
-    """Takes files apart into `sizes`; what cannot be read becomes a leaf of its own."""
+    """Divides files into leaves of `sizes`; unreadable bytes are leaves of their own."""
 
     def __init__(self, sizes: Sizes, counter: Counter) -> None:
         self._sizes, self._counter = sizes, counter
@@ -68,7 +68,7 @@ class Reader:
         self._number = 0  # of the next container of a file
 
     def read(self, path: str) -> None:
-        """A file by its path, whatever it is."""
+        """Read a file of any kind."""
         try:
             source = open_source(path)
         except OSError as error:
@@ -88,11 +88,11 @@ class Reader:
                 source.close()
 
     def read_bytes(self, name: str, data: bytes) -> None:
-        """A file that is in memory, and no zip file."""
+        """Read a file in memory that is not a zip file."""
         self._read_file(name, "", MemorySource(data), len(data), None, name)
 
     def finish(self) -> None:
-        """Names that need a whole container: call it when all entries are counted."""
+        """Add names that depend on whole containers, after all entries were counted."""
         for leaves, section in self._containers:
             mark_relocatable(leaves, section)
             name_units(leaves, self._counter.hints)
@@ -112,7 +112,7 @@ class Reader:
         self._sizes.unreadable.append((full_name, reason))
 
     def _read_zip(self, path: str, source: Source) -> None:
-        from pylink.size import zips  # which libraries do without
+        from pylink.size import zips  # only zip files need it
 
         try:
             members = zips.list_members(source)
@@ -163,7 +163,7 @@ class Reader:
             )
 
     def _read_source(self, source: Source, file: int, path: str, unit: str, depth: int) -> None:
-        """Anything that is not a zip file; `unit` is the member of an archive that it is."""
+        """Read a source that is not a zip file; `unit` is its name as a member of an archive."""
         head = source.read(0, 64)
         if head.startswith((MAGIC, THIN_MAGIC)):
             self._read_archive(source, file, path, depth)
@@ -178,7 +178,7 @@ class Reader:
 
     def _read_archive(self, source: Source, file: int, path: str, depth: int) -> None:
         data = source.read(0, source.size)
-        at = 0
+        position = 0
         try:
             if depth == _DEEPEST:
                 raise ArchiveError(f"more than {_DEEPEST} archives in each other")
@@ -190,15 +190,15 @@ class Reader:
                 if thin:
                     self._read_thin(entry.name, path)
                     continue
-                self._add_host(source, at, entry.offset, file, entry.name, "")
+                self._add_host(source, position, entry.offset, file, entry.name, "")
                 part = PartSource(source, entry.offset, entry.size)
                 self._read_source(part, file, f"{path}:{entry.name}", entry.name, depth + 1)
-                at = entry.offset + entry.size
+                position = entry.offset + entry.size
         except ArchiveError as error:
-            leaf = self._leaf(source, at, source.size, file, UNREADABLE)
+            leaf = self._leaf(source, position, source.size, file, UNREADABLE)
             self._counter.refuse(leaf, path, f"archive is damaged: {error}")
             return
-        self._add_host(source, at, source.size, file, "", "")
+        self._add_host(source, position, source.size, file, "", "")
 
     def _read_thin(self, name: str, path: str) -> None:
         place = member_file(name, path)
@@ -237,7 +237,7 @@ class Reader:
     def _add_payload(
         self, source: Source, place: tuple[int, int], file: int, path: str, unit: str, kind: int
     ) -> Leaf:
-        """A cubin or PTX without an entry's header."""
+        """Add a cubin or PTX that has no entry header."""
         start, end = place
         leaf = self._leaf(source, start, end, file, UNREADABLE, unit)
         if kind == EntryKind.ELF:
@@ -250,13 +250,13 @@ class Reader:
     def _scan(self, source: Source, file: int, path: str, unit: str) -> None:
         """Add leaves for device code in any section, and for host bytes between."""
         sections = sections_of(source)
-        done = 0
+        last_end = 0
         for device_code in find_device_code(source, sections):
-            self._add_hosts(source, done, device_code.start, file, unit, sections)
+            self._add_hosts(source, last_end, device_code.start, file, unit, sections)
             take = self._read_container if device_code.is_container else self._read_loose
             take(source, device_code, file, path, unit)
-            done = device_code.end
-        self._add_hosts(source, done, source.size, file, unit, sections)
+            last_end = device_code.end
+        self._add_hosts(source, last_end, source.size, file, unit, sections)
 
     def _add_hosts(
         self,
@@ -268,17 +268,17 @@ class Reader:
         sections: list[FileSection],
     ) -> None:
         """Add leaves for host bytes by section; bytes outside of sections have an empty name."""
-        at = start
+        position = start
         for section in sections:
-            if section.end <= at or section.start >= end:
+            if section.end <= position or section.start >= end:
                 continue
-            if section.start > at:
-                self._add_host(source, at, section.start, file, unit, "")
-                at = section.start
+            if section.start > position:
+                self._add_host(source, position, section.start, file, unit, "")
+                position = section.start
             stop = min(end, section.end)
-            self._add_host(source, at, stop, file, unit, section.name)
-            at = stop
-        self._add_host(source, at, end, file, unit, "")
+            self._add_host(source, position, stop, file, unit, section.name)
+            position = stop
+        self._add_host(source, position, end, file, unit, "")
 
     def _read_loose(
         self, source: Source, device_code: Embedded, file: int, path: str, unit: str
@@ -295,42 +295,44 @@ class Reader:
         self._number += 1
         head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
         head.section, head.container, head.unpacked = section, number, 0
-        at, index = start + CONTAINER_SIZE, 0
+        position, index = start + CONTAINER_SIZE, 0
         leaves: list[Leaf] = []
-        while at < end:
-            fields = entry_at(source, at, end)
+        while position < end:
+            fields = entry_at(source, position, end)
             label = f"{path}: container {number}, entry {index}"
             if fields is None:
-                leaf = self._leaf(source, at, end, file, UNREADABLE, unit)
+                leaf = self._leaf(source, position, end, file, UNREADABLE, unit)
                 leaf.section, leaf.container = section, number
                 self._counter.refuse(leaf, label, "its header does not fit the container")
                 break
             kind, _, header, size, packed, _, _, _, sm, name, length, flags, key, full = fields
-            stop = at + header + size
-            leaf = self._leaf(source, at, stop, file, UNREADABLE, unit)
+            stop = position + header + size
+            leaf = self._leaf(source, position, stop, file, UNREADABLE, unit)
             leaf.header = header
-            leaf.header_download = source.download(at, at + header) or 0
+            leaf.header_download = source.download(position, position + header) or 0
             leaf.section, leaf.container, leaf.index = section, number, index
             leaf.target = target_of(kind, sm, flags)
             if not unit:
-                leaf.unit = _entry_name(source, at, header, name, length) or f"container {number}"
+                leaf.unit = (
+                    _entry_name(source, position, header, name, length) or f"container {number}"
+                )
             if not is_compressed(flags):
                 packed, full = size, size
             if kind == EntryKind.LTOIR and key:
                 self._counter.count_whole(leaf, label, kind, flags, full)
             else:
-                place = source, at + header, packed or size
+                place = source, position + header, packed or size
                 self._counter.count(leaf, label, kind, flags, place, full)
             leaves.append(leaf)
-            at, index = stop, index + 1
+            position, index = stop, index + 1
         self._containers.append((leaves, section))
 
 
-def _entry_name(source: Source, at: int, header: int, name: int, length: int) -> str:
+def _entry_name(source: Source, entry_offset: int, header: int, name: int, length: int) -> str:
     """The name in an entry's header, which is that of the file it was compiled from."""
     if not length or name < _LEAST_HEADER or name > header or length > header - name:
         return ""
-    text = source.read(at + name, length).rstrip(b"\0")
+    text = source.read(entry_offset + name, length).rstrip(b"\0")
     return text.decode("utf-8", "surrogateescape").rpartition("/")[2]
 
 
@@ -344,7 +346,7 @@ def _is_ptx(source: Source) -> bool:
 
 
 def _is_known(head: bytes) -> bool:
-    """Return whether a member that begins so may have device code."""
+    """Return whether a member with this head may have device code."""
     return head.startswith((ELF_MARK, FATBIN_MAGIC, MAGIC, b"//", b".version"))
 
 

@@ -1,4 +1,4 @@
-"""Files and directories, measured: the one way in."""
+"""Measures files and directories; all callers of this package start here."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def measure(
 ) -> Sizes:
     """Measure these files, and the files in these directories.
 
-    `advance` is called with the name of each file. With `recompress` cubins that are stored, or in
-    LZ4, are compressed again, for `reductions` to say what that saves. `experiments` measure more
-    of each entry, which takes much longer. `meanwhile` is called when all files are read and
-    threads still count what is in them.
+    `advance` is called with the name of each file. With `recompress`, stored and LZ4 cubins are
+    compressed as zstd, so that `reductions` can report the saving. `experiments` are further, slow
+    measurements of each entry. `meanwhile` is called when all files are read, while threads still
+    count.
 
-    What cannot be read is in `unreadable`; OSError for a file that fails while it is read.
+    Unreadable files are in `unreadable`; OSError for a file that fails while it is read.
     """
     sizes = Sizes()
     with Counter(sizes, recompress=recompress, experiments=experiments) as counter:

@@ -62,7 +62,7 @@ class _Reader(io.RawIOBase):
     """A source with the methods of a file that `zipfile` uses."""
 
     def __init__(self, source: Source) -> None:
-        self._source, self._at = source, 0
+        self._source, self._position = source, 0
 
     def seekable(self) -> bool:
         return True
@@ -71,19 +71,19 @@ class _Reader(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._at
+        return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        base = (0, self._at, self._source.size)[whence]
+        base = (0, self._position, self._source.size)[whence]
         if base + offset < 0:
             raise OSError(22, "negative offset")
-        self._at = base + offset
-        return self._at
+        self._position = base + offset
+        return self._position
 
     def read(self, size: int = -1) -> bytes:
-        left = max(0, self._source.size - self._at)
-        data = self._source.read(self._at, left if size < 0 else min(size, left))
-        self._at += len(data)
+        left = max(0, self._source.size - self._position)
+        data = self._source.read(self._position, left if size < 0 else min(size, left))
+        self._position += len(data)
         return data
 
 
@@ -208,7 +208,7 @@ class Inflated(Source):
         return self._starts[-1] + _STRETCH
 
     def begin_stretch(self, inflater: zlib._Decompress, bytes_out: int, bytes_in: int) -> None:
-        """Start a range after so many bytes of output and of the archive."""
+        """Start a range at these offsets in the member and in its compressed bytes."""
         self._starts.append(bytes_out)
         self._states.append((inflater.copy(), bytes_in))
 
@@ -266,8 +266,8 @@ def _open_stored(source: Source, member: Member, accepts: Callable[[bytes], bool
     if member.packed != member.size:
         raise DamagedZip(f"{member.packed} bytes are stored, and {member.size} are stated")
     check = 0
-    for at in range(0, member.size, _READ):
-        piece = source.read(member.start + at, min(_READ, member.size - at))
+    for offset in range(0, member.size, _READ):
+        piece = source.read(member.start + offset, min(_READ, member.size - offset))
         check = zlib.crc32(piece, check)
     if check != member.info.CRC:
         raise DamagedZip("its checksum is wrong")

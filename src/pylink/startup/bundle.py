@@ -99,7 +99,7 @@ def may_write() -> bool:
     """Return whether the interpreter writes compiled modules and this user may write there."""
     if sys.dont_write_bytecode or os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return False
-    places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may be another user's
+    places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may belong to another user
     return all(os.access(place, os.W_OK) for place in places if os.path.lexists(place))
 
 
@@ -185,7 +185,7 @@ def make(*, shipped: bool = False, kernels: str = "") -> bytes:
         for modules in bundles
     )
     some_pairs = [pair for pair in some_pairs if pair[0][1]]  # kernels are found without a row
-    rows, some = ([records for records, _ in both] for both in (pairs, some_pairs))
+    rows, some = ([records for records, _ in pair_list] for pair_list in (pairs, some_pairs))
     digests = b"".join(digest for _, digest in pairs + some_pairs)
     with open(f"{HERE}/bootstrap.py", encoding="utf-8") as stream:
         program = stream.read()

@@ -162,8 +162,8 @@ def find_assemblers(options: Options) -> Iterator[str]:
             yield chosen
         return
     seen = set()
-    beside = [os.path.join(root, "bin", "ptxas") for root in named_toolkit(options.nvvmpath)]
-    for path in (*cuda_tools("ptxas"), *filter(is_program, beside)):
+    toolkit_paths = [os.path.join(root, "bin", "ptxas") for root in named_toolkit(options.nvvmpath)]
+    for path in (*cuda_tools("ptxas"), *filter(is_program, toolkit_paths)):
         if os.path.realpath(path) not in seen:
             seen.add(os.path.realpath(path))
             yield path

@@ -43,18 +43,18 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     guard = _Guard(running)
     last = now()
     try:
-        more = True
-        while more or running:
-            while more and len(running) < cores:
+        has_more = True
+        while has_more or running:
+            while has_more and len(running) < cores:
                 command = next(waiting, None)
                 if command is None:
-                    more = False
+                    has_more = False
                     break
                 with guard:
                     outcomes.append(start(command, timeout, running))
-            ended = [run for run in running if run.has_ended()]
+            ended_runs = [run for run in running if run.has_ended()]
             last = _share_time(running, last)
-            for run in ended:
+            for run in ended_runs:
                 run.close()
                 running.remove(run)
             if running:
@@ -75,10 +75,10 @@ def answer(argv: Sequence[str], *, timeout: float) -> str:
 
 def _share_time(running: Sequence[ToolProcess], last: Moment) -> Moment:
     """Add to each running program its share of the time since `last`; return the current moment."""
-    until = now()
+    moment = now()
     for run in running:
-        run.outcome.elapsed += elapsed_ms(max(last, run.start), until) / len(running)
-    return until
+        run.outcome.elapsed += elapsed_ms(max(last, run.start), moment) / len(running)
+    return moment
 
 
 def start(command: Command, timeout: float, running: list[ToolProcess]) -> Outcome:

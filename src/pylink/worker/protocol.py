@@ -106,14 +106,14 @@ class JsonProtocol(Protocol):
 
     def _next_object(self, stream: BinaryIO) -> dict[str, Any] | None:
         """The next object as soon as it is complete; None at the end of the stream."""
-        ended, complete = False, True
+        at_end, complete = False, True
         while True:
             text = self._text.lstrip()
             if text and complete:
                 try:
                     value, end = self._json.raw_decode(text)
                 except ValueError as error:
-                    if ended or "\n" in text:
+                    if at_end or "\n" in text:
                         raise ProtocolError(f"a request is not JSON: {error}") from None
                 except RecursionError:
                     raise ProtocolError("a request is nested too deeply") from None
@@ -122,15 +122,15 @@ class JsonProtocol(Protocol):
                     if not isinstance(value, dict):
                         raise ProtocolError("a request is not a JSON object")
                     return value
-            if ended:
+            if at_end:
                 return None
             if len(text) > MAX_REQUEST_SIZE:
                 raise ProtocolError(f"a request has more than {MAX_REQUEST_SIZE} characters")
             chunk = stream.read1(_CHUNK)  # type: ignore[attr-defined]  # waits for one byte only
-            ended = not chunk
-            self._text += self._utf8.decode(chunk, final=ended)
+            at_end = not chunk
+            self._text += self._utf8.decode(chunk, final=at_end)
             # Parsing a large object again after each of its chunks would take long.
-            complete = ended or b"\n" in chunk or chunk.rstrip().endswith(b"}")
+            complete = at_end or b"\n" in chunk or chunk.rstrip().endswith(b"}")
 
     def encode(self, response: Response) -> bytes:
         fields: dict[str, object] = {

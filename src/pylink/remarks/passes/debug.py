@@ -21,25 +21,29 @@ def emit(placed: Placed, remarks: Remarks) -> None:
     stand_ins = placed.merged.stand_ins
     totals: dict[int, tuple[int, int]] = {}
     table = zip(view.sections, placed.merged.out_of, strict=True)
-    for number, (section, out) in enumerate(table):
+    for number, (section, output_section) in enumerate(table):
         if section.kind not in KINDS:
             continue
         size, origin = section.size, view.at_section(number)
         folded = stand_ins and stand_ins[number] >= 0
-        if folded or out < 0 or not outputs.index[out]:
+        if folded or output_section < 0 or not outputs.index[output_section]:
             reason = "replaced by the copy of another file" if folded else "not in the output"
             name = view.section_name(number)
             remarks.emit(DEBUG_LEFT_OUT(name, origin, size, Bytes=size, Reason=reason))
             continue
-        pieces, total = totals.get(out, (0, 0))
-        totals[out] = (pieces + 1, total + size)
+        pieces, total = totals.get(output_section, (0, 0))
+        totals[output_section] = (pieces + 1, total + size)
         file = view.file_of_section(number)
-        remarks.emit(DEBUG_PIECE(outputs.name(out), origin, size, Bytes=size, Origin=file))
-    for out, (pieces, total) in sorted(totals.items(), key=lambda item: outputs.index[item[0]]):
-        size = outputs.size(out)
+        remarks.emit(
+            DEBUG_PIECE(outputs.name(output_section), origin, size, Bytes=size, Origin=file)
+        )
+    for output_section, (pieces, total) in sorted(
+        totals.items(), key=lambda item: outputs.index[item[0]]
+    ):
+        size = outputs.size(output_section)
         remarks.emit(
             DEBUG_SECTION(
-                outputs.name(out),
+                outputs.name(output_section),
                 view.output,
                 size,
                 OutputBytes=size,

@@ -225,6 +225,6 @@ def _value(
 def _number(
     metric: SectionMetric, section: Section, action: Action, target: Target
 ) -> float | None:
-    chosen = choose(metric, section, target)
-    number = None if chosen is None else action.number(chosen.name)
+    metric_chosen = choose(metric, section, target)
+    number = None if metric_chosen is None else action.number(metric_chosen.name)
     return None if number is None else float(number)

@@ -32,7 +32,7 @@ class Column:
     by_address: dict[int, Scalar]
 
 
-def show_source(out: Console, report: Report, *, instances: bool = False) -> None:
+def show_source(output: Console, report: Report, *, instances: bool = False) -> None:
     """Print the instructions of each action, those with the highest counters first."""
     has_source = False
     sources = SourceMaps(report)
@@ -42,22 +42,22 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
         if not columns:
             continue
         has_source = True
-        out.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
+        output.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
         addresses = _order_addresses(columns)
         shown_addresses = addresses if instances else addresses[:MAX_INSTRUCTIONS]
-        fitting = _fitting_columns(columns, out.width)
-        out.print(_table(code, fitting, shown_addresses))
+        fitting = _fitting_columns(columns, output.width)
+        output.print(_table(code, fitting, shown_addresses))
         if len(fitting) < len(columns):
             omitted = len(columns) - len(fitting)
-            out.print(
+            output.print(
                 Text(f"{omitted} more counters; a wider terminal or --csv has them", style="dim")
             )
         if len(shown_addresses) < len(addresses):
             omitted = len(addresses) - len(shown_addresses)
-            out.print(Text(f"{omitted} more instructions; --instances lists them", style="dim"))
-        out.print()
+            output.print(Text(f"{omitted} more instructions; --instances lists them", style="dim"))
+        output.print()
     if not has_source:
-        out.print(Text("No counter of this report belongs to instructions."))
+        output.print(Text("No counter of this report belongs to instructions."))
 
 
 def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[list[str]]]]:

@@ -161,12 +161,12 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
             page_html = page(files.reports, files.growth, progress)
         write_whole(options.html, page_html.encode())
         return
-    out = Path(options.plot)
-    if out.suffix not in (".svg", ".png"):
-        raise ReportError(f"{out}: --plot draws .svg and .png files")
+    path = Path(options.plot)
+    if path.suffix not in (".svg", ".png"):
+        raise ReportError(f"{path}: --plot draws .svg and .png files")
     from pylink.report.view.figures import plot
 
-    write_whole(str(out), plot(files.reports, files.growth, out.suffix[1:]))
+    write_whole(str(path), plot(files.reports, files.growth, path.suffix[1:]))
 
 
 def _show_fits(files: Files) -> None:
@@ -199,20 +199,20 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
     from pylink.report.view import compare, terminal
     from pylink.report.view.code import show_source
 
-    out = terminal.console(color=None if options.color == "auto" else options.color == "always")
+    output = terminal.console(color=None if options.color == "auto" else options.color == "always")
     if len(files.reports) > 1 and (options.compare or options.page == "details"):
         (first_name, before), (last_name, after) = files.reports[0], files.reports[-1]
         all_changes = compare.compare(before, after)
         changes = compare.notable(all_changes)
-        terminal.show_headline(out, compare.headline(all_changes))
+        terminal.show_headline(output, compare.headline(all_changes))
         terminal.show_changes(
-            out, changes, (first_name, last_name), most=None if options.all else SCREEN_ROWS
+            output, changes, (first_name, last_name), most=None if options.all else SCREEN_ROWS
         )
     elif options.compare:
         raise ReportError("--compare needs two reports: the baseline, and one to compare with it")
     if not options.compare and files.reports:
         name, report = files.reports[-1]
-        terminal.show_session(out, report, name)
+        terminal.show_session(output, report, name)
         if options.page == "details":
             # The sections and rules that options name are shown.
             has_named_sections = (
@@ -224,10 +224,12 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
                 or has_named_sections
                 or options.section_folder_recursive
             )
-            terminal.show_details(out, report, instances=options.instances, everything=everything)
+            terminal.show_details(
+                output, report, instances=options.instances, everything=everything
+            )
         elif options.page == "raw":
-            terminal.show_raw(out, report, instances=options.instances)
+            terminal.show_raw(output, report, instances=options.instances)
         elif options.page == "source":
-            show_source(out, report, instances=options.instances)
+            show_source(output, report, instances=options.instances)
     if files.growth and not options.compare:
         _show_fits(files)

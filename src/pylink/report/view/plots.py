@@ -211,12 +211,12 @@ def svg(figure: Figure, title: str, description: str) -> str:
 
     Equal figures give equal text.
     """
-    out = io.StringIO()
+    stream = io.StringIO()
     with rc_context({"svg.hashsalt": title}):
         figure.savefig(
-            out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
+            stream, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
         )
-    drawn = out.getvalue()
+    drawn = stream.getvalue()
     drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
     start, inside = drawn.split(">", 1)
     labels = f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>"
@@ -225,12 +225,12 @@ def svg(figure: Figure, title: str, description: str) -> str:
 
 def image(figure: Figure, suffix: str) -> bytes:
     """The bytes of the figure as `svg`, `png` or `pdf`. Equal figures give equal bytes."""
-    out = io.BytesIO()
+    stream = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}), catch_warnings():
         filterwarnings("ignore", "Glyph ")  # missing glyphs are drawn as empty boxes
-        figure.savefig(out, format=suffix, dpi=150, metadata=dates.get(suffix))
-    return out.getvalue()
+        figure.savefig(stream, format=suffix, dpi=150, metadata=dates.get(suffix))
+    return stream.getvalue()
 
 
 def _format(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:

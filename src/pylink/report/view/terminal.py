@@ -63,14 +63,16 @@ class PrintableConsole(Console):
 def console(*, color: bool | None = None) -> Console:
     """A console on standard output; with `color` None, the terminal and NO_COLOR decide."""
     no_color = None if color is None else not color
-    out = PrintableConsole(highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color)
+    output = PrintableConsole(
+        highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color
+    )
     if not sys.stdout.isatty():
-        out.width = FILE_WIDTH
-    return out
+        output.width = FILE_WIDTH
+    return output
 
 
 def show_details(
-    out: Console, report: Report, *, instances: bool = False, everything: bool = True
+    output: Console, report: Report, *, instances: bool = False, everything: bool = True
 ) -> None:
     """Print advice of rules, the whole link, then each action; `instances` lists instances.
 
@@ -79,43 +81,43 @@ def show_details(
     pages = action_pages(report)
     advised = advice(pages)
     if advised:
-        _heading(out, "\nWhat to do")
+        _heading(output, "\nWhat to do")
         _show_messages(
-            out,
+            output,
             [
                 RuleMessage(message.rule, message.mark, name, message.text)
                 for name, message in advised
             ],
         )
-        out.print()
+        output.print()
     elif were_judged(pages):
-        out.print(Text("\nNo rule found anything to change.\n"))
+        output.print(Text("\nNo rule found anything to change.\n"))
     broken = failures(pages)
     if broken:
         names = ", ".join(dict.fromkeys(message.rule for message in broken))
         rules = "1 rule" if len(broken) == 1 else f"{len(broken)} rules"
-        out.print(Text(f"{rules} could not be applied: {names}", style="dim"))
+        output.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and phase_actions(report):
-        show_phases(out, report)
-        show_bytes(out, report)
-        out.print(Text("--all shows every action and section", style="dim"))
+        show_phases(output, report)
+        show_bytes(output, report)
+        output.print(Text("--all shows every action and section", style="dim"))
         return
     tree = byte_tree(report)
     if tree is not None:
-        _heading(out, "Where the bytes of the output are")
-        _show_tree(out, tree, tree.size, path_shortener(report))
-        out.print()
+        _heading(output, "Where the bytes of the output are")
+        _show_tree(output, tree, tree.size, path_shortener(report))
+        output.print()
     shown_pages = pages if instances else longest_of_name(pages)
     for page in whole_first(shown_pages):
-        _show_page(out, page, instances=instances)
+        _show_page(output, page, instances=instances)
     if len(shown_pages) < len(pages):
         omitted = len(pages) - len(shown_pages)
-        out.print(
+        output.print(
             Text(f"{omitted} shorter actions are omitted; --instances shows them", style="dim")
         )
 
 
-def show_bytes(out: Console, report: Report) -> None:
+def show_bytes(output: Console, report: Report) -> None:
     """Print the output's bytes by part, and its largest functions, as in `pylink size`."""
     parts = instance_sizes(report, PARTS)
     if not parts:
@@ -134,11 +136,11 @@ def show_bytes(out: Console, report: Report) -> None:
         if title == "Output":
             table.add_row("all", text(total, "byte"), "", "")
         if rows:
-            out.print()
-            out.print(table)
+            output.print()
+            output.print(table)
 
 
-def show_phases(out: Console, report: Report) -> None:
+def show_phases(output: Console, report: Report) -> None:
     """Print a row per phase: processor time, wall time and its share."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Phase")
@@ -155,61 +157,61 @@ def show_phases(out: Console, report: Report) -> None:
             f"{100 * wall / total if total else 0:.1f}%",
             Text(bar(wall, total), style="cyan"),
         )
-    out.print(table)
+    output.print(table)
 
 
-def show_headline(out: Console, headline: Sequence[str]) -> None:
+def show_headline(output: Console, headline: Sequence[str]) -> None:
     """Print the sentences on the whole link."""
     for line in headline:
-        out.print(Text(line, style="bold"))
+        output.print(Text(line, style="bold"))
 
 
-def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
-    _heading(out, f"[{page.index}] {page.name}")
+def _show_page(output: Console, page: ActionPage, *, instances: bool) -> None:
+    _heading(output, f"[{page.index}] {page.name}")
     if not page.sections and not page.messages:
-        out.print(Text("  no sections; see --page raw", style="dim"))
+        output.print(Text("  no sections; see --page raw", style="dim"))
     for section in page.sections:
-        out.print()
-        out.print(Text(f"  {section.title}", style="bold"))
+        output.print()
+        output.print(Text(f"  {section.title}", style="bold"))
         for block in section.blocks:
-            _show_block(out, block, instances=instances)
-        _show_messages(out, section.messages, focus=True)
+            _show_block(output, block, instances=instances)
+        _show_messages(output, section.messages, focus=True)
     for block in page.blocks:
-        _show_block(out, block, instances=instances)
-    _show_messages(out, page.messages, focus=True)
-    out.print()
+        _show_block(output, block, instances=instances)
+    _show_messages(output, page.messages, focus=True)
+    output.print()
 
 
-def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
+def show_raw(output: Console, report: Report, *, instances: bool = False) -> None:
     """Print every metric of every action, by name."""
     for page in action_pages(report):
-        _heading(out, f"[{page.index}] {page.name}")
+        _heading(output, f"[{page.index}] {page.name}")
         metrics = page.action.metrics
         rows = [row_of(name, name, metrics[name]) for name in sorted(metrics)]
-        _show_rows(out, rows, instances=instances)
-        out.print()
+        _show_rows(output, rows, instances=instances)
+        output.print()
 
 
-def show_session(out: Console, report: Report, file: str) -> None:
+def show_session(output: Console, report: Report, file: str) -> None:
     """Print the summary and the origin of the report."""
     lines = summary(report)
     if lines:
-        out.print(Text(lines, style="bold"))
+        output.print(Text(lines, style="bold"))
     table = Table.grid(padding=(0, 2))
     for name, value in session_rows(report, file):
         table.add_row(Text(name, style="dim"), Text(value))
-    out.print(table)
+    output.print(table)
 
 
 def show_changes(
-    out: Console, changes: Iterable[Change], names: Sequence[str], most: int | None = None
+    output: Console, changes: Iterable[Change], names: Sequence[str], most: int | None = None
 ) -> None:
     """Print the changes from a baseline to another report, at most `most` rows."""
     all_changes = list(changes)
     rows = all_changes[:most]
-    out.print(Text(f"{names[1]} against {names[0]}", style="bold"))
+    output.print(Text(f"{names[1]} against {names[0]}", style="bold"))
     if not rows:
-        out.print(Text("Nothing changed by 5% or more."))
+        output.print(Text("Nothing changed by 5% or more."))
         return
     table = Table(box=None)
     for title in ("Action", "Metric"):
@@ -226,48 +228,48 @@ def show_changes(
             text(change.after, change.unit),
             Text(change.change_text, style=style),
         )
-    out.print(table)
+    output.print(table)
     if len(rows) < len(all_changes):
         omitted = len(all_changes) - len(rows)
-        out.print(Text(f"{omitted} smaller changes are omitted; --all shows them", style="dim"))
+        output.print(Text(f"{omitted} smaller changes are omitted; --all shows them", style="dim"))
 
 
-def _heading(out: Console, title: str) -> None:
-    out.print(Text(title, style="bold cyan"))
+def _heading(output: Console, title: str) -> None:
+    output.print(Text(title, style="bold cyan"))
 
 
-def _show_block(out: Console, block: Block, *, instances: bool) -> None:
+def _show_block(output: Console, block: Block, *, instances: bool) -> None:
     if block.title:
-        out.print(Text(f"    {block.title}", style="dim"))
+        output.print(Text(f"    {block.title}", style="dim"))
     if not block.bars:
-        _show_table(out, block, instances=instances)
+        _show_table(output, block, instances=instances)
         return
     if block.measure and block.measure != block.title:
-        out.print(Text(f"    {block.measure}", style="dim"))
+        output.print(Text(f"    {block.measure}", style="dim"))
     for compared in block.bars:
-        _show_bars(out, compared)
+        _show_bars(output, compared)
 
 
-def _show_table(out: Console, block: Block, *, instances: bool) -> None:
+def _show_table(output: Console, block: Block, *, instances: bool) -> None:
     """Print rows in as many columns as requested and as fit."""
     if instances or block.columns == 1:
-        _show_rows(out, block.rows, instances=instances)
+        _show_rows(output, block.rows, instances=instances)
         return
     table = _grid(4, 2)
     for _ in range(block.columns):
         table.add_column(overflow="fold")
         table.add_column(justify="right", no_wrap=True)
-    for line in block.cells(max(out.width // CELL_WIDTH, 1)):
+    for line in block.cells(max(output.width // CELL_WIDTH, 1)):
         cells = [
             Text(text, style="" if row.value is not None else "dim")
             for row in line
             for text in (row.label, row.value_text)
         ]
         table.add_row("", *cells)
-    out.print(table)
+    output.print(table)
 
 
-def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
+def _show_rows(output: Console, rows: Sequence[Row], *, instances: bool) -> None:
     table = _grid(4, 2)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
@@ -276,10 +278,10 @@ def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
         table.add_row("", Text(row.label), Text(row.value_text, style=style))
         for name, value in row.instances if instances else ():
             table.add_row("", Text(f"  {name}", style="dim"), text(value, row.unit))
-    out.print(table)
+    output.print(table)
 
 
-def _show_bars(out: Console, compared: Bars) -> None:
+def _show_bars(output: Console, compared: Bars) -> None:
     """Print bars relative to the longest one."""
     most = compared.longest
     table = _grid(6, 1)
@@ -291,13 +293,13 @@ def _show_bars(out: Console, compared: Bars) -> None:
             "", Text(short(name)), Text(bar(value, most), style="cyan"), text(value, unit)
         )
     if compared.title:
-        out.print(Text(f"    {compared.title}"))
-    out.print(table)
+        output.print(Text(f"    {compared.title}"))
+    output.print(table)
     if compared.rest:
-        out.print(Text(f"      {compared.rest}", style="dim"))
+        output.print(Text(f"      {compared.rest}", style="dim"))
 
 
-def _show_tree(out: Console, tree: Node, total: int, shorten: Callable[[str], str]) -> None:
+def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str], str]) -> None:
     """Print the largest parts of the output, and the largest parts of each."""
     table = _grid(4, 2)
     table.add_column(no_wrap=True)
@@ -315,7 +317,7 @@ def _show_tree(out: Console, tree: Node, total: int, shorten: Callable[[str], st
                 f"{100 * share.size / total if total else 0:.1f}%",
                 Text(bar(share.size, total), style="cyan"),
             )
-    out.print(table)
+    output.print(table)
 
 
 def _grid(indent: int, gap: int) -> Table:
@@ -340,7 +342,9 @@ def bar(value: float, longest: float) -> str:
     return BAR * (halves // 2) + HALF_BAR * (halves % 2)
 
 
-def _show_messages(out: Console, messages: Iterable[RuleMessage], *, focus: bool = False) -> None:
+def _show_messages(
+    output: Console, messages: Iterable[RuleMessage], *, focus: bool = False
+) -> None:
     """Print messages of rules; with `focus`, also the metrics that they concern."""
     for message in messages:
         mark = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))
@@ -350,6 +354,6 @@ def _show_messages(out: Console, messages: Iterable[RuleMessage], *, focus: bool
             f"{title}{strip_markup(message.text)}".replace("\n", f"\n{' ' * MESSAGE_INDENT}"),
             style="default",
         )
-        out.print(mark)
+        output.print(mark)
         for metric_text in map(focus_text, message.focus if focus else ()):
-            out.print(Text(f"{' ' * MESSAGE_INDENT}{metric_text}", style="dim"))
+            output.print(Text(f"{' ' * MESSAGE_INDENT}{metric_text}", style="dim"))
