@@ -67,7 +67,7 @@ class SymbolRow:
 
 
 class FaultRow:
-    """Why an input was refused. `section` is its index in the file, `index` the entry's in it."""
+    """The reason for refusing an input, with the index of the section and of the entry in it."""
 
     file: int
     section: int
@@ -183,7 +183,7 @@ class RebuildRow:
 
 
 class FunctionRow:
-    """What the call graph says of one entity; rows of others than functions stay empty."""
+    """Resources of one function, from the call graph; rows of other entities are empty."""
 
     regcount: int  # kernels: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
@@ -204,7 +204,7 @@ class SpanRow:
 
 
 class PlaceRow:
-    """Where one section lies in the output file."""
+    """The place of one section in the output file."""
 
     offset: int
     size: int
@@ -213,7 +213,7 @@ class PlaceRow:
 
 
 class PatchRow:
-    """A relocation with its value: what the patching loop needs and nothing else."""
+    """A relocation with its value, for the loop that patches."""
 
     offset: int  # in the image
     value: int  # S + A; with `implicit`, S: the field holds A
@@ -223,7 +223,7 @@ class PatchRow:
 
 
 class PoolRow:
-    """Where a piece of a function's pool goes, in one kernel."""
+    """The place of a piece of a function's pool in one kernel."""
 
     section: int  # input section with the bytes
     kernel: int  # entity

@@ -3,7 +3,7 @@
 # A capsule is: u32 section index of .text; u32 VERSION; u32 number of slots (in 12.8 the number is
 # in the low bits of the version, which begins with EARLY_VERSION); a bitmap with one bit
 # per slot in words of 32; then for each slot whose bit is 0 a record, in slot order. A slot is one
-# instruction, or the several that a record expands to: the record then begins with a u16 of
+# instruction, or several that a record expands to; then the record begins with a u16 of
 # 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
 # itself that ends the code; its count also covers the NOPs after it. The first byte of a body
 # gives its size; one of HINT tells the compiler something about what follows, and the slot has no
@@ -67,7 +67,7 @@ cdef inline bint emit(CodeBuffer* buffer, const uint8_t* word, uint64_t source) 
 
 
 cdef inline uint8_t* emit_record(CodeBuffer* buffer, uint64_t size) noexcept nogil:
-    """Room for the record of the next slot; NULL when memory is exhausted."""
+    """Return room for the record of the next slot; NULL without memory."""
     cdef uint8_t* slot_size = <uint8_t*>vec_push(&buffer.sizes)
     if slot_size == NULL or not vec_reserve(&buffer.records, buffer.records.count + size + 1):
         return NULL

@@ -32,7 +32,7 @@ ctypedef struct Rewriting:
     Slot slot               # the one at hand
     Vec* places             # Place
     RewriteFault* fault
-    bint changed            # the text becomes another, not only the capsule
+    bint changed            # the text changes, not only the capsule
     Needs needs             # needs of code whose exits are rewritten
     bint careful            # code that is brought up to date was not scheduled
     bint waits              # the slot before waits, in code from before 13.0
@@ -121,7 +121,7 @@ cdef inline bint put_capsule(View* capsule, const CodeBuffer* buffer, uint64_t t
 
 
 cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
-    """Write what is new, if anything moved or was changed."""
+    """Write the new text and capsule, if anything moved or changed."""
     cdef uint64_t old = rewriting.slot.offset + WORD    # bytes of the code, without padding
     cdef size_t i
     rewriting.changed = rewriting.changed or rewriting.buffer.sources.count * WORD != old
@@ -137,7 +137,7 @@ cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
-    """Any slot but the last of a kernel, or of a function that exits."""
+    """Emit any slot except the last one of a kernel or of a function that exits."""
     if rewriting.needs.barrier and rewriting.slot.count and opcode(
             rewriting.text.data + rewriting.walk.offset - WORD) == OP_EXIT and (
             not rewriting.slot.has_record or is_barrier(&rewriting.slot)):
@@ -148,6 +148,6 @@ cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint rewrite_code(Rewriting* rewriting) noexcept nogil:
-    """Rewrite one kernel; `changed` says whether anything did, else nothing is written."""
+    """Rewrite one kernel; if nothing changes, `changed` is False and nothing is written."""
     rewriting.needs = needs_of(rewriting.text.data, rewriting.text.size, rewriting.mode)
     return emit_code(rewriting, emit_rewritten) and write_if_changed(rewriting)

@@ -71,7 +71,7 @@ cdef inline bint move_line_references(RewrittenFile* file, size_t section, const
 
 cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, size_t rela_at,
                                RewriteFault* fault) noexcept nogil:
-    """Rebuild a line section, and correct those who refer to it."""
+    """Rebuild a line section, and correct the references to it."""
     cdef View* view = &file.views[section]
     cdef Lines lines
     cdef Vec units
@@ -81,7 +81,7 @@ cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, 
     lines.out = <Vec*>scratch_room(&file.scratch, 1, sizeof(Vec))
     if lines.out == NULL:
         return set_fault(fault, 0, 0, R_MEMORY)
-    scratch_vector(&file.scratch, lines.out, 1)     # the contents, as long as the view
+    scratch_vector(&file.scratch, lines.out, 1)     # contents, with the size of the view
     scratch_init(&scratch)
     scratch_vector(&scratch, &units, sizeof(UnitPlace))
     lines.units = &units

@@ -30,9 +30,9 @@ cdef enum:
 
 
 cdef inline bint is_dropped(uint32_t record) noexcept nogil:
-    """Whether a record of 4 bytes is one that only 12.8 has.
+    """Whether only 12.8 has this record of 4 bytes.
 
-    Seen: 0x941 and 0x945 (BSYNC, BSSY), conversions, and single ones. Any other stays.
+    Seen: 0x941 and 0x945 (BSYNC, BSSY), conversions, and single ones. All others stay.
     """
     return record in (
         0x0a000941, 0x0a040941, 0x0c040841, 0x06000842, 0x0a401241, 0x0a941241, 0x0abc1241,
@@ -42,7 +42,7 @@ cdef inline bint is_dropped(uint32_t record) noexcept nogil:
 
 cdef inline bint emit_converted(CodeBuffer* buffer, const Slot* slot,
                                 uint32_t added) noexcept nogil:
-    """A slot of 12.8 without its record, or with one that it lacks."""
+    """Emit a slot of 12.8 without its record, or with the record `added`."""
     cdef uint8_t record[4]
     cdef Slot fresh = slot[0]
     put32(record, added)
@@ -66,7 +66,7 @@ cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
-    """Turn a shift of the upper of two registers without a lower one into a shift of the lower."""
+    """Replace a shift of the upper of two registers, the lower being RZ, by one of the lower."""
     if opcode(word) == OP_SHIFT and word[3] == NO_REGISTER:
         word[3] = word[8]
         word[8] = NO_REGISTER
@@ -91,7 +91,7 @@ cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
 
 cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
                             bint early) noexcept nogil:
-    """Any slot but the last; `early` is that of its capsule."""
+    """Emit any slot except the last one; `early` is that of its capsule."""
     cdef uint32_t op = opcode(slot.words)
     if mode == MODE_EARLY_CODE and slot.count > 1 and slot.record_size > 6:
         if (load32(slot.record + 2) & WARPSYNC_MASK == WARPSYNC_RECORD and slot.count == 2
@@ -111,7 +111,7 @@ cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
 
 
 cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
-    """Any slot but the last, of which waits that follow each other come in the order of 13.0."""
+    """Emit any slot except the last one; adjacent waits get the order of 13.0."""
     cdef bint wait = is_wait(&rewriting.slot)
     if not emit_early(&rewriting.buffer, &rewriting.slot, rewriting.mode, rewriting.walk.early):
         return False
@@ -122,7 +122,7 @@ cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint convert_code(Rewriting* rewriting) noexcept nogil:
-    """Bring one function up to date; `changed` says whether its text did, not only the capsule."""
+    """Bring one function up to date; `changed` is True if its text changed."""
     cdef size_t i
     if not emit_code(rewriting, emit_in_order):
         return False

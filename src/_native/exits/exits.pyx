@@ -1,12 +1,12 @@
 """Rewriting the kernels of sm_100 and later as nvlink's finalizer leaves them.
 
-ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it takes out of its
-fences what only unknown code would need, and puts the error barrier of debuggable code before
-each EXIT. Both change the size of the text, so every offset into it follows: relative branches,
-the capsule, attribute lists, jump tables, relocations, and the debug sections.
+ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it removes the parts
+of fences that only unknown code needs, and puts the error barrier of debuggable code before each
+EXIT. Both change the size of the text, so every offset into it follows: relative branches, the
+capsule, attribute lists, jump tables, relocations, and the debug sections.
 docs/format-notes/family-c-exits.md has the rules and the experiments after them.
 
-Code of one chip that is linked for another may need additional waits; that moves nothing.
+Code of one chip that is linked for another may need additional waits, which move no instruction.
 
 The work is done file by file on what the reader made of them, before anything is merged. Contents
 that change are written after the end of the arena, and the rows of their sections tell where, and
@@ -69,7 +69,7 @@ cdef tuple REASONS = (
     "line number opcode is not supported",
     "relocation fits no line program",
     "jump table has a relocation outside of it",
-    "",                     # R_WHOLE: nothing is wrong with the file
+    "",                     # R_WHOLE: not a fault of the file
 )
 
 
@@ -97,7 +97,7 @@ cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil
 
 cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const SymbolRow* symbol,
                            int32_t capsule, int mode) noexcept nogil:
-    """Rewrite one, if there is a reason to; one that changes is a row of `file.kernels`."""
+    """Rewrite one kernel if necessary; a changed one becomes a row of `file.kernels`."""
     cdef bint kernel = symbol.other & STO_ENTRY != 0, done
     cdef size_t text = <size_t>section_index_of(file, symbol)
     cdef Code* row
@@ -165,7 +165,7 @@ cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) 
 
 
 cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
-    """Note which symbols stand for a changed kernel, and give the kernels their new sizes.
+    """Record the symbols of changed kernels, and set the new sizes.
 
     A kernel of a whole program (-ewp) that has functions inside of it cannot change: the addresses
     that these return to are in its instructions, and the file does not say where.
@@ -249,7 +249,7 @@ cdef bint move_relocations(RewrittenFile* file, RewriteFault* fault) noexcept no
 
 cdef bint guard_functions(RewrittenFile* file, Guarded* guarded,
                           RewriteFault* fault) noexcept nogil:
-    """Let all code of the file wait for what its own chip has in time."""
+    """Add waits for results that are in time only on the chip that the code was compiled for."""
     cdef View* text
     cdef size_t i
     for i in range(file.count):
@@ -278,7 +278,7 @@ cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
 
 
 cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
-    """Add what changed, and point the sections to it; False when memory is exhausted.
+    """Append changed contents to the arena, and point their sections to them; False without memory.
 
     A file that an earlier step changed is read from `rewritten`, which moves when it grows: its
     contents are not looked at from then on.
@@ -315,7 +315,7 @@ cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
 
 
 cdef bytes copy_arena(const ObjectsView* v, const NewContents* fresh):
-    """The arena with what changed; of an arena that is mostly other links', the files alone."""
+    """Return the arena with the changed contents; only this link's files if most are of others."""
     cdef size_t own = 0, i
     cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
     cdef char* to = PyBytes_AS_STRING(result)

@@ -15,7 +15,7 @@ ctypedef struct RewrittenFile:
     Scratch scratch         # memory of the views and tables of this file
     View* views             # by section index
     size_t count
-    SectionRow* sections    # changed with the contents, as the symbols
+    SectionRow* sections    # changed together with contents and symbols
     SymbolRow* symbols
     uint32_t symbol_count
     int32_t first_symbol    # the row of the first one

@@ -1,13 +1,13 @@
 # Code of a chip that runs FP64 and integer MMA instructions in a known number of cycles, on one
 # that does not: sm_100 code of ptxas up to 13.2 on sm_103.
 #
-# DADD, DMUL, DFMA, DSETP and IMMA of such code set no scoreboard; whoever reads their result relies
-# on the stall counts in between. Where the time varies, each has to set one. Which one, who waits
-# for it and what else moves follows from a schedule that only a compiler can make anew. So each
-# gets a scoreboard, and the next instruction waits for it: no instruction moves, and no order of
-# execution is possible in which something reads too early, since none of the five is a branch.
-# A scoreboard counts what is outstanding, so one that other instructions use as well makes whoever
-# waits for it wait longer, never shorter. The sources have been read by then, too.
+# DADD, DMUL, DFMA, DSETP and IMMA of such code set no scoreboard; readers of their results rely on
+# the stall counts in between. Where the time varies, each has to set one. Only a compiler can
+# compute a new schedule, with scoreboards, waits and moved instructions. So each gets a scoreboard,
+# and the next instruction waits for it: no instruction moves, and no order of execution is possible
+# in which something reads too early, since none of the five is a branch. A scoreboard counts what
+# is outstanding, so one that other instructions use as well makes whoever waits for it wait longer,
+# never shorter. The sources have been read by then, too.
 #
 # Code that is not optimized waits for scoreboards 0 and 1 before each instruction; there nvlink
 # does nothing else, and the result is its own.
@@ -37,32 +37,34 @@ cdef enum:
     CAREFUL_GUARDED = 0x321e
 
 
-# What guarding did in one file.
+# Counts of the guarded instructions in one file.
 ctypedef struct Guarded:
-    uint64_t exact              # instructions that are as nvlink has them
-    uint64_t others             # instructions that wait for safety
+    uint64_t exact              # instructions changed as by nvlink
+    uint64_t others             # instructions that only wait more
 
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
-    """Whether it is one of the five."""
+    """Whether this is DADD, DMUL, DFMA, DSETP or IMMA."""
     cdef uint32_t operation = opcode(word) & 0x1ff
     return OP_DMUL <= operation <= OP_DFMA or operation == OP_IMMA
 
 
 cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
-    """The one that is released when the result is there: bits 110 to 112."""
+    """The scoreboard that is released when the result is ready: bits 110 to 112."""
     return load16(word + CONTROL_BYTE) >> 6 & 7
 
 
 cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
-    """Whether nothing can wait for its result. From 13.3 on code that is not optimized names none.
+    """Whether it lacks a scoreboard, so that nothing can wait for its result.
+
+    Unoptimized code from 13.3 on, which never has one, does not count.
     """
     return (is_untimed(word) and written_scoreboard(word) == NO_SCOREBOARD
             and load16(word + CONTROL_BYTE) != CARELESS)
 
 
 cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noexcept nogil:
-    """The first of those that the fewest instructions set."""
+    """The first of the scoreboards that the fewest instructions set."""
     cdef uint64_t uses[8]
     cdef uint64_t i
     cdef uint32_t rarest = 0

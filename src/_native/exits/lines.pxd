@@ -61,7 +61,7 @@ ctypedef struct Lines:
     Vec* units              # UnitPlace
 
 
-# Where a unit went, for those that refer to it.
+# The old and new offset of a unit, for references to it.
 ctypedef struct UnitPlace:
     uint64_t old
     uint64_t new

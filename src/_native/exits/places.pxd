@@ -90,7 +90,7 @@ cdef inline bint move_targets(uint8_t* data, uint64_t offset, uint64_t end, cons
 
 cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* places,
                                        uint64_t offset, bint early) noexcept nogil:
-    """Where a range of a register that began at `offset` begins, or an instruction is listed.
+    """Return the new offset of a register range or listed instruction from `offset`.
 
     nvlink counts from the end of a slot. In one that has lost its last instruction, as that of a
     WARPSYNC from before 13.0, each place comes to lie an instruction earlier.
@@ -108,7 +108,7 @@ cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* p
 
 cdef inline uint32_t map_range_start(const Code* code, const InstructionMap* places,
                                      uint64_t offset) noexcept nogil:
-    """Where a range of a register that began at `offset` begins in code that is up to date."""
+    """Return the new start of a register range from `offset` in code brought up to date."""
     if offset % 16 or offset // 16 + 1 >= code.count:
         return <uint32_t>map_offset(code, places, offset, True)
     return <uint32_t>places[code.first + offset // 16].range_start

@@ -1,4 +1,4 @@
-# What the parts of the kernel code rewriting share: views of sections, places, faults.
+# Views of sections, places and faults, which all parts of the kernel rewriting share.
 #
 # A `bint` function of this package that is a verb returns False with a fault, whose reason is
 # R_MEMORY if memory is exhausted. Without a fault as parameter it returns False only if memory is

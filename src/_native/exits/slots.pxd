@@ -1,5 +1,5 @@
-# What the finalizer makes of a slot: fences lose what their kernel does not need, EXITs get the
-# error barrier.
+# Changes of the finalizer in a slot: fences lose the parts that their kernel does not need, and
+# EXITs get the error barrier.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -16,9 +16,9 @@ from exits.words cimport (
 
 cdef enum:
     BARRIER_BODY = 16       # capsule record of the error barrier
-    BARRIER_CYCLES = 7      # what the barrier takes
-    EXIT_CYCLES = 5         # what an EXIT waits at least
-    PREDICATE_CYCLES = 13   # from a comparison to what its result guards
+    BARRIER_CYCLES = 7      # cycles of the barrier
+    EXIT_CYCLES = 5         # least cycles that an EXIT waits
+    PREDICATE_CYCLES = 13   # cycles from a comparison to the instruction that it guards
     ALWAYS = 7              # PT, the predicate of an instruction without one
 
 

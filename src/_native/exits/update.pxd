@@ -88,7 +88,7 @@ cdef inline bint is_code_careful(const uint8_t* code, uint64_t size) noexcept no
 
 
 cdef inline bint emit_guarded_bsync(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
-    """A BSYNC and a NOP in front of it; its slot now stands for both."""
+    """Emit a NOP and the BSYNC after it; the slot now stands for both."""
     cdef uint8_t body[BSYNC_BODY]
     cdef uint8_t nop[WORD]
     cdef const uint8_t* word = slot.words
@@ -110,7 +110,7 @@ cdef inline bint is_guarded(const Slot* slot) noexcept nogil:
 
 
 cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
-    """The BSYNC of a slot alone."""
+    """Emit only the BSYNC of a slot."""
     return emit_record(buffer, 0) != NULL and emit(buffer, slot.words + WORD, slot.offset + WORD)
 
 
@@ -122,7 +122,7 @@ cdef inline bint is_short(const uint8_t* word) noexcept nogil:
 
 
 cdef inline uint32_t add_record(const uint8_t* word) noexcept nogil:
-    """The record of a lone IADD3 that becomes an IADD; 0 for what stays.
+    """Return the record of a lone IADD3 that becomes an IADD; 0 for all others.
 
     Uniform operands with a carry were not seen.
     """
@@ -143,7 +143,7 @@ cdef inline void shorten_add(uint8_t* word) noexcept nogil:
 
 
 cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record) noexcept nogil:
-    """An IADD in the place of an IADD3."""
+    """Replace an IADD3 by an IADD."""
     cdef uint8_t word[WORD]
     cdef uint8_t* place = emit_record(buffer, 4)
     memcpy(word, slot.words, WORD)
@@ -202,7 +202,7 @@ cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot, bint careful
 
 
 cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
-    """Any slot but the last, of a function for which all of the mode is right."""
+    """Emit any slot except the last one, with the changes of the mode."""
     cdef const Slot* slot = &rewriting.slot
     cdef uint32_t record = 0
     cdef size_t i
@@ -246,7 +246,7 @@ cdef inline void widen_ranges(const uint8_t* code, const Code* row,
                               InstructionMap* place) noexcept nogil:
     """Let ranges that begin at the end of an error barrier begin in front of it.
 
-    They are meant to begin with the instruction before the EXIT. Up to 13.0 ptxas counts the
+    They should begin with the instruction before the EXIT. Up to 13.0 ptxas counts the
     barrier, from 13.1 on it does not.
     """
     cdef size_t i, first
@@ -258,7 +258,7 @@ cdef inline void widen_ranges(const uint8_t* code, const Code* row,
 
 
 cdef inline void unload_words(CodeBuffer* buffer) noexcept nogil:
-    """Take stalls and scoreboards out of all instructions but dummy loads."""
+    """Remove stalls and scoreboards from all instructions except dummy loads."""
     cdef uint8_t* word
     cdef size_t i
     for i in range(buffer.words.count):
@@ -269,7 +269,7 @@ cdef inline void unload_words(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint update_code(Rewriting* rewriting) noexcept nogil:
-    """Bring one function up to date; `changed` says whether that took any writing."""
+    """Bring one function up to date; `changed` is True if anything was written."""
     cdef size_t i
     cdef bint widened
     rewriting.careful = (rewriting.mode & (UPDATE_AWAITED_FENCES | UPDATE_UNSCHEDULED)

@@ -1,4 +1,4 @@
-# Instructions of sm_100 and later, 16 bytes each: which there are, and changing one.
+# Instructions of sm_100 and later, 16 bytes each: recognizes and changes them.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -14,7 +14,7 @@ cdef enum:
     OP_EXIT = 0x94d
     OP_MEMBAR = 0x992
     OP_NOP = 0x918
-    # Low 9 bits, which do not tell where operands are.
+    # Low 9 bits of an operation; they do not depend on the kinds of operands.
     OP_DMUL = 0x28
     OP_DADD = 0x29
     OP_DFMA = 0x2b
@@ -123,7 +123,7 @@ cdef inline void put_unscheduled(uint8_t* word, WordKind kind,
         put16(word + CONTROL_BYTE, load16(exit_word + CONTROL_BYTE))
 
 
-# What the kernel's instructions oblige its fences and EXITs to do.
+# Requirements of the kernel's instructions on its fences and EXITs.
 ctypedef struct Needs:
     bint loads              # dummy shared loads before a fence: LDGSTS, calls
     bint guards             # a second MEMBAR before a fence's own: SYNCS, calls
@@ -140,7 +140,7 @@ cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
 
 
 cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcept nogil:
-    """Find out what the fences and EXITs of a kernel need, from its instructions."""
+    """Collect from the instructions of a kernel what its fences and EXITs need."""
     cdef Needs needs
     cdef uint64_t offset
     cdef uint32_t op

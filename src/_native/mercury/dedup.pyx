@@ -1,7 +1,7 @@
 """Mercury vectors in native form, and the comparison of two objects or of one with many.
 
-The walks themselves are in mercury/stages.pxd and mercury/symbols.pxd; here are their checked
-inputs and plain results.
+mercury/stages.pxd and mercury/symbols.pxd compare; this module checks their inputs and returns
+plain results.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

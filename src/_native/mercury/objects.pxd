@@ -103,7 +103,7 @@ cdef struct Comparison:
 cdef struct Verdict:
     int why
     int64_t index           # failing entry of the candidate
-    int64_t twin            # entry of the reference it was held against
+    int64_t twin            # entry of the reference that it was compared with
     int64_t offset          # first differing byte, or failing entry of a relocation section
     int64_t symbol
     int64_t moved_header    # first candidate header whose twin stands at another place

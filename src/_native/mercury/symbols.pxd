@@ -1,5 +1,5 @@
-# What the symbol numbers in relocation targets stand for, and whether they stand for the same in
-# two files. Why that is enough for a fold is argued in pylink.dedup.
+# Finds the symbols of the numbers in relocation targets, and compares them between two files. Why
+# that is enough for a fold is argued in pylink.dedup.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memchr
@@ -89,7 +89,7 @@ cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
-    """Compare what equal bytes leave open; the argument is in pylink.dedup. Returns a Why."""
+    """Compare the symbols of two files with equal bytes (see pylink.dedup). Returns a Why."""
     cdef size_t i
     cdef const Use* use
     cdef bint is_in_candidate, is_in_reference

@@ -1,4 +1,4 @@
-"""Equal sections across a whole build, wherever they stand."""
+"""Finds equal sections in a whole build, at any position."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

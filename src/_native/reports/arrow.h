@@ -62,7 +62,7 @@ typedef struct {
     const void* bytes;
 } ArrowColumn;
 
-/* What a stream has to give: once the rows, then its end. `owner` holds all that columns point to. */
+/* The state of a stream: it gives its rows once, then the end. `owner` holds the buffers. */
 typedef struct {
     PyObject* owner;
     int64_t rows;

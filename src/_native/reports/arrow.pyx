@@ -53,7 +53,7 @@ def export_stream(int64_t rows, tuple columns not None):
             free(table.columns)
         free(table)
         raise MemoryError
-    # What the columns point to lives as long as anybody has the stream or an array of it.
+    # The buffers of the columns live as long as the stream or one of its arrays.
     Py_INCREF(columns)
     table.owner = <PyObject*>columns
     try:
@@ -110,7 +110,7 @@ cdef void fill_column(ArrowColumn* column, tuple parts) noexcept:
 
 
 cdef void release_capsule(object capsule) noexcept:
-    """Let go of a stream that nobody took out of its capsule."""
+    """Release a stream that no consumer took from its capsule."""
     cdef ArrowArrayStream* stream = NULL
     stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.release != NULL:

@@ -60,7 +60,7 @@ cdef inline void align_read(Cursor* cursor) noexcept nogil:
 ctypedef struct Bits:
     uint8_t* at         # where the next word goes
     uint64_t word       # bits that are not written yet, the first one lowest
-    uint32_t used       # how many, fewer than 32
+    uint32_t used       # number of these bits, fewer than 32
 
 
 cdef inline void write_bits(Bits* bits, uint64_t value, uint32_t width) noexcept nogil:

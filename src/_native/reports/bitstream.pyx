@@ -1,7 +1,7 @@
-"""Blocks and records of an LLVM bitstream.
+"""Reads blocks and records of an LLVM bitstream.
 
-What a record means is for the caller to know; here are abbreviations and the limits that keep a
-damaged file from costing more than its size. Errors are ValueErrors that name the byte.
+The caller knows the meaning of records. Limits keep a damaged file from costing more than its
+size. Errors are ValueErrors that name the byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -39,7 +39,7 @@ cdef enum:
     MOST_ABBREVIATIONS = 64
     MOST_BLOCK = 0x7fffffff
 
-# What the 64 values of a CHAR6 stand for.
+# Characters of the 64 values of a CHAR6.
 cdef const char* CHARACTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 
 # A block at top level: its number, the width of its abbreviation ids, and its contents from byte

@@ -1,4 +1,4 @@
-"""What a link did, counted over its finished tables; only profiled links call these.
+"""Counts the work of a link in its finished tables; only profiled links call it.
 
 Rows that come back are uint64 columns. One pass over each table, no look-ups: a link of 1,600
 cubins has some 60,000 sections and 300,000 relocations, which takes a millisecond.
@@ -23,7 +23,7 @@ cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.
     TYPES = PLAIN_TYPES + MERCURY_TYPES + 1
 
-# What one input holds.
+# Counts of one input.
 ctypedef packed struct FileCount:
     uint64_t sections
     uint64_t symbols
@@ -37,7 +37,7 @@ ctypedef packed struct FileCount:
     uint64_t kept_bytes
     uint64_t folded_bytes
 
-# What became of the sections of one kind.
+# Counts of the sections of one kind.
 ctypedef packed struct KindCount:
     uint64_t input_sections
     uint64_t input_bytes
@@ -214,7 +214,7 @@ def count_relocations(PlacedTables placed not None):
 
 cdef void count_kept(const MergedView* merged, const PlacedView* placed,
                      uint64_t* kept) noexcept nogil:
-    """By type, the relocations that stay."""
+    """The emitted relocations, by type."""
     cdef const EmittedRow* emitted = merged.emitted
     cdef size_t i, steps = 0, listed = 0
     cdef int32_t at

@@ -1,4 +1,4 @@
-/* Counters of the processor, where the system has them. */
+/* Counters of the processor, on systems that have them. */
 #ifndef PYLINK_REPORTS_HARDWARE_H
 #define PYLINK_REPORTS_HARDWARE_H
 

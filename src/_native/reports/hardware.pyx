@@ -1,4 +1,4 @@
-"""Counters of the processor, where the kernel gives them to an ordinary process."""
+"""Counters of the processor, if the kernel lets an ordinary process read them."""
 
 from libc.errno cimport errno
 

@@ -1,4 +1,4 @@
-"""Remarks, and what they are as blocks of an LLVM bitstream.
+"""Remarks, and their form as blocks of an LLVM bitstream.
 
 The record is native because a link may emit one for every relocation. A remark is one block, which
 starts and ends at a 32-bit word, so blocks made in several calls can be joined. Layout, names and
@@ -113,7 +113,7 @@ cdef tuple fields(Remark remark):
 
 
 cdef uint32_t clamp32(value) except? 0xffffffff:
-    """A line or column: one that does not fit 32 bits becomes the greatest that does."""
+    """Return a line or column, limited to the largest 32-bit number."""
     return <uint32_t>min(max(value, 0), 0xffffffff)
 
 
@@ -214,7 +214,7 @@ def encode(list remarks, dict strings):
 
 
 cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args) except -1:
-    """Put one remark and its arguments into rows, its strings into the table."""
+    """Append rows for a remark and its arguments, and its strings to the table."""
     cdef RemarkRow* row = <RemarkRow*>vec_push(rows)
     cdef ArgRow* arg
     cdef tuple piece
@@ -248,7 +248,7 @@ cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args)
 
 cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
                          size_t n) noexcept nogil:
-    """Write the blocks, for which there is room; their size."""
+    """Write the blocks, for which there is room; return their size."""
     cdef Bits bits
     cdef uint8_t* start
     cdef uint32_t words

@@ -1,4 +1,4 @@
-# Addresses of extern arrays, and what ties the kernels that use them.
+# Addresses of extern arrays, and the groups of kernels that share them.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t

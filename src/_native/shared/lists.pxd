@@ -1,4 +1,4 @@
-# Who uses which shared variable: the kernels and variables of a link, and references to them.
+# Lists the kernels and shared variables of a link, and the references between them.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted, and only
 # then. Exception: `check_tables`, for tables without an extern array.
@@ -27,7 +27,7 @@ ctypedef struct SharedReference:
     int32_t next            # next reference of the same function, or -1
 
 
-# What the lists are made from, and the lists.
+# The tables that the lists are made from, and the lists.
 ctypedef struct SharedLists:
     ObjectsView objects
     MergedView merged
@@ -224,7 +224,7 @@ cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newes
 
 cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
                          uint32_t node) noexcept nogil:
-    """The code of `node`, which the kernel reaches, refers to a variable."""
+    """Record that code of `node`, which the kernel reaches, refers to a variable."""
     cdef const VariableRow* row = <const VariableRow*>lists.variables.data + variable
     cdef UseRow* use
     cdef ExternUseRow* extern_use
@@ -302,7 +302,7 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """Tell which idle kernels get their section for arrays alone, after all others."""
+    """Mark the idle kernels that get their section only for arrays, after all others."""
     cdef size_t i
     cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
     cdef const VariableRow* variable = <const VariableRow*>lists.variables.data

@@ -54,7 +54,7 @@ from traits cimport FAMILY_COUNT, FAMILY_TRAITS, TRAIT_FILLS_SHARED, TRAIT_MERCU
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) nogil
 
-# What is placed and how, and arrays for it.
+# Kernels, variables and options of the placement, and its working arrays.
 ctypedef struct Placing:
     const VariableRow* rows
     size_t variable_count
@@ -101,7 +101,7 @@ cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
 
 
 cdef void index_users(Placing* placing) noexcept nogil:
-    """Counting sorts by kernel, then by variable, which make repeats neighbors to drop."""
+    """Sort uses by kernel and variable with counting sorts, so that repeats are neighbors."""
     cdef const UseRow* uses = placing.uses
     cdef size_t i, start = 0, stop, kept_count = 0
     cdef uint32_t v
@@ -302,7 +302,7 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
 
 
 cdef bint check_tables(SharedTables shared) except -1:
-    """Check the rows; whether there is an extern array."""
+    """Check the rows; return whether there is an extern array."""
     cdef const VariableRow* rows = shared.variables.rows
     cdef const ExternUseRow* use = shared.extern_uses.rows
     cdef size_t i

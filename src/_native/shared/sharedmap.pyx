@@ -1,7 +1,7 @@
 """Shared memory between the tables of the link and those of the layout kernel.
 
-`gather` says who uses which variable; `pylink._native.shared` places them; `apply` brings the
-places back as values of symbols and sizes of sections.
+`gather` lists the kernels that use each variable; `pylink._native.shared` places them; `apply`
+brings the places back as values of symbols and sizes of sections.
 """
 
 from cpython.object cimport PyObject
@@ -85,7 +85,7 @@ cdef enum:
     MANY_USERS = -2
 
 
-# What `apply` reads and fills in.
+# Tables that `apply` reads and fills in.
 ctypedef struct SharedPlaces:
     ObjectsView objects
     MergedView merged
@@ -194,7 +194,7 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
 
 
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
-    """Initialize variables that are in no table: the own ones of a code copy that lost."""
+    """Initialize variables that are in no table: own variables of a code copy that lost."""
     cdef size_t i
     for i in range(places.merged.entity_count):
         places.dynamic[i] = <uint64_t>places.shared.ties[i] if i < places.shared.tie_count else 0

@@ -8,7 +8,7 @@ from base.elf64 cimport load16
 
 
 cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
-    """Bytes of a record: {u8 format, u8 attribute, u16}, with format 4 that many bytes more."""
+    """Return the size of a record {u8 format, u8 attribute, u16 n}: 4, or 4 + n for format 4."""
     if data[0] == 4:
         return 4 + load16(data + 2)
     return 4
@@ -26,6 +26,6 @@ cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
 
 
 cdef inline uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept nogil:
-    """MAXREG_COUNT of a kernel's records; 255, all there are, without."""
+    """MAXREG_COUNT of a kernel's records (default: 255, all registers)."""
     cdef const uint8_t* record = find_record(data, size, EIATTR_MAXREG_COUNT)
     return load16(record + 2) if record != NULL else 255

@@ -61,7 +61,7 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
                             bint reverse=False) noexcept nogil:
     """Edges keep the order of their rows, from caller to callee unless `reverse`.
 
-    The graph is for `scratch` to free; an unknown node fails as missing memory does.
+    `scratch` frees the graph; an unknown node fails like missing memory.
     """
     cdef size_t nodes = calls.nodes
     cdef size_t i

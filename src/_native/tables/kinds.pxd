@@ -1,4 +1,4 @@
-# What kernels ask of the kind of a section: columns of its row in pylink/facts/sectiontable.py.
+# Properties of a section's kind: columns of its row in pylink/facts/sectiontable.py.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 

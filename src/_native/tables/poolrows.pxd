@@ -11,7 +11,7 @@ cdef enum PoolFlag:
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
     POOL_ALONE = 4              # the copy that stays has no pool
 
-# Where a piece of a function's pool goes, in one kernel.
+# The place of a piece of a function's pool in one kernel.
 cdef packed struct PoolRow:
     int32_t section             # input section with the bytes
     int32_t kernel              # entity

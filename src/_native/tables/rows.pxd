@@ -70,7 +70,7 @@ cdef packed struct SymbolRow:
     uint8_t info
     uint8_t other
 
-# Why an input was refused. `section` is its index in the file, `index` the entry's in it.
+# The reason for refusing an input, with the index of the section and of the entry in it.
 cdef packed struct FaultRow:
     int32_t file
     int32_t section
@@ -222,7 +222,7 @@ cdef packed struct RebuildRow:
     int32_t entity              # or -1
     int32_t section             # input section of a section symbol, or -1
 
-# What the call graph says of one entity; rows of others than functions stay empty.
+# Resources of one function, from the call graph; rows of other entities are empty.
 cdef packed struct FunctionRow:
     uint32_t regcount           # kernels: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
@@ -239,14 +239,14 @@ cdef packed struct SpanRow:
     uint64_t offset
     uint64_t size
 
-# Where one section lies in the output file.
+# The place of one section in the output file.
 cdef packed struct PlaceRow:
     uint64_t offset
     uint64_t size
     uint32_t name               # offset in .shstrtab
     uint32_t contents           # ContentsFrom
 
-# A relocation with its value: what the patching loop needs and nothing else.
+# A relocation with its value, for the loop that patches.
 cdef packed struct PatchRow:
     uint64_t offset             # in the image
     uint64_t value              # S + A; with `implicit`, S: the field holds A

@@ -43,7 +43,7 @@ cdef enum:
     # Smaller ones lie in the heap of a process that keeps no pages: its pages come one by one.
     LARGE_TABLE = 4 << 20
 
-# The columns of each type of table, once somebody asks: offset and code by name.
+# Columns of each type of table, filled on demand: offset and code by name.
 cdef dict known_columns = {}
 
 
@@ -109,7 +109,7 @@ cdef object detach_rows(Vec* rows):
         pages.room = size
         block_cut(rows.data, room, size)
     elif not is_in_parts(rows.data):
-        # The heap gets back what is not needed; the block is not made smaller without memory.
+        # Unused memory returns to the heap; without memory the block keeps its size.
         pages.start = <uint8_t*>realloc(rows.data, size)
         if pages.start == NULL:
             pages.start = rows.data
@@ -403,7 +403,7 @@ cdef class Result:
     UNSEALED = ()
 
     cdef int fill(self) except -1:
-        """Kernels begin with this: only an unfinished result takes tables."""
+        """Raise AttributeError for a sealed result; kernels call this first."""
         if self.sealed:
             raise AttributeError(f"{type(self).__name__} of a phase that has returned")
         return 0
@@ -428,7 +428,7 @@ cdef class Result:
         return self
 
     def check(self):
-        """ValueError for a column that is not as long as the rows it tells of."""
+        """Raise ValueError for a column whose length does not match the result."""
 
 
 cdef int expect(str name, Table column, size_t rows, bint optional=False) except -1:

@@ -1,4 +1,4 @@
-# What kernels read of results: the rows of their tables.
+# Views of results for kernels: the rows of their tables.
 #
 # A result fills its view (`tables.pyx`). The view is borrowed for one call of a kernel: the result
 # owns the tables, and one that is made later may take over the rows of an old one. A column without
@@ -16,7 +16,7 @@ from tables.rows cimport (
 from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 
 
-# The inputs, and what of the options kernels must know.
+# The inputs, and the options that kernels need.
 ctypedef struct ObjectsView:
     const uint8_t* arena
     size_t arena_size
@@ -32,7 +32,7 @@ ctypedef struct ObjectsView:
     bint executable
 
 
-# What the output consists of.
+# The contents of the output.
 ctypedef struct MergedView:
     const EntityRow* entities
     size_t entity_count

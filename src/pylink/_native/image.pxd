@@ -1,4 +1,4 @@
-# Where the bytes of the output go while kernels make them; `image.pyi` says more.
+# The buffer or file that kernels write the output to; see `image.pyi`.
 
 from libc.stdint cimport uint8_t
 

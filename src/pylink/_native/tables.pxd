@@ -1,4 +1,4 @@
-# What passes between phases: tables that own their rows, and results that own their tables.
+# Data between phases: tables that own their rows, and results that own their tables.
 # `tables.pyi` beside this says what each holds; kernels cimport these types, and nothing else that
 # has code of its own.
 
