@@ -192,7 +192,6 @@ class Server:
 
     def reap(self, command_process: int) -> int | None:
         """Forget children that ended; return the command's exit status if it ended, else None."""
-        status = None
         while self.waiting or self.linking or command_process:
             child, wait_status = os.waitpid(-1, os.WNOHANG)
             if child == 0:
@@ -204,7 +203,7 @@ class Server:
             self.failed += child in self.waiting
             self.waiting.discard(child)
             self.linking.discard(child)
-        return status
+        return None
 
     def serve(self) -> None:
         """Serve clients in a child until it exits. Requests it cannot serve are refused."""
