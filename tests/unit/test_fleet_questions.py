@@ -384,7 +384,10 @@ def test_targets_that_folders_say() -> None:
 
 
 def test_equal_digests_are_confirmed(
-    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    planted: Planted,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(confirm_module, "TASK_PAIRS", 3)
     tree = tmp_path / "tree"
@@ -415,6 +418,16 @@ def test_equal_digests_are_confirmed(
     found = [(place.path, place.entry, place.number) for place in result.different]
     assert found == [(b"lib/CMakeFiles/core.dir/a copy.cubin", 0, number)]
     assert {place.path for place in result.missing} == {b"host/main.o"}
+    # What was counted is a note; what makes the exit status 1 is not.
+    capfd.readouterr()
+    folder = str(tmp_path / "index")
+    assert main(["dedup", "ask", folder, "repeats", "--confirm"]) == 1
+    note, *errors = capfd.readouterr().err.splitlines()
+    assert note.startswith("pylink dedup ask: note: ")
+    lines = [*result.different, *result.missing]
+    assert [error.partition(": section ")[0] for error in errors] == [
+        f"pylink dedup ask: {place.path.decode()}: object {place.entry}" for place in lines
+    ]
 
 
 def test_queries_reach_no_other_files(database: Database, tmp_path: Path) -> None:
@@ -449,7 +462,8 @@ def test_the_commands(planted: Planted, tmp_path: Path, capfd: pytest.CaptureFix
     assert main(["dedup", "ask", folder, "repeats", "--top", "2", "--confirm"]) == 0
     shown = capfd.readouterr()
     assert "more rows with --top" in shown.out
-    assert "are equal byte by byte" in shown.err
+    assert shown.err.startswith("pylink dedup ask: note: ")
+    assert shown.err.endswith(" are equal byte by byte\n")
     for words, reason in (
         (["ask", folder], "ask one of repeats,"),
         (["ask", folder, "repeats", "--sql", "SELECT 1"], "ask one of repeats,"),

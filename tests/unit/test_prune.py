@@ -183,7 +183,12 @@ def test_rules_have_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     made = prune(path, "--drop", "unreached-ptx")
     assert targets(made) == [["sm_80", "sm_90", "compute_90"]]
-    assert "class A, right if: CUDA_FORCE_PTX_JIT=1 is not set" in capsys.readouterr().err
+    condition = "CUDA_FORCE_PTX_JIT=1 is not set"
+    assert capsys.readouterr().err.splitlines() == [
+        f"pylink prune: note: {path}: unreached-ptx: class A, right if: {condition}"
+    ]
+    prune(path, "--drop", "twins")
+    assert capsys.readouterr().err == f"pylink prune: note: {path}: twins: nothing to do\n"
     prune(path, "--drop", "everything", code=2)
     assert "not a rule: 'everything'" in capsys.readouterr().err
 
@@ -208,7 +213,8 @@ def test_every_twin_goes_that_a_rule_has(
     assert targets(made) == [["sm_80"], ["sm_86"], ["sm_100", "sm_90"]]
     said = capsys.readouterr().err
     for sm in (86, 89, 103):
-        assert f"twins: class B, right if: one run on a GPU of sm_{sm}" in said
+        condition = f"one run on a GPU of sm_{sm}"
+        assert f"pylink prune: note: {path}: twins: class B, right if: {condition}" in said
 
 
 def test_rules_count_on_what_is_left_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pylink.diagnostics.stream import show as show_text
 from pylink.files.atomic import write_whole
 from pylink.packages.sites import add_sites
 from pylink.terminal.progress import Progress
-from pylink.terminal.running import refuse, run
+from pylink.terminal.running import print_error, run
 from pylink.terminal.tables import TextTable, print_tables
 
 TYPE_CHECKING = False
@@ -127,7 +127,7 @@ def _main(options: argparse.Namespace) -> int:
             return _compare(options) if options.compare else _measure(options)
     except BadLink as error:
         for line in str(error).splitlines():  # one for each contender
-            refuse("pylink bench", line)
+            print_error("pylink bench", line)
         return 1
 
 

@@ -13,7 +13,7 @@ from pylink.files.atomic import write_whole
 from pylink.size.model import LEVELS
 from pylink.size.walk import measure
 from pylink.terminal.progress import Progress
-from pylink.terminal.running import refuse, run
+from pylink.terminal.running import print_error, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 options.prog, arguments, lambda sizes, old: budget.broken(limits, sizes, old)
             )
         except budget.BadBudget as error:
-            refuse(options.prog, str(error))
+            print_error(options.prog, str(error))
             return ERROR
 
     return run(options, argv, work, error_status=ERROR)
@@ -149,10 +149,10 @@ def _show_sizes(
     lines = broken(sizes, old)
     show(_text(sizes, arguments) if old is None else _diff_text(old, sizes, arguments))
     for line in lines:
-        refuse(program, f"over budget: {line}")
+        print_error(program, f"over budget: {line}")
     unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
     for name, reason in unreadable:
-        refuse(program, f"{name}: {reason}")
+        print_error(program, f"{name}: {reason}")
     return ERROR if unreadable else OVER if lines else GOOD
 
 

@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from pylink.diagnostics.stream import printable, write
+from pylink.diagnostics.stream import printable
 from pylink.fleet import answers, arguments
 from pylink.fleet.confirmation import confirm
 from pylink.fleet.database import Database
@@ -14,17 +14,20 @@ from pylink.fleet.folding import SAVING, find_tasks, fold, rows_of
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
 from pylink.terminal.progress import Progress
+from pylink.terminal.running import print_error, print_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.fleet.engine import Engine
 
+_PROGRAM = "pylink dedup ask"
+
 
 def parser() -> argparse.ArgumentParser:
     listed = "; ".join(f"{name}: {question.about}" for name, question in QUESTIONS.items())
     options = argparse.ArgumentParser(
-        prog="pylink dedup ask",
+        prog=_PROGRAM,
         description="Answer a question about an index of build trees.",
         epilog=f"Questions are {listed}. saving and blockers read files and link; their results "
         "are kept in the index.",
@@ -102,13 +105,13 @@ def prepare(
 def report_confirmation(database: Database, runner: Engine) -> bool:
     """Compare equal sections by bytes and report to stderr; True if all were equal."""
     result = confirm(database, runner)
-    lines = [
+    print_note(
+        _PROGRAM,
         f"{result.compared} sections ({result.bytes} bytes) have the digest of an earlier one; "
-        f"{result.compared - len(result.different)} are equal byte by byte"
-    ]
+        f"{result.compared - len(result.different)} are equal byte by byte",
+    )
     for outcome, sections in (("differs", result.different), ("is gone", result.missing)):
         for place in sections[: answers.DEFAULT_ROWS]:
             title = f"{printable(place.path)}: object {place.entry}: section {place.number}"
-            lines.append(f"{title} {outcome}")
-    write(None, "".join(f"pylink dedup ask: {line}\n" for line in lines))
+            print_error(_PROGRAM, f"{title} {outcome}")
     return not (result.different or result.missing)

@@ -8,12 +8,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.errors import reason_of
-from pylink.diagnostics.stream import printable, show, write
+from pylink.diagnostics.stream import printable, show
 from pylink.files.reading import read_incoming
 from pylink.fleet import arguments
 from pylink.fleet.index import Index
 from pylink.fleet.updates import update
 from pylink.terminal.progress import Progress
+from pylink.terminal.running import print_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 # More threads do not read faster from memory, and a part that is being read may need 0.2 GB.
 MOST_THREADS = 4
 
+_PROGRAM = "pylink dedup index"
+
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
-        prog="pylink dedup index",
+        prog=_PROGRAM,
         description="Index the sections of all device code in build trees: cubins, host objects, "
         "archives, fat binaries and shared libraries. A second run reads only what is new or has "
         "changed.",
@@ -83,12 +86,11 @@ def _main(parsed: argparse.Namespace) -> int:
     finally:
         runner.close()
     for directory, reason in done.closed:
-        write(None, f"pylink dedup index: {printable(directory)}: {reason}\n")
+        print_note(_PROGRAM, f"{printable(directory)}: {reason}")
     if done.outside:
-        write(
-            None,
-            f"pylink dedup index: {done.outside} of {len(names or ())} names are in no directory "
-            "that is indexed\n",
+        print_note(
+            _PROGRAM,
+            f"{done.outside} of {len(names or ())} names are in no directory that is indexed",
         )
     show(
         f"{done.files} files: {done.read} read ({done.read_bytes} bytes), {done.gone} gone, "

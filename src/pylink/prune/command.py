@@ -17,7 +17,7 @@ from pylink.prune.verification import verify
 from pylink.size.diffshow import text_lines
 from pylink.size.reductions import PRUNABLE
 from pylink.size.walk import measure
-from pylink.terminal.running import refuse, run
+from pylink.terminal.running import print_error, print_note, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             try:
                 _prune(path, arguments.output_file, request, options.prog)
             except NotPruned as error:
-                refuse(options.prog, str(error))
+                print_error(options.prog, str(error))
                 status = ERROR
         return status
 
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _prune(path: str, output: str | None, request: PruneRequest, program: str) -> None:
-    """Prune one file. Print sizes to standard output, and conditions to standard error."""
+    """Prune one file. Print sizes to standard output, and notes to standard error."""
     if output is not None and any(_is_same(output, name) for name in (path, request.linked)):
         raise NotPruned(f"{output}: the output would overwrite an input; use --in-place")
     data = read_incoming(path, limit=MAX_SIZE)
@@ -119,7 +119,7 @@ def _prune(path: str, output: str | None, request: PruneRequest, program: str) -
         if not has_contents(target, rewritten):
             raise NotPruned(f"{target}: its contents differ from what was written")
     for note in plan.notes:
-        refuse(program, f"{path}: {note}")
+        print_note(program, f"{path}: {note}")
     show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
     drop_count = len(plan.changes.dropped)
     show(

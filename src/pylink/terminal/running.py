@@ -43,10 +43,15 @@ def run(
         name = error.filename
         file = os.fsdecode(name) if isinstance(name, bytes) else name
         reason = reason_of(error) if name is None else f"{file}: {reason_of(error)}"
-    refuse(parser.prog, reason)
+    print_error(parser.prog, reason)
     return error_status
 
 
-def refuse(program: str, reason: str) -> None:
-    """Write to standard error, in one line, why a command cannot do its work."""
+def print_error(program: str, reason: str) -> None:
+    """Write to standard error, in one line, why the exit status of a command is not 0."""
     write(None, f"{program}: {printable(reason)}\n")
+
+
+def print_note(program: str, text: str) -> None:
+    """Write to standard error, in one line, what users should know though the command succeeds."""
+    write(None, f"{program}: note: {printable(text)}\n")
