@@ -7,9 +7,10 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 
 import pylink
+from pylink.facts.fatbinentries import FLAG_64_BIT, FLAG_CHIP, FLAG_COMPATIBLE, FLAG_FAMILY
 from pylink.facts.picknumbers import EntryKind
 from pylink.facts.target import Target
-from pylink.inputs.choice import FLAG_64_BIT, FLAG_CHIP, FLAG_COMPATIBLE, FLAG_FAMILY, Chooser
+from pylink.inputs.choice import Chooser
 
 # Target, entries (s: machine code, p: PTX), and the one that nvlink takes, or nothing.
 MEASURED = """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import read_sections
-from pylink.facts.elf import SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_OBJECT
+from pylink.facts.elf import SHT_SYMTAB, STB_LOCAL, STO_ENTRY, STT_FUNC, STT_OBJECT
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import SYM
 from pylink.inspect.containers import UnreadableFile, parts
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pylink.audit.linkedfile import LinkedFile
     from pylink.audit.process import Group
 
-STO_CUDA_ENTRY = 0x10
 _VARIABLES = (b".nv.global", b".nv.constant3")
 # Limit of the bytes of a container that is unpacked.
 _MOST_CONTAINER = 1 << 31
@@ -62,7 +61,7 @@ def read_symbols(cubin: bytes) -> Symbols:
             if info >> 4 == STB_LOCAL or not 0 < number < len(sections) or end <= name:
                 continue
             section = sections[number]
-            if info & 15 == STT_FUNC and other & STO_CUDA_ENTRY:
+            if info & 15 == STT_FUNC and other & STO_ENTRY:
                 start = section.offset + value
                 symbols.kernels[strings[name:end]] = cubin[start : start + size]
             elif info & 15 == STT_OBJECT and section.name.startswith(_VARIABLES):

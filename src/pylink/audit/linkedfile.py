@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylink._native.marks import find_marks
-from pylink.facts.elf import ET_DYN, ET_EXEC, PT_LOAD, STT_FUNC
+from pylink.facts.elf import ET_DYN, ET_EXEC, PT_DYNAMIC, PT_INTERP, PT_LOAD, STT_FUNC
 from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
 from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pylink.inspect.embedded import ByteSource
 
 
-PT_DYNAMIC, PT_INTERP = 2, 3
 _DT_NULL, _DT_NEEDED, _DT_PLTRELSZ, _DT_HASH, _DT_STRTAB, _DT_SYMTAB = 0, 1, 2, 4, 5, 6
 _DT_RELA, _DT_RELASZ, _DT_STRSZ, _DT_SONAME, _DT_RPATH, _DT_SYMBOLIC = 7, 8, 10, 14, 15, 16
 _DT_JMPREL, _DT_RUNPATH, _DT_FLAGS = 23, 29, 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylink.facts.fatbinentries import FLAG_SUFFIX
+from pylink.facts.fatbinentries import FLAG_CHIP, FLAG_FAMILY, FLAGS_OF_SUFFIXES, suffix_of
 from pylink.facts.picknumbers import EntryKind
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def sm_number(text: str) -> int:
 
 def runs(entry: Entry, gpu: int) -> bool:
     """Return whether a GPU can run the code, or its driver can compile it."""
-    is_one_chip = entry.flags & FLAG_SUFFIX["a"] != 0
-    is_family = entry.flags & FLAG_SUFFIX["f"] != 0
+    is_one_chip = entry.flags & FLAG_CHIP != 0
+    is_family = entry.flags & FLAG_FAMILY != 0
     is_same_major = entry.sm // 10 == gpu // 10
     if is_one_chip:
         return entry.sm == gpu and entry.kind in (EntryKind.ELF, EntryKind.PTX)
@@ -44,10 +44,9 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
     """The architectures of the code, such as sm_90a and compute_90: sm_ first, ascending."""
     prefixes = {EntryKind.ELF: "sm", EntryKind.PTX: "compute"}
     architectures_of = {
-        (entry.sm, entry.kind, suffix)
+        (entry.sm, entry.kind, suffix_of(entry.flags))
         for entry in entries
         if entry.kind in prefixes
-        for suffix in [next((s for s, f in FLAG_SUFFIX.items() if f and entry.flags & f), "")]
     }
     return [
         f"{prefixes[kind]}_{sm}{suffix}"
@@ -60,7 +59,7 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
 def unused_relocatable(file: LinkedFile) -> int:
     """Bytes of relocatable cubins for architectures for which the images have cubins, too."""
     linked = {
-        (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"]))
+        (entry.sm, entry.flags & FLAGS_OF_SUFFIXES)
         for image in file.images
         for entry in image.entries
         if entry.kind == EntryKind.ELF
@@ -69,6 +68,5 @@ def unused_relocatable(file: LinkedFile) -> int:
         entry.size
         for module in file.modules
         for entry in module.entries
-        if entry.kind == EntryKind.ELF
-        and (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"])) in linked
+        if entry.kind == EntryKind.ELF and (entry.sm, entry.flags & FLAGS_OF_SUFFIXES) in linked
     )

@@ -18,7 +18,7 @@ from pylink.facts.fatbinentries import (
     ENTRY_MARK,
     FATBIN_MAGIC,
     FLAG_64_BIT,
-    FLAG_COMPAT,
+    FLAG_COMPATIBLE,
     FLAG_DEBUG,
     FLAG_LINUX,
     FLAG_SUFFIX,
@@ -85,7 +85,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     block = 0
     compat = find_compat(data) if sm >= FIRST_COMPAT else None
     if compat:
-        flags |= FLAG_COMPAT
+        flags |= FLAG_COMPATIBLE
         block = ENTRY.size + len(after_header)
         # The offset is that of a zero byte in front of the attributes; the size excludes it.
         after_header += _pad(BLOCK.pack(block + BLOCK.size, len(compat)) + b"\0" + compat)

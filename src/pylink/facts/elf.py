@@ -28,7 +28,7 @@ CPU_ARCH_OF_MACHINE = {number: cpu_arch for cpu_arch, number in MACHINE_OF_CPU_A
 
 E_SHOFF = slice(40, 48)  # field of a 64-bit ELF header
 FILE_TYPES = {0: "NONE", 1: "REL", 2: "EXEC", 3: "DYN", 4: "CORE"}
-PT_LOAD, PT_PHDR = 1, 6
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_PHDR = 1, 2, 3, 6
 SEGMENT_TYPES = {PT_LOAD: "PT_LOAD", PT_PHDR: "PT_PHDR"}
 
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA = 0, 1, 2, 3, 4
@@ -147,6 +147,8 @@ SYMBOL_TYPES = {
     12: "CUDA_SURFACE",
     STT_CUDA_OBJECT: "CUDA_OBJECT",
 }
+# Bits of st_other, as CUDA uses them.
+STO_MANAGED, STO_ENTRY, STO_SPACE = 0x04, 0x10, 0xE0  # __managed__ variables, kernels
 VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")
 # Bits 5 to 7 of st_other.
 STATE_SPACES = {1: "GLOBAL", 2: "SHARED", 3: "LOCAL", 4: "CONSTANT", 5: "RESERVED_SHARED"}

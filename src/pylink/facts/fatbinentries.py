@@ -27,14 +27,16 @@ ENTRY_MARK = 0x101
 KIND_CUBIN = 2
 CUBIN_VERSION = (8, 1)
 
-FLAG_64_BIT = 0x1
+FLAG_64_BIT = 0x1  # addresses have 64 bits
 FLAG_DEBUG = 0x2
 FLAG_LINUX = 0x10
 FLAG_LZ4 = 0x2000
 FLAG_ZSTD = 0x8000
-FLAG_COMPAT = 0x1000000
-# By the suffix of an architecture.
-FLAG_SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
+FLAG_CHIP = 0x100000  # suffix `a`
+FLAG_FAMILY = 0x200000  # suffix `f`
+FLAG_COMPATIBLE = 0x1000000  # the header states the features that the code needs
+FLAGS_OF_SUFFIXES = FLAG_CHIP | FLAG_FAMILY
+FLAG_SUFFIX = {"": 0, "a": FLAG_CHIP, "f": FLAG_FAMILY}
 
 # Options of the compiler before LTO that must be the same for all modules.
 UNIFORM_OPTIONS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
@@ -43,6 +45,11 @@ LINE_INFO = "-generate-line-info"
 
 def is_fatbin(data: bytes) -> bool:
     return data.startswith(FATBIN_MAGIC)
+
+
+def suffix_of(flags: int) -> str:
+    """The suffix of the architecture of an entry with these flags."""
+    return "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
 
 
 def pack_entry(entry: memoryview) -> bytes:

@@ -182,6 +182,7 @@ RELOCATIONS = tuple(
     Relocation(number, row) for number, row in enumerate(_TYPES.strip().splitlines())
 )
 R_CUDA = {row.number: row.name for row in RELOCATIONS}
+R_CUDA_32 = next(row.number for row in RELOCATIONS if row.name == "32")
 
 # First bits of the fields of the byte types.
 _BITS = range(0, 64, 8)

@@ -14,7 +14,7 @@ from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable
 from pylink.facts import inputkinds
-from pylink.facts.elf import EM_CUDA, ET_EXEC
+from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC, PT_INTERP
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
 from pylink.fleet.parts import LARGE_FILE
@@ -41,7 +41,6 @@ UNREADABLE = "unreadable"
 # Bytes of the head of a file, which has the ELF header and all segments of any usual file.
 HEAD_SIZE = 1 << 12
 _HEADER = struct.Struct("<16xH14xQ14xHH6x")  # type; offset, entry size and count of segments
-ET_DYN, PT_INTERP = 3, b"\3\0\0\0"
 # Wheels and other zip files, which are not inputs of links.
 ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
@@ -143,7 +142,7 @@ def _kind_name(kind: int, head: bytes) -> str:
     if elf_type != ET_DYN:
         return KIND_NAMES[kind]
     starts = range(segments, min(segments + width * count, len(head) - 3), max(width, 1))
-    loaded = any(head[start : start + 4] == PT_INTERP for start in starts)
+    loaded = any(int.from_bytes(head[start : start + 4], "little") == PT_INTERP for start in starts)
     return EXECUTABLE if loaded else SHARED
 
 

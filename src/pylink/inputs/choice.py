@@ -8,6 +8,13 @@ suffix `a` does not run code with it. docs/inputs.md has the experiments.
 
 from __future__ import annotations
 
+from pylink.facts.fatbinentries import (
+    FLAG_64_BIT,
+    FLAG_CHIP,
+    FLAG_COMPATIBLE,
+    FLAG_FAMILY,
+    FLAGS_OF_SUFFIXES,
+)
 from pylink.facts.picknumbers import EntryKind
 from pylink.facts.target import ARCHITECTURES
 
@@ -15,15 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.facts.target import Target
 
-# Bits of an entry's flags.
-FLAG_64_BIT = 0x1  # addresses have 64 bits
-FLAG_CHIP = 0x100000  # suffix `a`
-FLAG_FAMILY = 0x200000  # suffix `f`
-FLAG_COMPATIBLE = 0x1000000  # the header states the features that the code needs
-FLAGS_OF_SUFFIXES = FLAG_CHIP | FLAG_FAMILY
-
-# Pairs (code, target) that run without this flag; other such code runs on its own architecture
-# only.
+# Pairs (code, target) that run without FLAG_COMPATIBLE; other such code runs only on its own
+# architecture.
 ALWAYS_COMPATIBLE = ((120, 121),)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink.facts import inputkinds
+from pylink.facts.elf import ET_DYN
 from pylink.inputs.sources import Sources
 from pylink.options.plan import identity
 
@@ -21,7 +22,7 @@ _ARCHIVES = (inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE)
 # Kinds of inputs that need a closer look than at their first bytes.
 _AMBIGUOUS = (*_ARCHIVES, inputkinds.HOST, inputkinds.UNKNOWN)
 
-E_TYPE, ET_DYN = 16, b"\3\0"  # offset of the type in an ELF file; the type of shared libraries
+E_TYPE = 16  # offset of the type in an ELF file
 
 
 def find_sources(
@@ -80,7 +81,7 @@ def is_shared(source: Source) -> bool:
 
 def _is_dynamic(arena: bytes, offset: int) -> bool:
     """Return whether an ELF file has the type of shared libraries."""
-    return arena[offset + E_TYPE : offset + E_TYPE + 2] == ET_DYN
+    return int.from_bytes(arena[offset + E_TYPE : offset + E_TYPE + 2], "little") == ET_DYN
 
 
 def find_members(

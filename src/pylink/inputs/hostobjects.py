@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pylink._native import elfread, fatbin
-from pylink.facts.fatbinentries import entry_text, pack_entry
+from pylink.facts.fatbinentries import entry_text, pack_entry, suffix_of
 from pylink.facts.inputkinds import CUBIN, LTOIR
 from pylink.facts.picknumbers import EntryKind, PickOrigin, PickState
 from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, release_to_follow
-from pylink.inputs.choice import FLAG_CHIP, FLAG_FAMILY, Chooser
+from pylink.inputs.choice import Chooser
 from pylink.inputs.compileinputs import CompileInput
 from pylink.inputs.contents import DeviceContents
 from pylink.inputs.damage import report_damage, report_entry
@@ -159,8 +159,7 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
 
 def code_name(kind: int, sm: int, flags: int) -> str:
     """The architecture of an entry as in nvcc's `code=`: sm_90a, compute_90."""
-    suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
-    return f"{CODE_PREFIXES.get(kind, '')}{sm}{suffix}"
+    return f"{CODE_PREFIXES.get(kind, '')}{sm}{suffix_of(flags)}"
 
 
 def make_compile_input(pick: Pick, picked: Picks, sink: Sink) -> CompileInput | None:

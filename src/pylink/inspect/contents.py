@@ -6,7 +6,8 @@ import struct
 from collections.abc import Callable, Sequence
 
 from pylink.diagnostics.stream import printable
-from pylink.facts.elf import BINDINGS, SYMBOL_TYPES, VISIBILITIES, other_names
+from pylink.facts.elf import BINDINGS, NT_CUINFO, NT_TKINFO, SYMBOL_TYPES, VISIBILITIES, other_names
+from pylink.facts.records import REL_INFO, RELA_INFO, SYM
 from pylink.facts.relocations import relocation_name
 from pylink.inspect.attributes import compat_records, info_records
 from pylink.inspect.image import (
@@ -31,7 +32,6 @@ from pylink.inspect.rows import (
 
 Reader = Callable[[Image, Section], Sequence[Row]]
 
-TKINFO, CUINFO = 2000, 1000
 COMPAT = ".nv.compat"
 CAPSULE = ".nv.capmerc.text."
 SYMBOL_TABLES = (".symtab", ".nv.merc.symtab")
@@ -82,7 +82,7 @@ def records(image: Image, section: Section) -> list[Record]:
 def symbols(image: Image, section: Section) -> list[Symbol]:
     names = image.mercury_symbols if section.mercury else image.symbols
     rows = []
-    for i, (_, info, other, shndx, value, size) in enumerate(image.entries(section, "<IBBHQQ")):
+    for i, (_, info, other, shndx, value, size) in enumerate(image.entries(section, SYM.format)):
         rows.append(
             Symbol(
                 names[i] if i < len(names) else f"symbol {i}?",
@@ -104,7 +104,8 @@ def strings(image: Image, section: Section) -> list[Text]:
 
 def relocations(image: Image, section: Section) -> list[Relocation]:
     rows = []
-    for offset, info, *addend in image.entries(section, "<QQ" if is_rel(section) else "<QQq"):
+    record = REL_INFO if is_rel(section) else RELA_INFO
+    for offset, info, *addend in image.entries(section, record.format):
         number = info & 0xFFFFFFFF
         symbol = image.symbol_name(info >> 32, section)
         name = relocation_name(number)
@@ -157,13 +158,13 @@ def note_fields(image: Image, section: Section) -> list[NoteField]:
 
 
 def _fields(kind: int, data: bytes) -> tuple[NoteField, ...]:
-    if kind == TKINFO and len(data) >= 24:
+    if kind == NT_TKINFO and len(data) >= 24:
         version, *offsets = struct.unpack_from("<6I", data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
         blob = data[24:]
         texts = [printable(blob[start:].split(b"\0", 1)[0]) for start in offsets]
         return tuple(map(NoteField, names, (str(version), *texts)))
-    if kind == CUINFO and len(data) == 8:
+    if kind == NT_CUINFO and len(data) == 8:
         version, sm, toolkit, _ = struct.unpack("<4H", data)
         values = (str(version), str(sm), f"{toolkit // 10}.{toolkit % 10}")
         return tuple(map(NoteField, ("version", "sm", "toolkit"), values))

@@ -8,7 +8,7 @@ entry must follow it.
 from __future__ import annotations
 
 from pylink._native.marks import find_marks
-from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
+from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX, SHT_NULL
 from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.payload import is_compressed
@@ -40,7 +40,7 @@ _LEAST_GAP = 64
 ELF_MARK = b"\x7fELF\x02\x01"
 _MOST_SECTIONS = 1 << 20
 # Sections of CUDA without contents: global, local and shared memory.
-_EMPTY = (SHT_NULL, SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
+_EMPTY = NO_BYTES | {SHT_NULL}
 
 
 class InMemory:
@@ -108,7 +108,7 @@ def sections_of(source: ByteSource) -> list[FileSection]:
         return []
     if count == 0:
         count = SHDR.unpack(first)[5]
-    if names == 0xFFFF:
+    if names == SHN_XINDEX:
         names = SHDR.unpack(first)[6]
     if count > _MOST_SECTIONS or names >= count:
         return []

@@ -10,9 +10,9 @@ from functools import cached_property
 from pylink.diagnostics.stream import printable
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
 from pylink.facts.objectformats import sm_of_cubin
-from pylink.facts.records import SHDR
+from pylink.facts.records import EHDR, PHDR, SHDR, SYM
 
-SECTION_HEADER, SEGMENT_HEADER, SYMBOL = SHDR.size, 56, 24
+SECTION_HEADER, SEGMENT_HEADER = SHDR.size, PHDR.size
 RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
 _HEADER_FIELDS = (
     "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
@@ -87,12 +87,12 @@ class Image:
     """A cubin with its headers decoded and checked; MalformedCubin if they are invalid."""
 
     def __init__(self, data: bytes) -> None:
-        if len(data) < 64:
+        if len(data) < EHDR.size:
             raise MalformedCubin(f"{len(data)} bytes are too few for an ELF header")
         if data[:6] != b"\x7fELF\x02\x01":
             raise MalformedCubin("not a 64-bit little-endian ELF file")
         self.data = data
-        values = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
+        values = EHDR.unpack_from(data)[1:]
         self.header: dict[str, int] = dict(zip(_HEADER_FIELDS.split(), values, strict=True))
         self.header["ident"] = int.from_bytes(data[:16], "big")
         if self.header["machine"] != EM_CUDA:
@@ -140,7 +140,7 @@ class Image:
             raise MalformedCubin(f"e_phentsize is {self.header['phentsize']}, not {SEGMENT_HEADER}")
         self._check(f"{count} program headers", phoff, count * SEGMENT_HEADER)
         table = memoryview(self.data)[phoff : phoff + count * SEGMENT_HEADER]
-        return [Segment(*row) for row in struct.iter_unpack("<IIQQQQQQ", table)]
+        return [Segment(*row) for row in PHDR.iter_unpack(table)]
 
     def _check(self, title: str, offset: int, size: int) -> None:
         limit = len(self.data)
@@ -200,7 +200,7 @@ class Image:
         if symtab is None:
             return []
         names = []
-        for i, (name, _, _, shndx, _, _) in enumerate(self.entries(symtab, "<IBBHQQ")):
+        for i, (name, _, _, shndx, _, _) in enumerate(self.entries(symtab, SYM.format)):
             text = self.string(name)
             names.append(text or f"({self.section_name(self.section_of_symbol(symtab, i, shndx))})")
         return names

@@ -10,6 +10,7 @@ from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from pylink.facts.relocations import R_CUDA_32
 from pylink.locate.filetables import check_tables
 
 TYPE_CHECKING = False
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 # Start of a sequence: extended opcode of 9 bytes, DW_LNE_set_address, then the address.
 SET_ADDRESS = b"\0\x09\x02"
 _ADDRESS_SIZE = 8
-
-# Relocation type of offsets in other debug sections (docs/format-notes.md).
-_R_CUDA_32 = 1
 
 
 def contents_of(elf: ELFFile, name: str) -> bytes:
@@ -79,7 +77,7 @@ def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
     if dwarf.debug_info_sec is not None:
         data = bytearray(contents_of(elf, ".debug_info"))
         for _, offset, kind, _, addend in _relocations(elf, ".debug_info"):
-            if kind == _R_CUDA_32 and addend and offset + 4 <= len(data):
+            if kind == R_CUDA_32 and addend and offset + 4 <= len(data):
                 data[offset : offset + 4] = (addend & 0xFFFFFFFF).to_bytes(4, "little")
         dwarf.debug_info_sec = _descriptor(".debug_info", bytes(data))
     return dwarf

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from struct import iter_unpack
 
+from pylink.facts.rownumbers import CallBlock
 from pylink.tables import file_sections, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.results import Merged
-
-# The call graph block with the prototypes of functions whose address is taken.
-_TAKEN = -2
 
 
 def prototype_of(merged: Merged, symbol: int) -> str | None:
@@ -25,12 +23,12 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
         if name not in (".nv.callgraph", ".nv.prototype"):
             continue
         row = objects.sections[section]
-        block = _TAKEN if name == ".nv.prototype" else 0
+        block = CallBlock.TAKEN if name == ".nv.prototype" else 0
         data = objects.arena[row.offset : row.offset + row.size // 8 * 8]
         for first, second in iter_unpack("<Ii", data):
             if first == 0 and name == ".nv.callgraph":
                 block = second
-            elif first == index and block == _TAKEN:
+            elif first == index and block == CallBlock.TAKEN:
                 start = file.strtab + second
                 text = objects.arena[start : objects.arena.index(0, start)]
                 prototype = text.decode("utf-8", "surrogateescape")

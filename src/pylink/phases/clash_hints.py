@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pylink.diagnostics.record import note
-from pylink.facts.elf import STT_FUNC
+from pylink.facts.elf import STO_ENTRY, STO_MANAGED, STO_SPACE, STT_FUNC
 from pylink.tables import section_name, symbol_name
 
 TYPE_CHECKING = False
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic
     from pylink.phases.results import Merged, Objects
 
-# Bits of st_other: kernel, managed variable, memory space of an undefined variable.
-_STO_ENTRY, _STO_MANAGED, _STO_SPACE = 0x10, 0x04, 0xE0
+# The memory space of an undefined variable.
 _SPACES = {0x20: "global", 0x40: "shared", 0x80: "constant"}
 
 # A name that the compiler made unique with a number.
@@ -70,12 +69,12 @@ def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
 
 
 def _use(objects: Objects, row: int) -> str:
-    is_kernel = objects.symbols[row].other & _STO_ENTRY
+    is_kernel = objects.symbols[row].other & STO_ENTRY
     return "a kernel" if is_kernel else "a function to be called"
 
 
 def _managed(objects: Objects, row: int) -> str:
-    is_managed = objects.symbols[row].other & _STO_MANAGED
+    is_managed = objects.symbols[row].other & STO_MANAGED
     return "a managed variable" if is_managed else "a variable that is not managed"
 
 
@@ -87,7 +86,7 @@ def _space(objects: Objects, row: int) -> str:
     for part, space in ((".nv.constant", "constant"), (".nv.shared", "shared")):
         if name.startswith(part):
             return f"a variable of {space} memory"
-    space = "global" if name else _SPACES.get(symbol.other & _STO_SPACE, "global")
+    space = "global" if name else _SPACES.get(symbol.other & STO_SPACE, "global")
     return f"a variable of {space} memory"
 
 

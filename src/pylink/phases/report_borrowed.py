@@ -10,7 +10,7 @@ import re
 from pylink.demangle import demangle
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import sectionkinds
-from pylink.facts.elf import STT_FUNC, STT_SECTION
+from pylink.facts.elf import STO_MANAGED, STT_FUNC, STT_SECTION
 from pylink.facts.rownumbers import EntityFlag, Resolution
 from pylink.locate.references import find_references
 from pylink.phases.report_symbols import explain_references
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-STO_MANAGED = 0x04
 
 _VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkinds.CONSTANT)
 

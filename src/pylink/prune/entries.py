@@ -6,9 +6,15 @@ from dataclasses import dataclass, field
 
 from pylink.devicelink.compression import ALWAYS, NEVER, Mode, compress
 from pylink.diagnostics import Sink
-from pylink.facts.fatbinentries import CONTAINER, ENTRY, FATBIN_MAGIC, FLAG_LZ4, FLAG_ZSTD
+from pylink.facts.fatbinentries import (
+    CONTAINER,
+    ENTRY,
+    FATBIN_MAGIC,
+    FLAG_LZ4,
+    FLAG_ZSTD,
+    suffix_of,
+)
 from pylink.facts.picknumbers import EntryKind
-from pylink.inputs.choice import FLAG_CHIP, FLAG_FAMILY
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
 
@@ -49,7 +55,7 @@ class FatbinEntry:
     def target(self) -> str:
         """`sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
         kind, sm, flags = self.fields[0], self.fields[8], self.flags
-        suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
+        suffix = suffix_of(flags)
         prefix = _TARGET_PREFIXES.get(kind)
         return f"{prefix}_{sm}{suffix}" if prefix else f"kind {kind} of {sm}{suffix}"
 

@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pylink.facts.elf import ET_REL, SHT_NOBITS, SHT_NULL
+from pylink.facts.elf import (
+    ET_REL,
+    SHN_XINDEX,
+    SHT_DYNSYM,
+    SHT_NOBITS,
+    SHT_NULL,
+    SHT_REL,
+    SHT_RELA,
+    SHT_SYMTAB,
+    STT_SECTION,
+)
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 from pylink.prune.errors import NotPruned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-SHT_SYMTAB, SHT_RELA, SHT_REL, SHT_DYNSYM = 2, 4, 9, 11
-STT_SECTION = 3
 # More than a large page; bounds the padding between two sections.
 _LARGEST_ALIGNMENT = 1 << 22
 
@@ -60,7 +67,7 @@ class HostElf:
             raise NotPruned(f"{name}: it has no section headers")
         first = SHDR.unpack_from(data, table)
         count = count or first[5]
-        names = first[6] if names == 0xFFFF else names
+        names = first[6] if names == SHN_XINDEX else names
         if count > (len(data) - table) // width or names >= count:
             raise NotPruned(f"{name}: its section headers run past the file")
         rows = [list(SHDR.unpack_from(data, table + width * n)) for n in range(count)]

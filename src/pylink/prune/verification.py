@@ -8,13 +8,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pylink.facts.elf import SHT_NOBITS, SHT_NULL
+from pylink.facts.elf import SHT_NOBITS, SHT_NULL, SHT_RELA, SHT_SYMTAB
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.inspect.embedded import FATBIN_SECTIONS
 from pylink.prune.archives import members
 from pylink.prune.entries import FatbinEntry, read_container
 from pylink.prune.errors import NotPruned
-from pylink.prune.hostelf import SHT_RELA, SHT_SYMTAB, HostElf
+from pylink.prune.hostelf import HostElf
 from pylink.prune.rewriting import containers_of, is_archive, is_finished, is_host
 
 if TYPE_CHECKING:

@@ -10,14 +10,12 @@ import struct
 from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import Section, read_sections
-from pylink.facts.elf import SHT_NOBITS
-from pylink.facts.records import SYM
+from pylink.facts.elf import SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB
+from pylink.facts.records import SHDR, SYM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-SHT_SYMTAB, SHT_STRTAB = 2, 3
-_HEADER = struct.calcsize("<IIQQQQIIQQ")  # of a section
 _MERCURY, _RELOCATIONS = b".nv.merc", (b".rela", b".rel")
 _DEBUG, _FRAMES = (b".debug", b".nv_debug"), b".debug_frame"
 _TEXT = b".text."
@@ -64,7 +62,7 @@ def without_debug(cubin: bytes) -> bytes:
     ranges = []
     for number in removed:
         section = sections[number]
-        ranges.append((section.header, section.header + _HEADER))
+        ranges.append((section.header, section.header + SHDR.size))
         if section.type != SHT_NOBITS and section.stored > 0:
             ranges.append((section.offset, section.offset + section.stored))
     if removed:

@@ -8,8 +8,8 @@ import re
 from pylink._native import ledger as native
 from pylink._native.cores import count_cores
 from pylink.facts.elf import ET_REL
+from pylink.facts.fatbinentries import suffix_of
 from pylink.facts.picknumbers import Codec, EntryKind
-from pylink.inputs.choice import FLAG_CHIP, FLAG_FAMILY
 from pylink.inputs.payload import LZ4, ZSTD, load_codec
 from pylink.size.model import (
     CUBIN,
@@ -56,8 +56,7 @@ _UNIT = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
 
 def target_of(kind: int, sm: int, flags: int) -> str:
     """`sm_90a`, `compute_100f` and the like."""
-    suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
-    return f"{'sm' if kind == EntryKind.ELF else 'compute'}_{sm}{suffix}"
+    return f"{'sm' if kind == EntryKind.ELF else 'compute'}_{sm}{suffix_of(flags)}"
 
 
 def unit_of(mark: bytes) -> str:

@@ -9,7 +9,8 @@ import struct
 from typing import NamedTuple
 
 from pylink.facts.elf import SHF_EXECINSTR, STT_FUNC, STT_SECTION
-from pylink.inspect.image import SYMBOL, Image, Section, is_rel, is_relocations
+from pylink.facts.records import REL_INFO, RELA_INFO, SYM
+from pylink.inspect.image import Image, Section, is_rel, is_relocations
 from pylink.locate import LINE_SECTIONS
 from pylink.report.model import Source
 
@@ -41,10 +42,8 @@ def load(cubin: bytes) -> Loaded:
     symtab = image.section(".symtab")
     if symtab is not None:
         for number, name in enumerate(image.symbols):
-            symbol_offset = symtab.offset + number * SYMBOL
-            _, info, _, section_number, value, _ = struct.unpack_from(
-                "<IBBHQQ", cubin, symbol_offset
-            )
+            symbol_offset = symtab.offset + number * SYM.size
+            _, info, _, section_number, value, _ = SYM.unpack_from(cubin, symbol_offset)
             start = starts.get(image.section_of_symbol(symtab, number, section_number))
             if start is None or info & 15 not in (STT_SECTION, STT_FUNC):
                 continue
@@ -64,10 +63,11 @@ def code_sections(image: Image) -> list[tuple[int, Section]]:
     if symtab is None:
         return []
     starts: dict[int, int] = {}
-    for number, row in enumerate(image.entries(symtab, "<IBBHQQ")):
-        index = image.section_of_symbol(symtab, number, row[3])
+    symbols = image.entries(symtab, SYM.format)
+    for number, (_, _, _, section_number, value, _) in enumerate(symbols):
+        index = image.section_of_symbol(symtab, number, section_number)
         if index < len(image.sections) and image.sections[index].flags & SHF_EXECINSTR:
-            starts[index] = min(row[4], starts.get(index, row[4]))
+            starts[index] = min(value, starts.get(index, value))
     return [(start, image.sections[index]) for index, start in starts.items()]
 
 
@@ -81,9 +81,8 @@ def _relocate_lines(image: Image, changed: bytearray, values: dict[int, int]) ->
         for relocations in image.sections:
             if relocations.info != table.index or not is_relocations(relocations):
                 continue
-            for offset, info, *addend in image.entries(
-                relocations, "<QQ" if is_rel(relocations) else "<QQq"
-            ):
+            record = REL_INFO if is_rel(relocations) else RELA_INFO
+            for offset, info, *addend in image.entries(relocations, record.format):
                 value = values.get(info >> 32)
                 if value is None or offset > table.file_size - 8:
                     continue

@@ -1,0 +1,90 @@
+"""A number of a file format is written in one module: those in `facts` are imported from there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from struct import Struct
+
+PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
+# A module that must not load a table of facts says so beside the number.
+SAYS_WHY = "as in pylink.facts."
+
+
+def constants(text: str) -> Iterator[tuple[str, object, int]]:
+    """Name, value and line of each constant of a module that is written as a number."""
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        target = node.targets[0]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        for name, part in zip(names, parts, strict=False):
+            try:
+                value = ast.literal_eval(part)
+            except ValueError:
+                continue
+            if isinstance(name, ast.Name) and type(value) is int:
+                yield name.id, value, node.lineno
+
+
+def facts() -> dict[str, set[object]]:
+    """The values of each name of a number in `facts`."""
+    found: dict[str, set[object]] = {}
+    for path in (PACKAGE / "facts").glob("[a-z]*.py"):
+        module = importlib.import_module(f"pylink.facts.{path.stem}")
+        for name, value in vars(module).items():
+            if type(value) is int:
+                found.setdefault(name, set()).add(value)
+    return found
+
+
+def repeated(text: str, known: dict[str, set[object]]) -> list[str]:
+    """Constants of a module that have the name and the value of a fact."""
+    lines = text.splitlines()
+    return [
+        name
+        for name, value, line in constants(text)
+        if value in known.get(name.lstrip("_"), ()) and SAYS_WHY not in lines[line - 1]
+    ]
+
+
+def formats(text: str) -> Iterator[str]:
+    """The formats of records in a module, by which `struct` reads them."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value[:1] == "<":
+            yield node.value
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        if not name.startswith("facts/"):
+            yield name, path.read_text(encoding="utf-8")
+
+
+def test_a_repeated_number_is_recognized() -> None:
+    known = facts()
+    assert repeated("_SHT_RELA, SHT_MINE = 4, 4\nSTT_SECTION = 3\n", known) == [
+        "_SHT_RELA",
+        "STT_SECTION",
+    ]
+    assert repeated("STT_SECTION = 3  # as in pylink.facts.elf, which is slow\n", known) == []
+    assert repeated("from pylink.facts.elf import STT_SECTION\n", known) == []
+
+
+def test_no_number_of_the_facts_is_written_again() -> None:
+    known = facts()
+    assert {name: found for name, text in modules() if (found := repeated(text, known))} == {}
+
+
+def test_no_record_of_elf_files_is_written_again() -> None:
+    """Of records with more than two fields: two numbers in a row are a record of many formats."""
+    records = importlib.import_module("pylink.facts.records")
+    known = {value.format for value in vars(records).values() if isinstance(value, Struct)}
+    known = {form for form in known if len(form) > 3}
+    assert len(known) > 6
+    found = {name: both for name, text in modules() if (both := known.intersection(formats(text)))}
+    assert found == {}
