@@ -8,6 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 
+from helpers.cubin_builder import one_kernel
+from helpers.fatbin_builder import entry
+
+from pylink.facts import fatbinentries, headers, records
+from pylink.facts.elf import EM_CUDA, ET_REL, SHT_STRTAB
+
 PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
 # A module that must not load a table of facts says so beside the number.
 SAYS_WHY = "as in pylink.facts."
@@ -82,9 +88,31 @@ def test_no_number_of_the_facts_is_written_again() -> None:
 
 def test_no_record_of_elf_files_is_written_again() -> None:
     """Of records with more than two fields: two numbers in a row are a record of many formats."""
-    records = importlib.import_module("pylink.facts.records")
     known = {value.format for value in vars(records).values() if isinstance(value, Struct)}
     known = {form for form in known if len(form) > 3}
     assert len(known) > 6
     found = {name: both for name, text in modules() if (both := known.intersection(formats(text)))}
     assert found == {}
+
+
+def test_headers_with_names_have_the_fields_of_their_formats() -> None:
+    for record, header in (
+        (records.EHDR, headers.FileHeader),
+        (records.PHDR, headers.SegmentHeader),
+        (records.SHDR, headers.SectionHeader),
+        (fatbinentries.ENTRY, headers.EntryHeader),
+    ):
+        assert len(header._fields) == len(record.unpack(bytes(record.size)))
+    # Where a cubin says what it is.
+    cubin = one_kernel().build()
+    header = headers.FileHeader._make(records.EHDR.unpack_from(cubin))
+    assert (header.type, header.machine) == (ET_REL, EM_CUDA)
+    assert (header.shentsize, header.ehsize) == (records.SHDR.size, records.EHDR.size)
+    names = header.shoff + header.shstrndx * header.shentsize
+    section = headers.SectionHeader._make(records.SHDR.unpack_from(cubin, names))
+    assert section.type == SHT_STRTAB
+    assert b"\0.shstrtab\0" in cubin[section.offset : section.offset + section.size]
+    made = headers.EntryHeader._make(fatbinentries.ENTRY.unpack_from(entry(cubin, 80)))
+    assert (made.kind, made.mark) == (fatbinentries.KIND_CUBIN, fatbinentries.ENTRY_MARK)
+    assert (made.sm, made.flags & fatbinentries.FLAG_64_BIT) == (80, fatbinentries.FLAG_64_BIT)
+    assert made.size == len(entry(cubin, 80)) - made.header_size

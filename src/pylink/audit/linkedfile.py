@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pylink._native.marks import find_marks
 from pylink.facts.elf import ET_DYN, ET_EXEC, PT_DYNAMIC, PT_INTERP, PT_LOAD, STT_FUNC
 from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
+from pylink.facts.headers import FileHeader, SegmentHeader
 from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
@@ -137,8 +138,8 @@ def read_header(source: ByteSource) -> tuple[int, int]:
         raise NotLinked("it is for a 32-bit or big-endian machine")
     if len(head) < EHDR.size:
         raise NotLinked("its ELF header is cut off")
-    fields = EHDR.unpack(head)
-    return fields[1], fields[2]
+    header = FileHeader._make(EHDR.unpack(head))
+    return header.type, header.machine
 
 
 def read_linked_file(source: ByteSource, path: str) -> LinkedFile:
@@ -148,7 +149,7 @@ def read_linked_file(source: ByteSource, path: str) -> LinkedFile:
         raise NotLinked("it is not a program or shared library")
     segments = list(_segments(source))
     file = LinkedFile(path, machine, kind == ET_EXEC)
-    file.is_program |= any(segment[0] == PT_INTERP for segment in segments)
+    file.is_program |= any(segment.type == PT_INTERP for segment in segments)
     _Dynamic(source, segments, file).read()
     _read_sections(source, file)
     if file.is_program:
@@ -158,21 +159,19 @@ def read_linked_file(source: ByteSource, path: str) -> LinkedFile:
     return file
 
 
-def _segments(source: ByteSource) -> Iterator[tuple[int, ...]]:
-    head = EHDR.unpack(source.read(0, EHDR.size))
-    start, width, count = head[5], head[9], head[10]
+def _segments(source: ByteSource) -> Iterator[SegmentHeader]:
+    header = FileHeader._make(EHDR.unpack(source.read(0, EHDR.size)))
+    width = header.phentsize
     if width != PHDR.size:
         return
-    rows = source.read(start, count * width)
-    yield from PHDR.iter_unpack(rows[: len(rows) - len(rows) % width])
+    rows = source.read(header.phoff, header.phnum * width)
+    yield from map(SegmentHeader._make, PHDR.iter_unpack(rows[: len(rows) - len(rows) % width]))
 
 
 class _Dynamic:
     """The reader of a file's dynamic segment."""
 
-    def __init__(
-        self, source: ByteSource, segments: list[tuple[int, ...]], file: LinkedFile
-    ) -> None:
+    def __init__(self, source: ByteSource, segments: list[SegmentHeader], file: LinkedFile) -> None:
         self._source = source
         self._segments = segments
         self._file = file
@@ -183,9 +182,9 @@ class _Dynamic:
         """Fill in the attributes of the file that the dynamic segment has."""
         file = self._file
         rows = b""
-        for kind, _, offset, _, _, size, *_ in self._segments:
-            if kind == PT_DYNAMIC:
-                rows = self._source.read(offset, min(size, _MOST_TABLE))
+        for segment in self._segments:
+            if segment.type == PT_DYNAMIC:
+                rows = self._source.read(segment.offset, min(segment.filesz, _MOST_TABLE))
         needed: list[int] = []
         for tag, value in DYN.iter_unpack(rows[: len(rows) - len(rows) % DYN.size]):
             if tag == _DT_NULL:
@@ -286,11 +285,11 @@ class _Dynamic:
     def _bytes(self, address: int, size: int) -> bytes:
         """Up to `size` bytes at an address of the loaded file; fewer if the segment ends."""
         if address and size:
-            for kind, _, offset, start, _, stored, *_ in self._segments:
-                if kind == PT_LOAD and start <= address < start + stored:
-                    within = address - start
-                    available = min(size, stored - within, _MOST_TABLE)
-                    return self._source.read(offset + within, available)
+            for segment in self._segments:
+                within = address - segment.vaddr
+                if segment.type == PT_LOAD and 0 <= within < segment.filesz:
+                    available = min(size, segment.filesz - within, _MOST_TABLE)
+                    return self._source.read(segment.offset + within, available)
         return b""
 
     def _text(self, offset: int) -> str:
@@ -365,7 +364,8 @@ def _containers(source: ByteSource, start: int, end: int, file: LinkedFile) -> l
             if len(head) < CONTAINER.size:
                 break
         first = offset + CONTAINER.size
-        last = first + CONTAINER.unpack(head)[3]
+        *_, size = CONTAINER.unpack(head)
+        last = first + size
         if last > end:
             file.add_fault("a fat binary is cut off")
             last = end
@@ -381,6 +381,5 @@ def _entries(source: ByteSource, offset: int, end: int, file: LinkedFile) -> Ite
             if any(source.read(offset, min(end - offset, _SEARCH))):
                 file.add_fault("a fat binary is damaged")
             return
-        kind, _, head, size = fields[:4]
-        yield Entry(kind, fields[8], fields[11], size)
-        offset += head + size
+        yield Entry(fields.kind, fields.sm, fields.flags, fields.size)
+        offset += fields.header_size + fields.size

@@ -151,9 +151,9 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
     from pylink.diagnostics.record import note
 
     names: dict[str, None] = {}
-    for entry in ENTRY.iter_unpack(entries):
-        if entry[0] == number and entry[3] in CODE_PREFIXES:
-            names[code_name(entry[3], entry[4], entry[6])] = None
+    for source, _, _, kind, sm, _, flags, *_ in ENTRY.iter_unpack(entries):
+        if source == number and kind in CODE_PREFIXES:
+            names[code_name(kind, sm, flags)] = None
     return note("archs-there", archs=", ".join(names) or "nothing")
 
 

@@ -239,9 +239,9 @@ def note_borrowed(
     if not libraries.optional:
         libraries.written = variable_patterns(lent.contents, range(len(lent.contents.sources)))
     with_ptx = {
-        (entry[0], entry[1])
-        for entry in ENTRY.iter_unpack(lent.contents.entries)
-        if entry[3] == EntryKind.PTX
+        (source, container)
+        for source, container, _, kind, *_ in ENTRY.iter_unpack(lent.contents.entries)
+        if kind == EntryKind.PTX
     }
     unlisted: dict[Library, bytes] = {}
     for number in borrowed:

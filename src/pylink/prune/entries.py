@@ -14,6 +14,7 @@ from pylink.facts.fatbinentries import (
     FLAG_ZSTD,
     suffix_of,
 )
+from pylink.facts.headers import EntryHeader
 from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
@@ -44,17 +45,18 @@ class FatbinEntry:
     stored: bytes
 
     @property
-    def fields(self) -> tuple[int, ...]:
-        return ENTRY.unpack_from(self.header)
+    def fields(self) -> EntryHeader:
+        return EntryHeader._make(ENTRY.unpack_from(self.header))
 
     @property
     def flags(self) -> int:
-        return self.fields[11]
+        return self.fields.flags
 
     @property
     def target(self) -> str:
         """`sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
-        kind, sm, flags = self.fields[0], self.fields[8], self.flags
+        fields = self.fields
+        kind, sm, flags = fields.kind, fields.sm, fields.flags
         suffix = suffix_of(flags)
         prefix = _TARGET_PREFIXES.get(kind)
         return f"{prefix}_{sm}{suffix}" if prefix else f"kind {kind} of {sm}{suffix}"
@@ -62,17 +64,19 @@ class FatbinEntry:
     @property
     def is_scrambled(self) -> bool:
         """Whether only nvJitLink can decompress it: LTO-IR with a key in its header."""
-        return self.fields[0] == EntryKind.LTOIR and self.fields[12] != 0
+        return self.fields.kind == EntryKind.LTOIR and self.fields.key != 0
 
     @property
     def identity(self) -> tuple[object, ...]:
         """All fields of the header, except those on compression."""
-        kind, mark, header, _, _, *rest, flags, last, _ = self.fields
-        return (kind, mark, header, *rest, flags & ~_CODECS, last, self.header[ENTRY.size :])
+        others = self.fields._replace(
+            size=0, packed_size=0, full_size=0, flags=self.flags & ~_CODECS
+        )
+        return (*others, self.header[ENTRY.size :])
 
     def payload(self, name: str) -> bytes:
         """The payload, decompressed, or as stored with its padding; NotPruned if that fails."""
-        packed, full = self.fields[4], self.fields[13]
+        packed, full = self.fields.packed_size, self.fields.full_size
         if not self.flags & _CODECS or self.is_scrambled:
             return self.stored
         if full > _MAX_BYTES:
@@ -96,11 +100,11 @@ def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinE
         label = f"{name}, entry {len(entries)}"
         if end - position < ENTRY.size:
             raise NotPruned(f"{label}: it is cut short")
-        fields = ENTRY.unpack_from(data, position)
-        header, size, packed, flags = fields[2], fields[3], fields[4], fields[11]
+        fields = EntryHeader._make(ENTRY.unpack_from(data, position))
+        header, size = fields.header_size, fields.size
         if header < ENTRY.size or header > end - position or size > end - position - header:
             raise NotPruned(f"{label}: its header does not fit the container")
-        if flags & _CODECS and packed > size:
+        if fields.flags & _CODECS and fields.packed_size > size:
             raise NotPruned(f"{label}: its header does not fit its payload")
         payload_start = position + header
         entries.append(
@@ -120,11 +124,12 @@ def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
     padding = bytes(-len(compressed_bytes) % 8)
     if mode_name not in _EXACT and len(compressed_bytes) + len(padding) >= len(entry.stored):
         return entry
-    fields = list(entry.fields)
-    fields[3] = len(compressed_bytes) + len(padding)
-    fields[4] = len(compressed_bytes) if flag else 0
-    fields[11] = entry.flags & ~_CODECS | flag
-    fields[13] = len(payload) if flag else 0
+    fields = entry.fields._replace(
+        size=len(compressed_bytes) + len(padding),
+        packed_size=len(compressed_bytes) if flag else 0,
+        flags=entry.flags & ~_CODECS | flag,
+        full_size=len(payload) if flag else 0,
+    )
     return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], compressed_bytes + padding)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.facts.elf import (
     ET_REL,
@@ -18,6 +18,7 @@ from pylink.facts.elf import (
     SHT_SYMTAB,
     STT_SECTION,
 )
+from pylink.facts.headers import FileHeader, SectionHeader
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 from pylink.prune.errors import NotPruned
 
@@ -28,24 +29,33 @@ if TYPE_CHECKING:
 _LARGEST_ALIGNMENT = 1 << 22
 
 
-@dataclass
+class HostSymbol(NamedTuple):
+    """A symbol; `section` is a section's number, 0 if the symbol is undefined."""
+
+    name: bytes
+    section: int
+    value: int
+    kind: int
+
+
+@dataclass(frozen=True)
 class HostSection:
     """A section header and its name."""
 
     name: bytes
-    fields: list[int]
+    header: SectionHeader
 
     @property
     def kind(self) -> int:
-        return self.fields[1]
+        return self.header.type
 
     @property
     def offset(self) -> int:
-        return self.fields[4]
+        return self.header.offset
 
     @property
     def size(self) -> int:
-        return self.fields[5]
+        return self.header.size
 
     @property
     def stored(self) -> int:
@@ -60,20 +70,22 @@ class HostElf:
         self.data, self.name = data, name
         if len(data) < EHDR.size or not data.startswith(b"\x7fELF\2\1"):
             raise NotPruned(f"{name}: it is not a 64-bit little-endian ELF file")
-        self.header = list(EHDR.unpack_from(data))
-        self.type: int = self.header[1]
-        table, width, count, names = (self.header[n] for n in (6, 11, 12, 13))
+        self.header = FileHeader._make(EHDR.unpack_from(data))
+        table, width = self.header.shoff, self.header.shentsize
         if width != SHDR.size or table > len(data) - width:
             raise NotPruned(f"{name}: it has no section headers")
-        first = SHDR.unpack_from(data, table)
-        count = count or first[5]
-        names = first[6] if names == SHN_XINDEX else names
+        # With too many sections for the file's header, count and names are in the first of these.
+        first = SectionHeader._make(SHDR.unpack_from(data, table))
+        count = self.header.shnum or first.size
+        names = first.link if self.header.shstrndx == SHN_XINDEX else self.header.shstrndx
         if count > (len(data) - table) // width or names >= count:
             raise NotPruned(f"{name}: its section headers run past the file")
-        rows = [list(SHDR.unpack_from(data, table + width * n)) for n in range(count)]
-        strings = data[rows[names][4] : rows[names][4] + rows[names][5]]
+        rows = [
+            SectionHeader._make(SHDR.unpack_from(data, table + width * n)) for n in range(count)
+        ]
+        strings = data[rows[names].offset : rows[names].offset + rows[names].size]
         self.sections = [
-            HostSection(strings[row[0] : strings.find(b"\0", row[0])] if row[0] else b"", row)
+            HostSection(strings[row.name : strings.find(b"\0", row.name)] if row.name else b"", row)
             for row in rows
         ]
         if any(section.offset + section.stored > len(data) for section in self.sections):
@@ -82,9 +94,9 @@ class HostElf:
     def contents(self, section: HostSection) -> bytes:
         return self.data[section.offset : section.offset + section.stored]
 
-    def symbols(self, table: HostSection) -> Iterator[tuple[bytes, int, int, int]]:
-        """Name, section, value and type of each symbol of a symbol table."""
-        link = table.fields[6]
+    def symbols(self, table: HostSection) -> Iterator[HostSymbol]:
+        """The symbols of a symbol table."""
+        link = table.header.link
         if link >= len(self.sections):
             raise NotPruned(f"{self.name}: its symbol table has no names")
         strings = self.contents(self.sections[link])
@@ -92,16 +104,17 @@ class HostElf:
         for name, info, _, section, value, _ in SYM.iter_unpack(
             data[: len(data) - len(data) % SYM.size]
         ):
-            yield strings[name : max(name, strings.find(b"\0", name))], section, value, info & 15
+            text = strings[name : max(name, strings.find(b"\0", name))]
+            yield HostSymbol(text, section, value, info & 15)
 
     def symbol_names(self, prefix: bytes, *, defined: bool) -> set[bytes]:
         """Names with this prefix of the symbols that are defined, or of the undefined ones."""
         return {
-            name
+            symbol.name
             for table in self.sections
             if table.kind in (SHT_SYMTAB, SHT_DYNSYM)
-            for name, section, _, _ in self.symbols(table)
-            if name.startswith(prefix) and (section != 0) is defined
+            for symbol in self.symbols(table)
+            if symbol.name.startswith(prefix) and (symbol.section != 0) is defined
         }
 
 
@@ -111,9 +124,9 @@ def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]])
     Each comes with a map from old offsets to new ones. Symbols and relocations are updated;
     NotPruned if one refers to an offset that is not in the map.
     """
-    if elf.type != ET_REL or elf.header[10]:
+    if elf.header.type != ET_REL or elf.header.phnum:
         raise NotPruned(f"{elf.name}: it is not a relocatable object")
-    if any(section.fields[8] > _LARGEST_ALIGNMENT for section in elf.sections):
+    if any(section.header.addralign > _LARGEST_ALIGNMENT for section in elf.sections):
         raise NotPruned(f"{elf.name}: a section is aligned to more than {_LARGEST_ALIGNMENT} bytes")
     stored = sorted(
         (section.offset, section.offset + section.stored)
@@ -128,20 +141,18 @@ def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]])
     _move_references(elf, contents, {number: places for number, (_, places) in new.items()})
     order = sorted(range(len(elf.sections)), key=lambda n: (elf.sections[n].offset, n))
     image = bytearray(EHDR.size)
-    rows = [[*section.fields] for section in elf.sections]
+    rows = [section.header for section in elf.sections]
     for number in order:
         section = elf.sections[number]
         if section.kind == SHT_NULL:
             continue
-        image += bytes(-len(image) % max(1, section.fields[8]))
-        rows[number][4] = len(image)
+        image += bytes(-len(image) % max(1, section.header.addralign))
+        rows[number] = rows[number]._replace(offset=len(image))
         if section.kind != SHT_NOBITS:
-            rows[number][5] = len(contents[number])
+            rows[number] = rows[number]._replace(size=len(contents[number]))
             image += contents[number]
     image += bytes(-len(image) % 8)
-    header = [*elf.header]
-    header[6] = len(image)
-    image[: EHDR.size] = EHDR.pack(*header)
+    image[: EHDR.size] = EHDR.pack(*elf.header._replace(shoff=len(image)))
     return bytes(image) + b"".join(SHDR.pack(*row) for row in rows)
 
 
@@ -153,16 +164,16 @@ def _move_references(
         if table.kind != SHT_SYMTAB:
             continue
         bases: dict[int, int] = {}  # sections by the number of their section symbol
-        for index, (name, section, value, kind) in enumerate(elf.symbols(table)):
-            if section not in moved:
+        for index, symbol in enumerate(elf.symbols(table)):
+            if symbol.section not in moved:
                 continue
-            if kind == STT_SECTION:
-                bases[index] = section
+            if symbol.kind == STT_SECTION:
+                bases[index] = symbol.section
                 continue
-            offset = _new_offset(elf, moved[section], value, name)
+            offset = _new_offset(elf, moved[symbol.section], symbol.value, symbol.name)
             struct.pack_into("<Q", contents[number], index * SYM.size + 8, offset)
         for relocations in elf.sections:
-            if relocations.fields[6] == number and relocations.kind in (SHT_REL, SHT_RELA):
+            if relocations.header.link == number and relocations.kind in (SHT_REL, SHT_RELA):
                 _move_addends(elf, relocations, contents, bases, moved)
 
 
@@ -174,7 +185,7 @@ def _move_addends(
     moved: dict[int, dict[int, int]],
 ) -> None:
     number = elf.sections.index(table)
-    if table.fields[7] in moved:
+    if table.header.info in moved:
         raise NotPruned(f"{elf.name}: its device code has relocations")
     width = RELA_INFO.size if table.kind == SHT_RELA else 16
     data = contents[number]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pylink.facts.elf import SHT_NOBITS, SHT_NULL, SHT_RELA, SHT_SYMTAB
+from pylink.facts.elf import SHT_NOBITS, SHT_NULL, SHT_RELA, SHT_SYMTAB, STT_SECTION
 from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.records import RELA, SYM
 from pylink.inspect.embedded import FATBIN_SECTIONS
 from pylink.prune.archives import members
 from pylink.prune.entries import FatbinEntry, read_container
@@ -127,15 +128,16 @@ class _Comparison:
 
 def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Embedded]]) -> None:
     """Require equal sections outside of device code, and references to the same containers."""
-    if len(old.sections) != len(new.sections) or old.header[:6] != new.header[:6]:
+    if len(old.sections) != len(new.sections) or old.header._replace(
+        shoff=0
+    ) != new.header._replace(shoff=0):
         raise _mismatch(old.name, "the headers changed")
     moved: dict[int, dict[int, int]] = {}
     for number, (old_section, new_section) in enumerate(
         zip(old.sections, new.sections, strict=True)
     ):
-        if (
-            old_section.fields[:4] != new_section.fields[:4]
-            or old_section.fields[6:] != new_section.fields[6:]
+        if old_section.header._replace(offset=0, size=0) != new_section.header._replace(
+            offset=0, size=0
         ):
             raise _mismatch(old.name, f"section {number} changed")
         if old_section.name in _NAMES:
@@ -151,7 +153,7 @@ def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Emb
         ):
             raise _mismatch(old.name, f"section {number} changed")
         if old_section.kind not in (SHT_NULL, SHT_NOBITS) and new_section.offset % max(
-            1, new_section.fields[8]
+            1, new_section.header.addralign
         ):
             raise _mismatch(old.name, f"section {number} is not aligned")
     for old_section, new_section in zip(old.sections, new.sections, strict=True):
@@ -167,7 +169,7 @@ def _compare_symbols(
     """Require equal symbols, except for the values of those in changed sections."""
     if len(before) != len(after):
         raise _mismatch(old.name, "symbols changed")
-    for row_offset in range(0, len(before), 24):
+    for row_offset in range(0, len(before), SYM.size):
         section = int.from_bytes(before[row_offset + 6 : row_offset + 8], "little")
         value, new_value = (
             int.from_bytes(data[row_offset + 8 : row_offset + 16], "little")
@@ -186,7 +188,7 @@ def _compare_relocations(
 ) -> None:
     table = old.sections[number]
     before, after = old.contents(table), new.contents(new.sections[number])
-    link = table.fields[6]
+    link = table.header.link
     symbols = (
         list(old.symbols(old.sections[link]))
         if link < len(old.sections) and old.sections[link].kind == SHT_SYMTAB
@@ -194,7 +196,7 @@ def _compare_relocations(
     )
     if len(before) != len(after):
         raise _mismatch(old.name, "relocations changed")
-    for row_offset in range(0, len(before) - 23, 24):
+    for row_offset in range(0, len(before) - RELA.size + 1, RELA.size):
         if before[row_offset : row_offset + 16] != after[row_offset : row_offset + 16]:
             raise _mismatch(old.name, "a relocation changed")
         symbol = int.from_bytes(before[row_offset + 12 : row_offset + 16], "little")
@@ -202,8 +204,10 @@ def _compare_relocations(
             int.from_bytes(data[row_offset + 16 : row_offset + 24], "little", signed=True)
             for data in (before, after)
         )
-        section = symbols[symbol][1] if symbol < len(symbols) and symbols[symbol][3] == 3 else 0
-        if new_addend != moved.get(section, {}).get(addend, addend):
+        places: dict[int, int] = {}
+        if symbol < len(symbols) and symbols[symbol].kind == STT_SECTION:
+            places = moved.get(symbols[symbol].section, places)
+        if new_addend != places.get(addend, addend):
             raise _mismatch(old.name, "an addend changed")
 
 

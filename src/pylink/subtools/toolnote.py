@@ -49,10 +49,9 @@ def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
             raise ValueError("the note would grow")
         cubin[start : start + text_size] = record.ljust(text_size, b"\0")
         NOTE_HEADER.pack_into(cubin, offset, name_size, len(record), kind)
-        header = list(SHDR.unpack_from(cubin, section.header))
-        header[5] = size - text_size + len(record)
-        SHDR.pack_into(cubin, section.header, *header)
-        _close_gap(cubin, sections, section, offset + header[5])
+        new_size = size - text_size + len(record)
+        _rewrite_header(cubin, section, offset, new_size)
+        _close_gap(cubin, sections, section, offset + new_size)
     return bytes(cubin)
 
 
@@ -75,10 +74,13 @@ def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: in
         old_end, end = section.offset + section.size, start + section.size
     for section, start in moved:
         cubin[start : start + section.size] = cubin[section.offset : section.offset + section.size]
-        header = list(SHDR.unpack_from(cubin, section.header))
-        header[4] = start
-        SHDR.pack_into(cubin, section.header, *header)
+        _rewrite_header(cubin, section, start, section.size)
     cubin[end:old_end] = bytes(old_end - end)
+
+
+def _rewrite_header(cubin: bytearray, section: Section, offset: int, size: int) -> None:
+    name, kind, flags, addr, _, _, *rest = SHDR.unpack_from(cubin, section.header)
+    SHDR.pack_into(cubin, section.header, name, kind, flags, addr, offset, size, *rest)
 
 
 def _shorten(record: bytes, source: bytes, result: bytes) -> bytes:
