@@ -178,8 +178,6 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
     cdef CallRows calls = calls_of(merged)
     cdef Reaching reaching
     cdef size_t i
-    cdef uint32_t j, to
-    cdef bint launches
     cdef Scratch scratch
     if has_selection and selected.count != n:
         raise ValueError("one byte per entity")
@@ -194,31 +192,13 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
         if scratch.failed:
             raise MemoryError
         with nogil:
-            launches = not has_selection or count_selected(e, n, is_selected) != 1
-            for i in range(n):
-                if e[i].kind != E_FUNC or keep_all:
-                    e[i].flags |= EF_LIVE
-                elif (e[i].flags & EF_KERNEL
-                        and (not has_selection or is_selected[i]
-                             or (launches and e[i].flags & EF_TAKEN))):
-                    push_node(&reaching, <uint32_t>i)
-                elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
-                    e[i].flags |= EF_LIVE
-                elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
-                    # nvlink drops it: see docs/nvlink-differences.md
-                    push_node(&reaching, <uint32_t>i)
+            push_roots(&reaching, is_selected if has_selection else NULL, keep_all)
             flag_reached(&reaching, EF_LIVE)
             for i in range(n):
                 if (e[i].kind == E_FUNC and e[i].flags & EF_TAKEN and not e[i].flags & EF_KERNEL
                         and not reaching.seen[i] and not keep_all):
                     e[i].flags |= EF_UNCALLED
-            # Run-time functions stay for everything that is kept, reached or not.
-            for i in range(n):
-                if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
-                    for j in range(reaching.graph.start[i], reaching.graph.start[i + 1]):
-                        to = reaching.graph.edges[j]
-                        if to < n and not e[to].flags & EF_DEFINED:
-                            e[to].flags |= EF_LIVE
+            keep_undefined(&reaching)
             for i in range(n):
                 if e[i].flags & EF_KERNEL and has_selection and not is_selected[i]:
                     e[i].flags |= EF_UNSELECTED
@@ -230,6 +210,39 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
     finally:
         scratch_free(&scratch)
     merged.entities = entities
+
+
+cdef void push_roots(Reaching* reaching, const uint8_t* is_selected, bint keep_all) noexcept nogil:
+    """Flag what lives by itself, and begin at functions whose callees live; NULL selects all."""
+    cdef EntityRow* e = reaching.entities
+    cdef size_t i
+    cdef bint launches = (is_selected == NULL
+                          or count_selected(e, reaching.count, is_selected) != 1)
+    for i in range(reaching.count):
+        if e[i].kind != E_FUNC or keep_all:
+            e[i].flags |= EF_LIVE
+        elif (e[i].flags & EF_KERNEL
+                and (is_selected == NULL or is_selected[i]
+                     or (launches and e[i].flags & EF_TAKEN))):
+            push_node(reaching, <uint32_t>i)
+        elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
+            e[i].flags |= EF_LIVE
+        elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
+            # nvlink drops it: see docs/nvlink-differences.md
+            push_node(reaching, <uint32_t>i)
+
+
+cdef void keep_undefined(Reaching* reaching) noexcept nogil:
+    """Run-time functions stay for everything that is kept, reached or not."""
+    cdef EntityRow* e = reaching.entities
+    cdef size_t i
+    cdef uint32_t j, to
+    for i in range(reaching.count):
+        if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
+            for j in range(reaching.graph.start[i], reaching.graph.start[i + 1]):
+                to = reaching.graph.edges[j]
+                if to < reaching.count and not e[to].flags & EF_DEFINED:
+                    e[to].flags |= EF_LIVE
 
 
 def select_kernels(MergedTables merged not None, list patterns):
