@@ -55,22 +55,10 @@ cdef inline bint read_sections(Reader* reader, FileRow* row,
         reason = assign_kind(reader, s, row)
         if reason != F_NONE:
             return refuse(reader, <int32_t>i, -1, reason, s.type, 0)
-        if not KIND[s.kind].given:
-            if h.sh_size > max_nobits():
-                return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, h.sh_size, max_nobits())
-        elif not is_in_file(elf, h):
-            return refuse(reader, <int32_t>i, -1, F_SECTION_BOUNDS, h.sh_offset + h.sh_size,
-                          row.size)
-        else:
+        if not check_header(reader, row, elf, i, s.kind):
+            return False
+        if KIND[s.kind].given:
             s.offset = row.offset + h.sh_offset
-        if (h.sh_addralign & (h.sh_addralign - 1)
-                # The alignment of shared memory is the address of an array, if -r assigned one.
-                and (KIND[s.kind].holds != E_SHARED or h.sh_addralign % 16)):
-            return refuse(reader, <int32_t>i, -1, F_ALIGN, h.sh_addralign, MAX_ALIGN)
-        if h.sh_addralign > MAX_ALIGN:
-            return refuse(reader, <int32_t>i, -1, F_ALIGN_LIMIT, h.sh_addralign, MAX_ALIGN)
-        if h.sh_entsize > 0xffff:
-            return refuse(reader, <int32_t>i, -1, F_ENTSIZE, h.sh_entsize, 24)
         s.size = h.sh_size
         s.link = h.sh_link
         s.info = h.sh_info
@@ -87,6 +75,27 @@ cdef inline bint read_sections(Reader* reader, FileRow* row,
             contents += s.size
             if contents > CONTENTS_PER_BYTE * row.size:
                 return refuse(reader, <int32_t>i, -1, F_SIZE_SUM, contents, row.size)
+    return True
+
+
+cdef inline bint check_header(Reader* reader, const FileRow* row, const ElfFile* elf,
+                              uint32_t number, uint16_t kind) noexcept nogil:
+    """Check where the contents of a section of that kind are, its alignment and entry size."""
+    cdef const Shdr* h = &elf.table[number]
+    if not KIND[kind].given:
+        if h.sh_size > max_nobits():
+            return refuse(reader, <int32_t>number, -1, F_TOO_LARGE, h.sh_size, max_nobits())
+    elif not is_in_file(elf, h):
+        return refuse(reader, <int32_t>number, -1, F_SECTION_BOUNDS, h.sh_offset + h.sh_size,
+                      row.size)
+    if (h.sh_addralign & (h.sh_addralign - 1)
+            # The alignment of shared memory is the address of an array, if -r assigned one.
+            and (KIND[kind].holds != E_SHARED or h.sh_addralign % 16)):
+        return refuse(reader, <int32_t>number, -1, F_ALIGN, h.sh_addralign, MAX_ALIGN)
+    if h.sh_addralign > MAX_ALIGN:
+        return refuse(reader, <int32_t>number, -1, F_ALIGN_LIMIT, h.sh_addralign, MAX_ALIGN)
+    if h.sh_entsize > 0xffff:
+        return refuse(reader, <int32_t>number, -1, F_ENTSIZE, h.sh_entsize, 24)
     return True
 
 
