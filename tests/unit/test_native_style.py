@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NATIVE = Path(__file__).parents[2] / "src" / "_native"
-LONGEST = 80  # lines with the signature
+LONGEST = 60  # lines with the signature
 
 
 def functions(text: str) -> Iterator[tuple[str, int]]:
