@@ -35,22 +35,9 @@ from debug.frame cimport move_all_frames
 from debug.line cimport move_lines
 from debug.registers cimport clear_registers, index_names
 from debug.rows cimport (
-    R_MEMORY, Cut, DebugPatchRow, LineUnit, MovedRow, PieceRow, RebuildFault, Rebuilt, RelocRow,
-    UnitRow,
-)
-
-cdef tuple REASONS = (
-    "", "",
-    "record is cut off",
-    "record has the other DWARF length format",
-    "record runs past the section",
-    "line unit has an unknown DWARF version",
-    "line header runs past its unit",
-    "relocation is at no set-address opcode of its own",
-    "mercury line section has other units",
-    "relocation is in no line header",
-    "FDE has no CIE before it",
-    "register count runs past the section",
+    R_ADDRESS, R_CUT_OFF, R_FORMAT, R_HEADER, R_LENGTH, R_MEMORY, R_NO_CIE, R_PATCH,
+    R_REGISTER_COUNT, R_UNITS, R_VERSION, Cut, DebugPatchRow, LineUnit, MovedRow, PieceRow,
+    RebuildFault, Rebuilt, RelocRow, UnitRow,
 )
 
 
@@ -83,12 +70,27 @@ cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row) ex
     return total
 
 
+cdef str text_of(int reason):
+    return {
+        R_CUT_OFF: "record is cut off",
+        R_FORMAT: "record has the other DWARF length format",
+        R_LENGTH: "record runs past the section",
+        R_VERSION: "line unit has an unknown DWARF version",
+        R_HEADER: "line header runs past its unit",
+        R_ADDRESS: "relocation is at no set-address opcode of its own",
+        R_UNITS: "mercury line section has other units",
+        R_PATCH: "relocation is in no line header",
+        R_NO_CIE: "FDE has no CIE before it",
+        R_REGISTER_COUNT: "register count runs past the section",
+    }[reason]
+
+
 cdef object raise_fault(const RebuildFault* fault):
     if fault.reason == R_MEMORY:
         raise MemoryError
     cdef bint mercury = fault.mercury
     raise MalformedDebugSection(fault.piece, fault.offset, mercury=mercury,
-                                reason=REASONS[fault.reason])
+                                reason=text_of(fault.reason))
 
 
 cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, bytes pieces, bytes relocs) except? 1:

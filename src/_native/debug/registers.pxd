@@ -7,7 +7,8 @@ from libc.string cimport memchr, memset
 from base.elf64 cimport load32
 from base.nameindex cimport NameIndex, NameSlot, index_find
 from debug.rows cimport (
-    RANGE, REGISTER, R_COUNT, R_CUT_OFF, R_LENGTH, R_MEMORY, RebuildFault, set_rebuild_fault,
+    RANGE, REGISTER, R_CUT_OFF, R_LENGTH, R_MEMORY, R_REGISTER_COUNT, RebuildFault,
+    set_rebuild_fault,
 )
 
 
@@ -54,7 +55,7 @@ cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
         count = load32(stop + 1)
         offset += length + 1 + 4
         if count > (size - offset) // REGISTER:
-            return set_rebuild_fault(fault, start, R_COUNT)
+            return set_rebuild_fault(fault, start, R_REGISTER_COUNT)
         for _i in range(count):
             stop = NULL
             if size - offset >= REGISTER:

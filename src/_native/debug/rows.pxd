@@ -27,18 +27,18 @@ cdef enum:
     RANGE = 8               # bytes of start and end
 
 cdef enum DebugFault:
-    R_NONE = 0
-    R_MEMORY = 1
-    R_CUT_OFF = 2
-    R_FORMAT = 3
-    R_LENGTH = 4
-    R_VERSION = 5
-    R_HEADER = 6
-    R_ADDRESS = 7
-    R_UNITS = 8
-    R_PATCH = 9
-    R_NO_CIE = 10
-    R_COUNT = 11
+    R_NONE
+    R_MEMORY
+    R_CUT_OFF               # text_of in debug.pyx says what each of these means
+    R_FORMAT
+    R_LENGTH
+    R_VERSION
+    R_HEADER
+    R_ADDRESS
+    R_UNITS
+    R_PATCH
+    R_NO_CIE
+    R_REGISTER_COUNT
 
 cdef packed struct PieceRow:
     uint64_t offset

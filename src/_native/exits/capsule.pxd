@@ -15,7 +15,8 @@ from libc.string cimport memcpy, memset
 from base.elf64 cimport WORD, load16, load32
 from base.vector cimport Vec, vec_extend, vec_push, vec_reserve
 from exits.rows cimport (
-    R_BITMAP, R_COUNT, R_CUT_OFF, R_LAST_SLOT, R_RECORD, RewriteFault, View, put16, set_fault,
+    R_BITMAP, R_CUT_OFF, R_INSTRUCTION_COUNT, R_LAST_SLOT, R_RECORD, RewriteFault, View, put16,
+    set_fault,
 )
 
 
@@ -185,7 +186,7 @@ cdef inline bint next_slot(SlotWalk* walk, const View* text, Slot* slot,
     if slot.has_record and not read_record(walk.data, walk.size, walk.record_offset, slot):
         return set_fault(fault, walk.section, walk.record_offset, R_RECORD)
     if slot.count > (text.size - walk.offset) // 16:
-        return set_fault(fault, walk.section, walk.record_offset, R_COUNT)
+        return set_fault(fault, walk.section, walk.record_offset, R_INSTRUCTION_COUNT)
     slot.words = text.data + walk.offset
     slot.offset = walk.offset
     walk.record_offset += slot.record_size
@@ -195,5 +196,5 @@ cdef inline bint next_slot(SlotWalk* walk, const View* text, Slot* slot,
         if slot.record_size != 2 or walk.record_offset != walk.size:
             return set_fault(fault, walk.section, walk.record_offset, R_LAST_SLOT)
         if walk.offset != text.size:
-            return set_fault(fault, walk.section, walk.record_offset, R_COUNT)
+            return set_fault(fault, walk.section, walk.record_offset, R_INSTRUCTION_COUNT)
     return True

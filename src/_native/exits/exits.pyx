@@ -34,8 +34,9 @@ from exits.file cimport NewContents, RewrittenFile, code_index_of, open_views, s
 from exits.guard cimport Guarded, guard_code, needs_guard
 from exits.places cimport move_info, move_table
 from exits.rows cimport (
-    R_MEMORY, R_WHOLE, Code, InstructionMap, RewriteFault, View, make_writable, map_offset,
-    set_fault,
+    R_BITMAP, R_CUT_OFF, R_FRAME, R_FRAME_OP, R_INFO, R_INSTRUCTION_COUNT, R_LAST_SLOT, R_LINE_OP,
+    R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, R_RECORD, R_REGISTERS, R_TABLE, R_WHOLE, Code,
+    InstructionMap, RewriteFault, View, make_writable, map_offset, set_fault,
 )
 from exits.trap cimport clear_trap_waits, is_only_trap
 from exits.update cimport update_code
@@ -52,25 +53,6 @@ from traits cimport TRAIT_EARLY_FILES
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
     PLACEMENT = 16          # alignment of rewritten contents in the arena
-
-cdef tuple REASONS = (
-    "",
-    "",
-    "capsule is cut off",
-    "capsule record is unknown",
-    "capsule bitmap is empty or runs past the capsule",
-    "capsule and text differ in the number of instructions",
-    "capsule does not end with the record of the last instruction",
-    "attribute record is malformed",
-    "register table is malformed",
-    "FDE is malformed",
-    "call frame instruction is not supported",
-    "line unit is malformed or not DWARF 2 or 3",
-    "line number opcode is not supported",
-    "relocation fits no line program",
-    "jump table has a relocation outside of it",
-    "",                     # R_WHOLE: not a fault of the file
-)
 
 
 cdef inline bint is_defined_function(const SymbolRow* symbol) noexcept nogil:
@@ -347,6 +329,25 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
     scratch_init(&file.scratch)
 
 
+cdef str text_of(int reason):
+    return {
+        R_CUT_OFF: "capsule is cut off",
+        R_RECORD: "capsule record is unknown",
+        R_BITMAP: "capsule bitmap is empty or runs past the capsule",
+        R_INSTRUCTION_COUNT: "capsule and text differ in the number of instructions",
+        R_LAST_SLOT: "capsule does not end with the record of the last instruction",
+        R_INFO: "attribute record is malformed",
+        R_REGISTERS: "register table is malformed",
+        R_FRAME: "FDE is malformed",
+        R_FRAME_OP: "call frame instruction is not supported",
+        R_LINE_UNIT: "line unit is malformed or not DWARF 2 or 3",
+        R_LINE_OP: "line number opcode is not supported",
+        R_LINE_RELOCATION: "relocation fits no line program",
+        R_TABLE: "jump table has a relocation outside of it",
+        R_WHOLE: "",            # nothing is wrong with the file
+    }[reason]
+
+
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView v
@@ -385,7 +386,7 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 if fault.reason == R_MEMORY:
                     raise MemoryError
                 faults.append((number, row.first_section + fault.section, fault.offset,
-                               REASONS[fault.reason]))
+                               text_of(fault.reason)))
             if guarded.others:
                 slowed.append((number, guarded.others))
         if fresh.data.count == 0:

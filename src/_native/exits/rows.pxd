@@ -14,10 +14,10 @@ from base.scratch cimport Scratch, scratch_room
 cdef enum ExitFault:
     R_NONE
     R_MEMORY
-    R_CUT_OFF
+    R_CUT_OFF               # text_of in exits.pyx says what each of these means
     R_RECORD
     R_BITMAP
-    R_COUNT
+    R_INSTRUCTION_COUNT
     R_LAST_SLOT
     R_INFO
     R_REGISTERS

@@ -10,8 +10,8 @@ from libc.string cimport memcpy, strcmp, strlen
 
 from base.elf64 cimport Shdr
 from base.elffile cimport (
-    ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_sections,
-    open_table,
+    ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_NO_TABLE, ELF_SHORT, ELF_STRINGS,
+    ELF_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_sections, open_table,
 )
 from pylink._native.tables cimport ObjectTables
 from sectionkinds cimport KIND
@@ -22,17 +22,17 @@ cdef enum:
     # Names may share their bytes; the limit keeps what they take proportional to the file.
     NAMES_PER_BYTE = 16
 
-cdef tuple REASONS = (
-    "",
-    "{0} bytes are too few for an ELF header",
-    "not an ELF file",
-    "not a 64-bit ELF file",
-    "not a little-endian ELF file",
-    "",
-    "section headers at {0:#x} run past the file",
-    "no section has the names of the others",
-    "section names run past the file, or have no end",
-)
+
+cdef str text_of(int fault, uint64_t value):
+    return {
+        ELF_SHORT: f"{value} bytes are too few for an ELF header",
+        ELF_MAGIC: "not an ELF file",
+        ELF_CLASS: "not a 64-bit ELF file",
+        ELF_ENDIAN: "not a little-endian ELF file",
+        ELF_TABLE: f"section headers at {value:#x} run past the file",
+        ELF_STRINGS: "no section has the names of the others",
+        ELF_NAMES: "section names run past the file, or have no end",
+    }[fault]
 
 
 cdef class Section:
@@ -73,7 +73,7 @@ cdef ElfSections sections_of(const uint8_t* data, uint64_t size):
     cdef uint64_t i, names = 0
     cdef int fault = open_sections(&elf, data, size)
     if fault != ELF_GOOD and fault != ELF_NO_TABLE:
-        raise ValueError(REASONS[fault].format(elf.value))
+        raise ValueError(text_of(fault, elf.value))
     file.type, file.machine, file.sections = elf.header.e_type, elf.header.e_machine, []
     for i in range(elf.count if fault == ELF_GOOD else 0):
         header = &elf.table[i]
@@ -118,7 +118,7 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_
     if fault == ELF_NO_TABLE:
         return None
     if fault != ELF_GOOD:
-        raise ValueError(REASONS[fault].format(elf.value))
+        raise ValueError(text_of(fault, elf.value))
     for i in range(elf.count):
         name = name_at(&elf, &elf.table[i])
         if name == NULL:
