@@ -19,14 +19,13 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from base.elf64 cimport WORD, load16
 from exits.rows cimport View, put16
 from exits.words cimport (
-    CAREFUL, CARELESS, CONTROL_BYTE, WAITS, is_dummy_load, is_membar, opcode, set_stall, stall,
+    CAREFUL, CARELESS, CONTROL_BYTE, OP_DFMA, OP_DMUL, WAITS, is_dummy_load, is_membar, operation,
+    set_stall, stall,
 )
 
 
 cdef enum:
-    OP_DMUL = 0x28              # the low 9 bits of an operation, the same for all kinds of operands
-    OP_DFMA = 0x2b              # DADD and DSETP between them
-    OP_IMMA = 0x37
+    OP_IMMA = 0x37              # of the bits OPERATION
     SCOREBOARDS = 6
     NO_SCOREBOARD = 7
     SHORTEST_STALL = 2          # a scoreboard counts from the cycle after the issue
@@ -45,8 +44,8 @@ ctypedef struct Guarded:
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
     """Whether this is DADD, DMUL, DFMA, DSETP or IMMA."""
-    cdef uint32_t operation = opcode(word) & 0x1ff
-    return OP_DMUL <= operation <= OP_DFMA or operation == OP_IMMA
+    cdef uint32_t op = operation(word)
+    return OP_DMUL <= op <= OP_DFMA or op == OP_IMMA
 
 
 cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
@@ -86,7 +85,7 @@ cdef inline bint guard_careful(uint8_t* word, const uint8_t* end) noexcept nogil
     """
     cdef uint8_t* following = word + WORD
     cdef uint32_t control = load16(word + CONTROL_BYTE)
-    if control != CAREFUL and not (control == CAREFUL_IMMA and opcode(word) & 0x1ff == OP_IMMA):
+    if control != CAREFUL and not (control == CAREFUL_IMMA and operation(word) == OP_IMMA):
         return False
     put16(word + CONTROL_BYTE, CAREFUL_GUARDED)
     while (is_dummy_load(following) or is_membar(following)) and following + WORD != end:

@@ -15,9 +15,9 @@ from exits.code cimport Rewriting, emit_code, write_if_changed
 from exits.rows cimport Code, InstructionMap, put16, put32, put64
 from exits.slots cimport encode_predicate
 from exits.words cimport (
-    CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OP_EXIT, OP_NOP, UPDATE_ANY,
-    UPDATE_UNSCHEDULED, W_NOP, is_dummy_load, is_membar, is_unscheduled, opcode, put_instruction,
-    set_stall, stall,
+    CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OPERATION, OP_EXIT, OP_NOP,
+    UPDATE_ANY, UPDATE_UNSCHEDULED, W_NOP, is_dummy_load, is_membar, is_unscheduled, opcode,
+    operation, put_instruction, set_stall, stall,
 )
 from kernelmodes cimport (
     UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS, UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS,
@@ -117,7 +117,7 @@ cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
 cdef inline bint is_short(const uint8_t* word) noexcept nogil:
     """Whether an instruction is an IADD3 of two operands, with a carry or without."""
     cdef uint64_t high = load64(word + 8)
-    return (opcode(word) & 0x1ff == OP_IADD3 and high & THIRD == THIRD_NONE
+    return (operation(word) == OP_IADD3 and high & THIRD == THIRD_NONE
             and high >> 16 & 1 != 0)
 
 
@@ -138,7 +138,7 @@ cdef inline uint32_t add_record(const uint8_t* word) noexcept nogil:
 
 
 cdef inline void shorten_add(uint8_t* word) noexcept nogil:
-    put16(word, (load16(word) & ~<uint32_t>0x1ff) | OP_IADD)
+    put16(word, (load16(word) & ~<uint32_t>OPERATION) | OP_IADD)
     put64(word + 8, load64(word + 8) & ~<uint64_t>(THIRD | 1 << 16))
 
 
@@ -230,7 +230,7 @@ cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
 
 cdef inline bint is_barrier_end(const uint8_t* word) noexcept nogil:
     """Whether an instruction is the last of an error barrier, and not the first of a text."""
-    return (load16(word) & 0xfff == OP_CCTL and opcode(word + WORD) == OP_EXIT
+    return (opcode(word) == OP_CCTL and opcode(word + WORD) == OP_EXIT
             and opcode(word - WORD) == OP_ERRBAR)
 
 

@@ -11,13 +11,31 @@ from kernelmodes cimport (
 
 
 cdef enum:
+    OPCODE = 0xfff          # bits of an instruction
     OP_EXIT = 0x94d
     OP_MEMBAR = 0x992
     OP_NOP = 0x918
-    # Low 9 bits of an operation; they do not depend on the kinds of operands.
+
+    OPERATION = 0x1ff       # bits of an opcode: all but those that tell where operands are
     OP_DMUL = 0x28
     OP_DADD = 0x29
-    OP_DFMA = 0x2b
+    OP_DFMA = 0x2b          # DSETP is between DADD and this
+    OP_ANY_NOP = OP_NOP & OPERATION
+    OP_CALL_ABS = 0x143
+    OP_CALL_REL = 0x144
+    OP_BSSY = 0x145
+    OP_BRA = 0x147
+    OP_WARPSYNC = 0x148
+    OP_BRX = 0x149
+    OP_BRXU = 0x158
+    OP_SUST_P = 0x19b
+    OP_SUST = 0x19d
+    OP_SURED = 0x19f
+    OP_SYNCS_ARRIVE = 0x1a7 # arrive, expect and wait
+    OP_SYNCS_CCTL = 0x1b1   # invalidate
+    OP_SYNCS_EXCH = 0x1b2   # init
+    OP_LDGSTS = 0x1ae
+
     MEMBAR_BYTE = 9         # level and scope of a MEMBAR
     MEMBAR_GUARD = 0x80     # level and scope of the one before a fence's own
 
@@ -103,7 +121,7 @@ cdef inline bint can_write_predicate(const uint8_t* word, uint32_t predicate) no
 
     In those of FP64 arithmetic and in NOPs they are 0.
     """
-    if opcode(word) & 0x1ff in (OP_NOP & 0x1ff, OP_DMUL, OP_DADD, OP_DFMA):
+    if operation(word) in (OP_ANY_NOP, OP_DMUL, OP_DADD, OP_DFMA):
         return False
     return word[10] >> 1 & 7 == predicate or load16(word + 10) >> 4 & 7 == predicate
 
@@ -132,7 +150,12 @@ ctypedef struct Needs:
 
 
 cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
-    return load16(word) & 0xfff
+    return load16(word) & OPCODE
+
+
+cdef inline uint32_t operation(const uint8_t* word) noexcept nogil:
+    """What an instruction does, wherever its operands are."""
+    return load16(word) & OPERATION
 
 
 cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
@@ -149,15 +172,15 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
     if mode == MODE_LASTING_BARRIERS:
         return needs
     for offset in range(0, size, 16):
-        op = opcode(text + offset) & 0x1ff
-        if op == 0x143 or op == 0x144:                          # CALL.ABS, CALL.REL
+        op = operation(text + offset)
+        if op == OP_CALL_ABS or op == OP_CALL_REL:
             needs.loads = needs.guards = needs.membar = True
             break
-        if op == 0x1ae:                                         # LDGSTS
+        if op == OP_LDGSTS:
             needs.loads = True
-        elif op == 0x1a7 or op == 0x1b1 or op == 0x1b2:         # SYNCS
+        elif op == OP_SYNCS_ARRIVE or op == OP_SYNCS_CCTL or op == OP_SYNCS_EXCH:
             needs.guards = True
-        elif op == 0x19b or op == 0x19d or op == 0x19f:         # SUST.P, SUST, SURED
+        elif op == OP_SUST_P or op == OP_SUST or op == OP_SURED:
             needs.membar = True
     return needs
 
@@ -167,11 +190,11 @@ cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code*
     """Correct the distance in a relative branch; `old` and `new` are the offsets after it."""
     cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
-    cdef uint32_t op = low & 0x1ff
-    if op == 0x145:                 # BSSY: 30 bits at 34, in words of 4
+    cdef uint32_t op = low & OPERATION
+    if op == OP_BSSY:               # 30 bits at 34, in words of 4
         distance = (<int64_t>low >> 34) * 4
-    elif op == 0x144 or op == 0x147 or op == 0x148 or op == 0x149 or op == 0x158:
-        # CALL.REL, BRA, WARPSYNC, BRX, BRXU: 8 bits at 16, then 48 at 34, in words of 4
+    elif (op == OP_CALL_REL or op == OP_BRA or op == OP_WARPSYNC or op == OP_BRX
+            or op == OP_BRXU):      # 8 bits at 16, then 48 at 34, in words of 4
         distance = <int64_t>(((low >> 34 | high << 30) << 8 | (low >> 16 & 0xff)) << 8) >> 6
     else:
         return True
@@ -179,7 +202,7 @@ cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code*
     if target < 0 or <uint64_t>target > code.size:
         return True
     distance = <int64_t>(map_offset(code, places, target, False) - new) >> 2
-    if op == 0x145:
+    if op == OP_BSSY:
         low = (low & 0x3ffffffffULL) | <uint64_t>distance << 34
     else:
         low = (low & ~(0xffULL << 16) & 0x3ffffffffULL) | (<uint64_t>distance & 0xff) << 16
