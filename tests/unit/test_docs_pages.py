@@ -23,6 +23,8 @@ from fuzz.__main__ import parser as fuzz_parser
 from fuzz.races import parser as races_parser
 from hazards.measure import parser as hazards_parser
 from helpers import archive_builder, fatbin_builder
+from helpers.sessions import BLOCK, prints, sessions
+from helpers.sessions import commands as commands_of
 
 import pylink
 from pylink import remarks
@@ -62,7 +64,7 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"^(?:\$ | {4}(?:\$ )?)(pylink (?!error|fatal|warning).*)$", re.MULTILINE)
 CALL = re.compile(r"`((?:pylink\.)?(?:Input|LinkOptions|Linker|link)\([^`]*\))`")
-FILE = re.compile(r"\b(?:docs|src|tests|benchmarks|scripts|demo|examples)/[\w./-]*\w")
+FILE = re.compile(r"(?<![\w-])(?:docs|src|tests|benchmarks|scripts|demo|examples)/[\w./-]*\w")
 LONG = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
 
 # What `...` stands for.
@@ -80,6 +82,7 @@ OTHERS = {
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
     *("--dryrun", "--no-device-link"),  # of nvcc
     *("--no-deps",),  # of pip
+    *("--query-gpu",),  # of nvidia-smi
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }
 
@@ -95,11 +98,20 @@ def blocks(wanted: str) -> list[tuple[str, str]]:
 
 
 def commands() -> list[tuple[str, str]]:
-    """What pages show as typed: behind a prompt or indented, or in a block of the console."""
-    typed = [(page, line) for page, text in SHOWN.items() for line in PROMPT.findall(text)]
-    for page, text in blocks("console"):
-        typed += [(page, line) for line in text.replace("\\\n", "").splitlines()]
-    return [(page, line) for page, line in typed if line.startswith("pylink ")]
+    """What pages show as typed, without an output: indented, or in a block of the console."""
+    typed = []
+    for page, text in SHOWN.items():
+        shown = [session for session in BLOCK.findall(text) if session not in [*sessions(text)]]
+        lines = [
+            *PROMPT.findall(BLOCK.sub("", text)),
+            *"".join(shown).replace("\\\n", "").splitlines(),
+        ]
+        typed += [(page, line) for line in lines if line.startswith("pylink ")]
+    return typed
+
+
+def shell_sessions() -> list[tuple[str, str]]:
+    return [(page, session) for page, text in SHOWN.items() for session in sessions(text)]
 
 
 def anchor(heading: str) -> str:
@@ -189,6 +201,19 @@ def test_sessions_print_what_they_show(
     doctest.DebugRunner(verbose=False).run(session)
 
 
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of a page with this pylink; the standard streams are apart."""
+    python = shlex.quote(sys.executable)
+    return subprocess.run(
+        ["bash", "-c", f'pylink() {{ {python} -m pylink "$@"; }}; {command}'],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(("page", "text"), commands())
 def test_commands_run(page: str, text: str, folder: Path) -> None:
     toolkit = folder / "cuda"
@@ -196,16 +221,21 @@ def test_commands_run(page: str, text: str, folder: Path) -> None:
     for name in ("nvcc", "nvcc.profile"):
         (toolkit / "bin" / name).touch()
     command = text.replace("/usr/local/cuda", str(toolkit)).replace("pylink ...", EXAMPLE)
-    done = subprocess.run(
-        ["bash", "-c", f"{shlex.quote(sys.executable)} -m {command}"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(command, folder)
     assert done.returncode == 0 or (done.returncode == 1 and "--diff" in text)
     assert done.stderr == "" or "--pass-remarks=" in text
+
+
+@pytest.mark.parametrize(("page", "text"), shell_sessions())
+def test_commands_print_what_pages_show(page: str, text: str, folder: Path) -> None:
+    for command, shown in commands_of(text):
+        done = run(f"{{ {command}\n}} 2>&1", folder)
+        assert prints(shown, done.stdout), f"{command}\n{done.stdout}"
+
+
+def test_there_are_commands_of_both_kinds() -> None:
+    assert len(commands()) > 20
+    assert len(shell_sessions()) > 0
 
 
 @pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja is not installed")
@@ -230,6 +260,25 @@ def test_a_build_is_done_once(page: str, text: str, folder: Path) -> None:
     (folder / "libfilters.a").touch()
     assert len(ninja()) == 1
     assert (folder / "program.cubin").stat().st_mtime_ns == made
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(("page", "text"), blocks("make"))
+def test_make_links_again_when_an_input_changed(page: str, text: str, folder: Path) -> None:
+    assert page == "docs/builds.md"
+    command = f"\t{shlex.quote(sys.executable)} -m pylink"
+    (folder / "Makefile").write_text(text.replace("\tpylink", command))
+    (folder / "libc.a").rename(folder / "libfilters.a")
+
+    def make() -> str:
+        done = run("make", folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "-o program.cubin" in make()
+    assert "up to date" in make()
+    (folder / "b.cubin").touch()
+    assert "-o program.cubin" in make()
 
 
 def test_calls_in_sentences_name_keywords_that_there_are() -> None:

@@ -1,0 +1,38 @@
+"""What pages show of a shell: commands after a prompt, each followed by what it prints.
+
+A line `...` stands for any number of lines. Times may differ from those on the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROMPT = re.compile(r"^\$ ", re.MULTILINE)
+TIME = re.compile(r"\d[\d.]*(?= ?m?s\b)")
+
+
+def sessions(page: str) -> Iterator[str]:
+    """The blocks of a page that begin with a prompt."""
+    return (text for text in BLOCK.findall(page) if PROMPT.match(text))
+
+
+def commands(session: str) -> Iterator[tuple[str, str]]:
+    """Each command of a session, and what the page shows of its output."""
+    for part in PROMPT.split(session.replace("\\\n", ""))[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def prints(shown: str, printed: str) -> bool:
+    """Whether a command printed what the page shows."""
+    pattern = "".join(map(line_pattern, shown.splitlines()))
+    text = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+    return re.fullmatch(pattern, text) is not None
+
+
+def line_pattern(line: str) -> str:
+    if line == "...":
+        return r"(?:.*\n)*?"
+    return r"\d[\d.]*".join(map(re.escape, TIME.split(line))) + r"\n"

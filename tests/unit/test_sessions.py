@@ -1,0 +1,49 @@
+"""The reader of commands and outputs on pages finds what a page shows wrongly."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.sessions import commands, prints, sessions
+
+PAGE = """\
+```console
+$ pylink demo
+a file, 4.1 ms
+...
+end
+$ ls \\
+  -l
+```
+
+```console
+pylink a.cubin
+```
+"""
+
+
+def test_a_session_has_commands_with_outputs() -> None:
+    (session,) = sessions(PAGE)
+    assert list(commands(session)) == [
+        ("pylink demo", "a file, 4.1 ms\n...\nend\n"),
+        ("ls   -l", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("printed", "same"),
+    [
+        ("a file, 12 ms\nmore\nmore\nend\n", True),
+        ("a file, 0.3 ms\nend", True),
+        ("another file, 12 ms\nend\n", False),
+        ("a file, 12 ms\nend\nmore\n", False),
+        ("a file, 12 ms\nmore\n", False),
+        ("", False),
+    ],
+)
+def test_an_output_is_compared_line_by_line(printed: str, same: bool) -> None:
+    assert prints("a file, 4.1 ms\n...\nend\n", printed) is same
+
+
+def test_a_command_without_an_output_prints_nothing() -> None:
+    assert prints("", "")
+    assert not prints("", "pylink warning : ...\n")
