@@ -105,10 +105,10 @@ def test_headers_with_names_have_the_fields_of_their_formats() -> None:
         assert len(header._fields) == len(record.unpack(bytes(record.size)))
     # Where a cubin says what it is.
     cubin = one_kernel().build()
-    header = headers.FileHeader._make(records.EHDR.unpack_from(cubin))
-    assert (header.type, header.machine) == (ET_REL, EM_CUDA)
-    assert (header.shentsize, header.ehsize) == (records.SHDR.size, records.EHDR.size)
-    names = header.shoff + header.shstrndx * header.shentsize
+    file_header = headers.FileHeader._make(records.EHDR.unpack_from(cubin))
+    assert (file_header.type, file_header.machine) == (ET_REL, EM_CUDA)
+    assert (file_header.shentsize, file_header.ehsize) == (records.SHDR.size, records.EHDR.size)
+    names = file_header.shoff + file_header.shstrndx * file_header.shentsize
     section = headers.SectionHeader._make(records.SHDR.unpack_from(cubin, names))
     assert section.type == SHT_STRTAB
     assert b"\0.shstrtab\0" in cubin[section.offset : section.offset + section.size]

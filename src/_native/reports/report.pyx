@@ -4,7 +4,7 @@ Nothing here runs in a link that asks for neither.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
