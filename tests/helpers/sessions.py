@@ -18,6 +18,11 @@ def sessions(page: str) -> Iterator[str]:
     return (text for text in BLOCK.findall(page) if PROMPT.match(text))
 
 
+def needs_compiler(page: str) -> bool:
+    """Whether a session of the page starts nvcc or a host compiler."""
+    return any(re.search(r"\b(?:nvcc|g\+\+)", session) for session in sessions(page))
+
+
 def commands(session: str) -> Iterator[tuple[str, str]]:
     """Each command of a session, and what the page shows of its output."""
     for part in PROMPT.split(session.replace("\\\n", ""))[1:]:
