@@ -25,9 +25,10 @@ def find_debug(MergedTables merged not None, bytes name not None):
     cdef size_t i
     merged.objects.view(&v)
     for i in range(merged.outs.count):
+        if not is_plain(row[i].kind, IS_DEBUG) or row[i].source < 0:
+            continue
         s = &v.sections[row[i].source]
-        if (is_plain(row[i].kind, IS_DEBUG) and row[i].source >= 0
-                and s.name_size == <uint32_t>PyBytes_GET_SIZE(name)
+        if (s.name_size == <uint32_t>PyBytes_GET_SIZE(name)
                 and memcmp(v.arena + s.name, PyBytes_AS_STRING(name), s.name_size) == 0):
             return i
     return -1

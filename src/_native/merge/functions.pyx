@@ -350,8 +350,9 @@ def find_unpatched(MergedTables merged not None):
     for i in range(<Py_ssize_t>merged.entities.count):
         if e[i].kind != E_FUNC or not e[i].flags & EF_DEFINED or e[i].flags & EF_INNER:
             continue
+        if f[i].info < 0:
+            return i
         info = &v.sections[f[i].info]
-        if f[i].info < 0 or find_record(v.arena + info.offset, info.size,
-                                        EIATTR_TOOLS_PATCH_FUNC) == NULL:
+        if find_record(v.arena + info.offset, info.size, EIATTR_TOOLS_PATCH_FUNC) == NULL:
             return i
     return -1

@@ -116,8 +116,10 @@ cdef inline void create_variables(Merge* merge, Scratch* scratch, IdleUses* uses
     cdef int32_t e, number
     for i in range(merge.objects.symbol_count):
         e = merge.merged.symbol_entity[i]
+        if e < 0:
+            continue
         entity = &merge.merged.entities[e]
-        if e < 0 or entity.winner != <int32_t>i or entity.kind != E_SHARED:
+        if entity.winner != <int32_t>i or entity.kind != E_SHARED:
             continue
         if not entity.flags & EF_UNSIZED and not is_common(merge, e):
             continue

@@ -106,13 +106,14 @@ cdef bint record_all(Record* record) noexcept nogil:
 
 cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
     """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
-    cdef const EntityRow* e = &record.merged.entities[fixup.entity]
-    if (fixup.entity >= 0
-            and (not record.named[fixup.entity] or e.kind in (E_UNIFIED, E_CONST0_SIZE))):
-        return False
+    cdef const EntityRow* e = NULL
+    if fixup.entity >= 0:
+        e = &record.merged.entities[fixup.entity]
+        if not record.named[fixup.entity] or e.kind in (E_UNIFIED, E_CONST0_SIZE):
+            return False
     if not record.traits & TRAIT_MERCURY:
         return True
-    return (fixup.entity >= 0 and e.kind == E_SHARED
+    return (e != NULL and e.kind == E_SHARED
             and is_a(row_at(record, fixup.out).kind, IS_CODE))
 
 
