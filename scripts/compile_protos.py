@@ -18,7 +18,7 @@ from grpc_tools import protoc
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "pylink" / "report" / "proto"
 MODULE = FOLDER / "compiled.py"
 HEAD = '''\
-"""The .proto files of this folder, compiled, each after those that it imports.
+"""The .proto files of this directory, compiled, each after those that it imports.
 
 Generated: scripts/compile_protos.py.
 """

@@ -178,9 +178,11 @@ def test_a_type_checker_finds_results_of_phases_that_are_swapped_or_missing(
     assert check(tmp_path) == [lines - 2, lines - 1, lines]
 
 
-@pytest.mark.parametrize("path", generate.generated(ROOT / "docs"), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", generate.generated_files(ROOT / "docs"), ids=lambda path: path.name
+)
 def test_what_is_generated_is_that_of_the_table(path: Path) -> None:
-    text = generate.generated(ROOT / "docs")[path]
+    text = generate.generated_files(ROOT / "docs")[path]
     assert path.read_text(encoding="utf-8") == text, "run python -m pylink.api.generate"
 
 

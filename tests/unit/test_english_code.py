@@ -176,6 +176,30 @@ def test_clauses_are_found(tmp_path: Path) -> None:
     ]
 
 
+# Options and keywords that users know.
+FOLDERS = frozenset({"folder", "section_folder", "section_folder_recursive"})
+
+
+def test_a_directory_has_one_name() -> None:
+    """Names and comments say directory, like the system, nvlink's options and the messages."""
+    package = SOURCES / "pylink"
+    found = [
+        f"{path.relative_to(package)}:{line}: {name}"
+        for path in FILES
+        if path.suffix in (".py", ".pyi") and package in path.parents
+        for line, name, _ in names(ast.parse(path.read_text(encoding="utf-8")))
+        if "folder" in name.lower() and name not in FOLDERS
+    ]
+    found += [
+        f"{path.relative_to(package)}: {text}"
+        for path in FILES
+        if package in path.parents
+        for text in prose(path)
+        if re.search(r"(?<![-\w])folders?\b", text, re.IGNORECASE)
+    ]
+    assert found == []
+
+
 def test_an_exemption_from_a_rule_says_why() -> None:
     places = [ROOT / name for name in ("src", "tests", "benchmarks", "scripts", "demo")]
     found = [

@@ -238,7 +238,7 @@ def reference_text() -> str:
     return "".join(parts)
 
 
-def generated(pages: Path) -> dict[Path, str]:
+def generated_files(pages: Path) -> dict[Path, str]:
     """The texts of all that is generated, by file; `pages` is the directory of docs/python.md."""
     page = pages / "python.md"
     written = page.read_text(encoding="utf-8").partition(REFERENCE)[0]
@@ -350,7 +350,7 @@ def _signature(value: object) -> str:
 def main(pages: Path) -> None:
     """Write all generated files."""
     for _ in range(2):  # the reference depends on files of the first pass
-        for path, text in generated(pages).items():
+        for path, text in generated_files(pages).items():
             path.write_text(text, encoding="utf-8")
 
 

@@ -124,9 +124,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _show_sizes(
     program: str,
     arguments: argparse.Namespace,
-    broken: Callable[[Sizes, Sizes | None], list[str]],
+    exceeded: Callable[[Sizes, Sizes | None], list[str]],
 ) -> int:
-    """Measure and print; `broken` has a line for each limit that is exceeded."""
+    """Measure and print; `exceeded` has a line for each limit that is exceeded."""
     old = experiments = None
     with Progress("measuring", len(arguments.files)) as progress:
         if arguments.diff:
@@ -146,7 +146,7 @@ def _show_sizes(
         )
     if arguments.html:
         _write_page(arguments, sizes)
-    lines = broken(sizes, old)
+    lines = exceeded(sizes, old)
     show(_text(sizes, arguments) if old is None else _diff_text(old, sizes, arguments))
     for line in lines:
         print_error(program, f"over budget: {line}")

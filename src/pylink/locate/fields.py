@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Placed
 
 
-def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, bad: int) -> None:
+def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row: int) -> None:
     """Set the place and symbol of a diagnostic from a row of the patch table."""
-    patch = patches[bad]
+    patch = patches[row]
     starts = placed.places.column("offset")
     for fix in placed.merged.fixups:
         if fix.type == patch.type and starts[fix.out] + fix.offset == patch.offset:

@@ -89,8 +89,8 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     whole_program = not partial and not calls_any(ptx, names)
     if used is not None and not whole_program:
         # Compile again with all kernels: the link itself will omit the unused ones.
-        ptx, more = compile_lto(loaded.modules, compilers, loaded.job, sink)
-        elapsed += more
+        ptx, compile_ms = compile_lto(loaded.modules, compilers, loaded.job, sink)
+        elapsed += compile_ms
     write_lto_row(timing, options, elapsed, sink)
     image = ptx if options.emit_ptx else b""
     return Optimized(

@@ -45,19 +45,19 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
     preserved = job.options.preserve_relocs and not job.debug
     has_tables = not steps.observers
     patches = relocs.resolve_values(placed)
-    bad = relocs.find_unfit(patches, placed.size)
-    if bad >= 0:
-        _report_deleted(placed, patches, bad, sink)
+    row = relocs.find_unfit(patches, placed.size)
+    if row >= 0:
+        _report_deleted(placed, patches, row, sink)
     steps.end_step("resolve_values")
     try:
         if has_tables:
-            bad = native_image.write_output(buffer.canvas, placed, patches, preserved=preserved)
+            row = native_image.write_output(buffer.canvas, placed, patches, preserved=preserved)
         else:
-            bad = native_image.write_contents(buffer.canvas, placed, patches)
+            row = native_image.write_contents(buffer.canvas, placed, patches)
     except OSError as error:
         buffer.report(error, sink)
-    if bad >= 0:
-        _report_capsule(placed, bad, sink)
+    if row >= 0:
+        _report_capsule(placed, row, sink)
         return None
     # Later reports need only the tables. Diagnostics may still read the inputs, so these are kept
     # if there are any.
@@ -75,13 +75,13 @@ def _unmap_inputs(placed: Placed, sink: Sink) -> None:
         sink.fatal("cannot-read-file", file=objects.names[changed], reason=reason)
 
 
-def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> NoReturn:
+def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> NoReturn:
     """Refuse, in nvlink's words, a relocation whose symbol was deleted."""
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.fields import explain_patch
 
-        explain_patch(diagnostic, placed, patches, bad)
+        explain_patch(diagnostic, placed, patches, row)
 
     reason = "Internal error: reference to deleted symbol"
     sink.fatal("internal-error", explain=explain, reason=reason)

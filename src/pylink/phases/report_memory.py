@@ -83,8 +83,8 @@ def report_variables(placed: Placed, oversized: Oversized | None, sink: Sink) ->
     for out in placed.outs:
         if oversized is not None and out.kind == sectionkinds.SHARED and out.entity in kernels:
             _report_shared(oversized, out.entity, limit, sink)
-        of_files = out.kind == sectionkinds.CONSTANT and out.entity < 0
-        if of_files and out.bank == CONSTANT_BANK and out.size > CONSTANT_LIMIT:
+        is_file_scope = out.kind == sectionkinds.CONSTANT and out.entity < 0
+        if is_file_scope and out.bank == CONSTANT_BANK and out.size > CONSTANT_LIMIT:
             _report_constants(placed, out.size, CONSTANT_LIMIT, sink)
 
 

@@ -29,7 +29,7 @@ __all__ = [
 
 # The module that defines each name. It is loaded on first use: the command line starts counting
 # before it loads the modules that print.
-_HOMES = {
+_LAZY_MODULES = {
     "LEVELS": "model",
     "File": "model",
     "Leaf": "model",
@@ -43,10 +43,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    member: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    member: object = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
     globals()[name] = member
     return member

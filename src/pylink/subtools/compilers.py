@@ -69,9 +69,9 @@ def choose(options: Options, sink: Sink) -> Compilers:
     ]
     if not nvjitlinks:
         sink.fatal("nvjitlink-missing", reason="no libnvJitLink.so")
-    followed = number(options.follows)
+    followed_release = number(options.follows)
     if options.emit_ptx:
-        best = pick([(part, None) for part in nvjitlinks], followed)
+        best = pick([(part, None) for part in nvjitlinks], followed_release)
         return Compilers(best[0].path, None, find_nvvm(options.nvvmpath, best[0].path, None))
     tools = [ToolCandidate(path, number(tool_release(path))) for path in find_assemblers(options)]
     if not tools:
@@ -91,7 +91,7 @@ def choose(options: Options, sink: Sink) -> Compilers:
             package=f"nvidia-cuda-nvcc=={text(first_release)}.*",
             other=f"nvidia-nvjitlink=={text(tools[0].release)}.*",
         )
-    library, tool = pick(fitting, followed)
+    library, tool = pick(fitting, followed_release)
     path = tool.path if tool is not None else None
     return Compilers(library.path, path, find_nvvm(options.nvvmpath, library.path, path))
 
@@ -113,13 +113,13 @@ def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
 
 
 def pick(
-    sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed: Release | None
+    sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed_release: Release | None
 ) -> tuple[ToolCandidate, ToolCandidate | None]:
     """The first set of the release, else of the next newer one, else of the last before it."""
-    if followed is None:
+    if followed_release is None:
         return sets[0]
     releases = {part.release for part, _ in sets if part.release is not None}
-    newer = min((release for release in releases if release >= followed), default=None)
+    newer = min((release for release in releases if release >= followed_release), default=None)
     nearest = newer or max(releases, default=None)
     return next((pair for pair in sets if pair[0].release == nearest), sets[0])
 

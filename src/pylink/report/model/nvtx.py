@@ -137,9 +137,9 @@ class NvtxState(Message):
             pushed
             for thread in self.threads
             if thread.tid == thread_id
-            for stacked in thread.push_pop_domains
-            if stacked.id == domain
-            for pushed in stacked.stack
+            for nested_ranges in thread.push_pop_domains
+            if nested_ranges.id == domain
+            for pushed in nested_ranges.stack
         ]
 
     def started(self, domain: int) -> list[NvtxStartEndRange]:
@@ -170,10 +170,11 @@ class NvtxState(Message):
         if thread is None:
             thread = NvtxThread(thread_id)
             self.threads.append(thread)
-        stack = next((stacked for stacked in thread.push_pop_domains if stacked.id == key), None)
+        domains = thread.push_pop_domains
+        stack = next((candidate for candidate in domains if candidate.id == key), None)
         if stack is None:
             stack = NvtxPushPopDomain(key)
-            thread.push_pop_domains.append(stack)
+            domains.append(stack)
         stack.stack.extend(NvtxPushPopRange(name) for name in names)
 
     def start(self, name: str, domain: str = DEFAULT_DOMAIN) -> None:

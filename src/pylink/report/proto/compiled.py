@@ -1,4 +1,4 @@
-"""The .proto files of this folder, compiled, each after those that it imports.
+"""The .proto files of this directory, compiled, each after those that it imports.
 
 Generated: scripts/compile_protos.py.
 """

@@ -26,7 +26,7 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
         run = _Run(newer=newer)
         for action in report.actions:
             _apply_to(report, action, ordered, run)
-    for identifier, (frontend, failure) in run.lacking.items():
+    for identifier, (frontend, failure) in run.missing_metrics.items():
         if identifier not in run.applied:
             _report_failure(frontend, failure)
 
@@ -38,7 +38,7 @@ class _Run:
     newer: bool
     applied: set[str] = field(default_factory=set)
     failed: set[tuple[str, str]] = field(default_factory=set)
-    lacking: dict[str, tuple[IFrontend, str]] = field(default_factory=dict)
+    missing_metrics: dict[str, tuple[IFrontend, str]] = field(default_factory=dict)
 
 
 def _report_failure(frontend: IFrontend, failure: str) -> None:
@@ -83,7 +83,7 @@ def _apply_to(report: Report, action: Action, rules: list[Rule], run: _Run) -> N
         try:
             problem = _missing_requirements(rule, handle, action, identifiers)
             if problem:
-                run.lacking.setdefault(rule.identifier, (frontend, problem))
+                run.missing_metrics.setdefault(rule.identifier, (frontend, problem))
             else:
                 rule.module.apply(handle)
                 run.applied.add(rule.identifier)

@@ -106,9 +106,9 @@ class Block:
         category, value = (UNIT.sub("", axis) for axis in self.axes)
         return f"{value} by {category}" if category and value else value or category
 
-    def cells(self, most: int) -> Iterator[list[Row]]:
-        """Yield the lines of the table, with `columns` columns, at most `most`."""
-        columns = max(min(self.columns, most), 1)
+    def cells(self, limit: int) -> Iterator[list[Row]]:
+        """Yield the lines of the table, with `columns` columns, at most `limit`."""
+        columns = max(min(self.columns, limit), 1)
         lines = -(-len(self.rows) // columns)
         for line in range(lines):
             if self.by_column:
@@ -179,16 +179,16 @@ def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
 
 def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
     """Yield bars of each row's instances, then bars of the rows without instances."""
-    alone = []
+    single_bars = []
     for row in rows:
         parts, rest = largest(row.instances, row.unit)
         if parts:
             bars = tuple((name, value, row.unit) for name, value in parts)
             yield Bars(row.label, bars, rest)
         elif row.number is not None:
-            alone.append((row.label, row.number, row.unit))
-    if alone:
-        yield Bars("", tuple(alone))
+            single_bars.append((row.label, row.number, row.unit))
+    if single_bars:
+        yield Bars("", tuple(single_bars))
 
 
 def largest(

@@ -206,7 +206,7 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
         changes = compare.notable(all_changes)
         terminal.show_headline(output, compare.headline(all_changes))
         terminal.show_changes(
-            output, changes, (first_name, last_name), most=None if options.all else SCREEN_ROWS
+            output, changes, (first_name, last_name), limit=None if options.all else SCREEN_ROWS
         )
     elif options.compare:
         raise ReportError("--compare needs two reports: the baseline, and one to compare with it")

@@ -204,11 +204,11 @@ def show_session(output: Console, report: Report, file: str) -> None:
 
 
 def show_changes(
-    output: Console, changes: Iterable[Change], names: Sequence[str], most: int | None = None
+    output: Console, changes: Iterable[Change], names: Sequence[str], limit: int | None = None
 ) -> None:
-    """Print the changes from a baseline to another report, at most `most` rows."""
+    """Print the changes from a baseline to another report, at most `limit` rows."""
     all_changes = list(changes)
-    rows = all_changes[:most]
+    rows = all_changes[:limit]
     output.print(Text(f"{names[1]} against {names[0]}", style="bold"))
     if not rows:
         output.print(Text("Nothing changed by 5% or more."))
