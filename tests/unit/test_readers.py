@@ -18,6 +18,7 @@ OTHERS = {
     "_native/base/elf64.pxd",
     "_native/image/headers.pxd",
     "pylink/devicelink/objectfile.py",
+    "pylink/facts/headers.py",
     "pylink/facts/records.py",
 }
 # Programs and libraries by their segments, objects to write them anew, and cubins among host code.

@@ -16,7 +16,7 @@ cdef enum:
     OP_MEMBAR = 0x992
     OP_NOP = 0x918
 
-    OPERATION = 0x1ff       # bits of an opcode: all but those that tell where operands are
+    OPERATION = 0x1ff       # bits of an opcode without those that tell the places of operands
     OP_DMUL = 0x28
     OP_DADD = 0x29
     OP_DFMA = 0x2b          # DSETP is between DADD and this
@@ -154,7 +154,7 @@ cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
 
 
 cdef inline uint32_t operation(const uint8_t* word) noexcept nogil:
-    """What an instruction does, wherever its operands are."""
+    """The operation of an instruction, without the places of its operands."""
     return load16(word) & OPERATION
 
 

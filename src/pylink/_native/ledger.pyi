@@ -7,7 +7,7 @@ threads: long work runs without the GIL.
 from pylink.size.payload import Payload
 
 class Measured:
-    """What is known of a payload that was counted.
+    """The measures of a counted payload.
 
     `unit` are the bytes that name the source file. The fingerprints `exact` and `like` of a linked
     cubin cover everything except for notes and the chip; `like` also ignores a mark in attributes

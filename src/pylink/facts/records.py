@@ -17,6 +17,6 @@ SHDR = Struct("<IIQQQQIIQQ")
 # r_offset, the halves of r_info (type and symbol), and r_addend.
 REL = Struct("<QII")
 RELA = Struct("<QIIq")
-# The same with r_info as one number.
+# REL and RELA with r_info as one number.
 REL_INFO = Struct("<QQ")
 RELA_INFO = Struct("<QQq")
