@@ -35,6 +35,21 @@ PRINTED_WORDS = {
     r"in vain": "without success",
     r"made by CUDA": "compiled with CUDA",
 }
+# Also not on pages for users. Facts about formats are written for people who know the words.
+PAGE_WORDS = {
+    r"th(?:at|ose) of": "repeat the noun, or write: nvlink's",
+    r"(?:is|are|was|were) there(?! (?:a|an|no|any|more)\b)|there already": (
+        "exist: if the output exists"
+    ),
+    r"(?:code|copy|copies|cubins?|entr(?:y|ies)|functions?|kernels?|members?|relocations?|symbols?)"
+    r" (?:go|goes|stays?)(?! (?:to|on|through)\b)": "is removed, is kept",
+    r"(?:that|which|they|it|PTX|LTO-IR) (?:goes|stays?)(?! (?:to|on|through|beyond)\b)": (
+        "is removed, is kept"
+    ),
+    r"for (?:they|it|he|she) (?:is|are|has|have)|so does each \w+, for": "because",
+    r"(?:refused|omitted|ignored) are": "pylink refuses",
+    r"was \w+ed so|\w+ed so cannot": "this way",
+}
 LONGEST = 35  # words of a sentence
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from helpers.english import PRINTED_WORDS, WORDS, long_sentences, pages, paragraphs
+from helpers.english import PAGE_WORDS, PRINTED_WORDS, WORDS, long_sentences, pages, paragraphs
 
 from pylink.diagnostics.help import HELP as EXPLANATIONS
 from pylink.diagnostics.kinds import KINDS
@@ -116,6 +116,17 @@ PAGES = pages(ROOT)
 FRONT = {"docs/index.md", *ROOT_PAGES}
 # Tables of remarks have the texts that pylink prints.
 PRINTED = {"docs/remarks.md", "docs/diagnostics.md"}
+# Facts about formats, with the experiments, and pages with texts of the code.
+NOTES = {
+    "docs/device-link-cost.md",
+    "docs/diagnostics.md",
+    "docs/format-notes.md",
+    "docs/older-objects.md",
+    "docs/order.md",
+    "docs/remarks.md",
+    *(page for page in PAGES if page.startswith("docs/format-notes/")),
+}
+GENERATED = "<!-- what follows is generated"
 
 
 def prose(page: str) -> str:
@@ -144,6 +155,40 @@ def test_words_of_pages(page: str) -> None:
             continue
         found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
         assert not found, f"{found.group()!r}: {better}" if found else ""
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - NOTES))
+def test_idioms_of_pages_for_users(page: str) -> None:
+    text = " ".join(prose(page).partition(GENERATED)[0].replace("CODE", "`x`").split())
+    for pattern, better in PAGE_WORDS.items():
+        found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
+        assert not found, f"{text[found.start() - 40 : found.end() + 40]!r}: {better}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the exit status is that of the command",
+        "those that are there stay",
+        "On a file that is there, a link fails",
+        "relocatable cubins go that the link contains",
+        "For each that stays the reason is printed",
+        "for it is a pointer",
+        "Refused are: pointers into a container",
+        "What was pruned so cannot be linked",
+    ],
+)
+def test_idioms_are_found(text: str) -> None:
+    assert any(re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE) for pattern in PAGE_WORDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["there is a file", "where there are no inputs", "the code goes to the pools", "looks for it"],
+)
+def test_plain_sentences_are_not_idioms(text: str) -> None:
+    found = [p for p in PAGE_WORDS if re.search(rf"\b(?:{p})\b", text, re.IGNORECASE)]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - PRINTED))
