@@ -1,6 +1,6 @@
 """What pages show of a shell: commands after a prompt, each followed by what it prints.
 
-A line `...` stands for any number of lines. Times may differ from those on the page.
+A line `...` stands for any number of lines, and `...` in a line for any text. Times may differ.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"^\$ ", re.MULTILINE)
-TIME = re.compile(r"\d[\d.]*(?= ?m?s\b)")
+TIME = re.compile(r"\d(?:\\\.|\d)*(?=(?:\\ )?m?s\b)")  # in an escaped line
 
 
 def sessions(page: str) -> Iterator[str]:
@@ -40,4 +40,5 @@ def prints(shown: str, printed: str) -> bool:
 def line_pattern(line: str) -> str:
     if line == "...":
         return r"(?:.*\n)*?"
-    return r"\d[\d.]*".join(map(re.escape, TIME.split(line))) + r"\n"
+    words = re.escape(line.rstrip()).replace(re.escape("..."), ".*")
+    return TIME.sub(r"\\d[\\d.]*", words) + r"\n"

@@ -209,7 +209,11 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", f'pylink() {{ {python} -m pylink "$@"; }}; {command}'],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PACKAGE.parent),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # for other shells
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -236,8 +240,8 @@ def test_commands_print_what_pages_show(page: str, text: str, folder: Path) -> N
 
 
 def test_there_are_commands_of_both_kinds() -> None:
-    assert len(commands()) > 20
-    assert len(shell_sessions()) > 0
+    assert len(commands()) > 10
+    assert len(shell_sessions()) > 5
 
 
 @pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja is not installed")

@@ -44,6 +44,11 @@ def test_an_output_is_compared_line_by_line(printed: str, same: bool) -> None:
     assert prints("a file, 4.1 ms\n...\nend\n", printed) is same
 
 
+def test_dots_in_a_line_stand_for_any_text() -> None:
+    assert prints("ok /tmp/.../socket\n", "ok /tmp/a/b/socket\n")
+    assert not prints("ok /tmp/.../socket\n", "ok /tmp/a/b/other\n")
+
+
 def test_a_command_without_an_output_prints_nothing() -> None:
     assert prints("", "")
     assert not prints("", "pylink warning : ...\n")
