@@ -157,6 +157,29 @@ def test_words_of_pages(page: str) -> None:
         assert not found, f"{found.group()!r}: {better}" if found else ""
 
 
+def guides() -> list[str]:
+    """The pages below "Guides" in the navigation of the site that lie in docs/."""
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = site.partition("  - Guides:\n")[2].partition("  - Concepts:\n")[0]
+    names = re.findall(r"- (?:.*: )?([\w-]+\.md)$", listed, re.MULTILINE)
+    return [f"docs/{name}" for name in names if f"docs/{name}" in PAGES]
+
+
+def test_there_are_guides() -> None:
+    assert len(guides()) > 10
+    assert "docs/builds.md" in guides()
+
+
+@pytest.mark.parametrize("page", guides())
+def test_a_guide_begins_with_the_goals_of_its_reader(page: str) -> None:
+    """As sentences that begin with "To", or as a table of what a reader wants to do."""
+    text = " ".join(prose(page).split())
+    sentences = re.findall(r"(?:^|[.:!?|*] |\*\* )To [a-z]+ ", text)
+    tables = re.findall(r"\| to(?: \w+)? \| [a-z]+ \| \|-", text)
+    assert len(sentences) + 2 * len(tables) >= 2
+    assert "```" in PAGES[page] or "\n    " in PAGES[page]
+
+
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - NOTES))
 def test_idioms_of_pages_for_users(page: str) -> None:
     text = " ".join(prose(page).partition(GENERATED)[0].replace("CODE", "`x`").split())
