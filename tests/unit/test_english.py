@@ -126,6 +126,7 @@ NOTES = {
     "docs/remarks.md",
     *(page for page in PAGES if page.startswith("docs/format-notes/")),
 }
+LONGEST_CELL = 40  # words; what needs more has a heading or a paragraph
 GENERATED = "<!-- what follows is generated"
 
 
@@ -212,6 +213,13 @@ def test_idioms_are_found(text: str) -> None:
 def test_plain_sentences_are_not_idioms(text: str) -> None:
     found = [p for p in PAGE_WORDS if re.search(rf"\b(?:{p})\b", text, re.IGNORECASE)]
     assert found == []
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - NOTES - {"CONTRIBUTING.md"}))
+def test_cells_of_tables_are_short(page: str) -> None:
+    rows = re.findall(r"^\|.*$", PAGES[page].partition(GENERATED)[0], re.MULTILINE)
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
+    assert [cell for cell in cells if len(cell.split()) > LONGEST_CELL] == []
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - PRINTED))
