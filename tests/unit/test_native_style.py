@@ -304,3 +304,19 @@ def test_contracts_stand_in_stubs_alone() -> None:
         if (path.stem, name) in contracts
     ]
     assert repeated == []
+
+
+# Lines with the number of bytes beside a text, only falling: base/texts.pxd counts them.
+COUNTED_LINES = 52
+
+
+def test_texts_stand_without_the_number_of_their_bytes() -> None:
+    """Of one byte, which ends or joins something, the number may be there."""
+    counted = re.compile(r'b"(?:[^"\\]|\\.)+", (?:[2-9]|\d\d+)[,)]')
+    found = [
+        f"{path.relative_to(NATIVE)}: {line.strip()}"
+        for path in SOURCES
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if counted.search(line)
+    ]
+    assert len(found) <= COUNTED_LINES, found

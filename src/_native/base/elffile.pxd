@@ -3,9 +3,10 @@
 # own (inspect/image.py), to have something to compare with.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memset, strlen
+from libc.string cimport memset
 
 from base.elf64 cimport SHN_XINDEX, Ehdr, Shdr
+from base.texts cimport has_text
 from elfnumbers cimport (
     SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS,
     SHT_NULL,
@@ -50,7 +51,7 @@ cdef inline int open_elf(ElfFile* elf, const uint8_t* data, uint64_t size) noexc
     elf.header = <const Ehdr*>data
     if size < sizeof(Ehdr):
         return set_elf_fault(elf, ELF_SHORT, size, sizeof(Ehdr))
-    if memcmp(data, b"\x7fELF", 4) != 0:
+    if not has_text(data, b"\x7fELF"):
         return set_elf_fault(elf, ELF_MAGIC, 0, 0)
     if data[4] != 2:
         return set_elf_fault(elf, ELF_CLASS, data[4], 2)

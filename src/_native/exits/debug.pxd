@@ -137,16 +137,16 @@ cdef inline bint move_debug(RewrittenFile* file, RewriteFault* fault) noexcept n
             continue
         if file.views[view.info].kind != SHT_PROGBITS:
             continue
-        if has_section_name(&file.views[view.info], b".debug_frame", 12):
+        if has_section_name(&file.views[view.info], b".debug_frame"):
             done = move_frames_of_section(file, view.info, view, fault)
-        elif (has_section_name(&file.views[view.info], b".debug_line", 11)
-                or has_section_name(&file.views[view.info], b".nv_debug_line_sass", 19)):
+        elif (has_section_name(&file.views[view.info], b".debug_line")
+                or has_section_name(&file.views[view.info], b".nv_debug_line_sass")):
             done = rebuild_lines(file, view.info, view, i, fault)
         if not done:
             return False
     for i in range(file.count):
         if (file.views[i].kind != SHT_PROGBITS
-                or not has_section_name(&file.views[i], b".nv_debug_info_reg_sass", 23)):
+                or not has_section_name(&file.views[i], b".nv_debug_info_reg_sass")):
             continue
         if not move_named_registers(file, i, fault):
             return False

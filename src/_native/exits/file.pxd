@@ -1,9 +1,9 @@
 # One relocatable file while its kernels are rewritten: views of its sections, and its symbols.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 
 from base.scratch cimport Scratch, scratch_nones, scratch_vector, scratch_zeros
+from base.texts cimport is_named
 from base.vector cimport Vec
 from exits.rows cimport Code, InstructionMap, View
 from sectionkinds cimport KIND
@@ -76,5 +76,5 @@ cdef inline int32_t code_index_of(const RewrittenFile* file, size_t capsule) noe
     return section_index_of(file, &file.symbols[file.views[capsule].info])
 
 
-cdef inline bint has_section_name(const View* view, const char* name, uint32_t size) noexcept nogil:
-    return view.name_size == size and memcmp(view.name, name, size) == 0
+cdef inline bint has_section_name(const View* view, const char* name) noexcept nogil:
+    return is_named(view.name, view.name_size, name)

@@ -8,11 +8,12 @@ plain cubins or have changed since the tree was read.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
-from libc.string cimport memcmp, strlen
+from libc.string cimport strlen
 
 from base.elf64 cimport EM_CUDA, Ehdr
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.texts cimport has_prefix
 from base.vector cimport Vec, vec_append
 from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
@@ -126,7 +127,7 @@ cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8
     kind = input_kind(buffer, size)
     if kind in (IN_HOST, IN_FATBIN, IN_ARCHIVE, IN_THIN_ARCHIVE, IN_SHARED):
         return True
-    if size >= 4 and memcmp(buffer, b"PK\x03\x04", 4) == 0:     # a zip file
+    if has_prefix(buffer, size, b"PK\x03\x04"):     # a zip file: no link takes one
         return True
     fate[0] = F_OTHER
     if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:

@@ -20,6 +20,7 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
 )
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
+from base.texts cimport has_prefix
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from elfnumbers cimport SHT_NULL
 from objectformats cimport FORMAT, FORMAT_COUNT
@@ -309,9 +310,14 @@ cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noe
     return <const Halves*>columns.halves.data + slot.value
 
 
-cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset, const char* word,
-                             size_t size) noexcept nogil:
+cdef enum:
+    BANK = 12               # bytes of ".nv.constant", after which its number stands
+
+
+cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset,
+                             const char* word) noexcept nogil:
     """Return the offset after `word` if it is at `offset`, before a dot; else `offset`."""
+    cdef size_t size = strlen(word)
     if (length - offset <= size or memcmp(name + offset, word, size) != 0
             or name[offset + size] != c"."):
         return offset
@@ -322,21 +328,21 @@ cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
     """Return the size of the family's name: of `.rela.text` in `.rela.text.F`."""
     cdef size_t start = 0, end
     cdef int i
-    start = skip_word(name, length, start, b".nv.merc", 8)
-    start = skip_word(name, length, start, b".nv.capmerc", 11)
-    end = skip_word(name, length, start, b".rela", 5)
-    start = end if end > start else skip_word(name, length, start, b".rel", 4)
-    if skip_word(name, length, start, b".nv.shared.reserved", 19) > start:
+    start = skip_word(name, length, start, b".nv.merc")
+    start = skip_word(name, length, start, b".nv.capmerc")
+    end = skip_word(name, length, start, b".rela")
+    start = end if end > start else skip_word(name, length, start, b".rel")
+    if skip_word(name, length, start, b".nv.shared.reserved") > start:
         return length
     for i in range(STEMS):
-        end = skip_word(name, length, start, STEM[i], strlen(STEM[i]))
+        end = skip_word(name, length, start, STEM[i])
         if end > start:
             return end
     # A bank has a number: `.nv.constant0.F`. Bank 3 and named banks belong to no function.
-    if length - start > 12 and memcmp(name + start, b".nv.constant", 12) == 0:
-        end = start + 12
+    if has_prefix(name + start, length - start, b".nv.constant"):
+        end = start + BANK
         while end < length and c"0" <= name[end] <= c"9":
             end += 1
-        if end > start + 12 and end < length and name[end] == c".":
+        if end > start + BANK and end < length and name[end] == c".":
             return end
     return length

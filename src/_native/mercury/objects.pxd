@@ -10,6 +10,7 @@ from base.spans cimport (
     AHEAD, KeySlot, KeyTable, Span, first_difference, mix, mix_bytes, prefetch, table_add,
     table_free, table_home, table_init, table_put, table_slot,
 )
+from base.texts cimport MERC_PREFIX, has_prefix
 
 cdef enum Why:
     # Index into pylink.mercury.reasons.REASONS, which has the code, the stage and the sentence.
@@ -115,9 +116,9 @@ cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
     cdef Span out
     out.data = name
     out.size = size
-    if size >= 9 and memcmp(name, b".nv.merc.", 9) == 0:
-        out.data += 8
-        out.size -= 8
+    if has_prefix(name, size, b".nv.merc."):
+        out.data += MERC_PREFIX
+        out.size -= MERC_PREFIX
     return out
 
 

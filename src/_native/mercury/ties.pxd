@@ -3,9 +3,9 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memcmp
 
 from base.nameindex cimport hash_name
+from base.texts cimport MERC_PREFIX, has_prefix
 from sectionkinds cimport IS_CAPSULE, IS_DEBUG, IS_ENTRIES
 from tables.kinds cimport is_a, is_merc
 from tables.rows cimport FileRow, SectionRow
@@ -21,25 +21,21 @@ cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
     return key ^ key >> 32
 
 
-cdef inline bint has_prefix(const uint8_t* name, uint32_t size, const char* text,
-                            uint32_t length) noexcept nogil:
-    return size >= length and memcmp(name, text, length) == 0
-
-
 cdef inline bint has_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
     """Whether the Mercury debug section of that plain name has the bytes of the plain section."""
-    return (has_prefix(name, size, b".nv_debug_ptx_txt", 17)
-            or has_prefix(name, size, b".debug_abbrev", 13)
-            or has_prefix(name, size, b".debug_pubnames", 15)
-            or has_prefix(name, size, b".debug_pubtypes", 15)
-            or has_prefix(name, size, b".debug_str", 10)
-            or has_prefix(name, size, b".debug_loc", 10))
+    return (has_prefix(name, size, b".nv_debug_ptx_txt")
+            or has_prefix(name, size, b".debug_abbrev")
+            or has_prefix(name, size, b".debug_pubnames")
+            or has_prefix(name, size, b".debug_pubtypes")
+            or has_prefix(name, size, b".debug_str")
+            or has_prefix(name, size, b".debug_loc"))
 
 
 cdef inline bint can_fold(const uint8_t* arena, const SectionRow* s) noexcept nogil:
     """Whether a section is Mercury debug data with bytes of its own."""
-    return (is_merc(s.kind, IS_DEBUG) and s.name_size > 8
-            and not has_plain_bytes(arena + s.name + 8, s.name_size - 8))
+    return (is_merc(s.kind, IS_DEBUG) and s.name_size > MERC_PREFIX
+            and not has_plain_bytes(arena + s.name + MERC_PREFIX,
+                                    s.name_size - MERC_PREFIX))
 
 
 cdef inline int compare_ties(const void* a, const void* b) noexcept nogil:

@@ -6,7 +6,7 @@
 # belong to the symbol's function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcpy, strlen, strncmp
+from libc.string cimport memchr, memcpy, strlen
 
 from base.elf64 cimport EM_CUDA, ET_EXEC, SHN_LORESERVE, STT_FUNC, Shdr, Sym
 from base.elffile cimport (
@@ -15,6 +15,7 @@ from base.elffile cimport (
 )
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
+from base.texts cimport has_start
 from base.vector cimport vec_push
 from elfnumbers cimport SHF_ALLOC, SHT_NOTE, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB
 from size.cutting cimport (
@@ -35,10 +36,6 @@ cdef enum:
     NAME_LIMIT = 4
     # Shorter data is equal by chance.
     LEAST_DATA = 256
-
-cdef inline bint has_start(const char* name, const char* prefix) noexcept nogil:
-    return strncmp(name, prefix, strlen(prefix)) == 0
-
 
 cdef inline uint32_t part_of(const Shdr* section, const char* name) noexcept nogil:
     """The Part of a section, by its name and type."""
@@ -86,7 +83,7 @@ cdef inline int64_t owner_by_name(Cutting* cutting, const char* name) noexcept n
 
 
 cdef inline bint is_text(const char* name) noexcept nogil:
-    return strncmp(name, b".text.", 6) == 0 and name[6] != 0
+    return has_start(name, b".text.") and name[6] != 0
 
 
 cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, uint32_t* owner) noexcept nogil:

@@ -1,11 +1,12 @@
 # What tells equal contents apart: of functions, of initialized data, of a cubin as a whole.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, strlen, strncmp
+from libc.string cimport memcpy, strlen
 
 from attributetypes cimport EIATTR_SW2861232_WAR
 from base.elf64 cimport SHN_LORESERVE, Shdr, Sym
 from base.elffile cimport ElfFile, name_at
+from base.texts cimport has_start
 from elfnumbers cimport SHT_RELA
 from tables.attributes cimport record_size
 
@@ -28,7 +29,7 @@ cdef inline void absorb_text(Fingerprint* f, const char* text) noexcept nogil:
 
 
 cdef inline bint has_records(const char* name) noexcept nogil:
-    return strncmp(name, b".nv.info", 8) == 0
+    return has_start(name, b".nv.info")
 
 
 cdef inline void absorb_records(Fingerprint* f, const uint8_t* data, uint64_t size) noexcept nogil:

@@ -2,8 +2,9 @@
 # body. Declarations and all else are shared; zeros at the end are padding.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr
 
+from base.texts cimport has_text
 from size.cutting cimport PART_PADDING, PART_PTX, SHARED, Cutting, add_function, count_bytes
 
 
@@ -17,6 +18,11 @@ cdef extern from "size/ptxscan.h":
 
 cdef inline bint is_space(uint8_t sign) noexcept nogil:
     return sign in (c" ", c"\t", c"\n", c"\r")
+
+
+cdef enum:
+    ENTRY_WORD = 6          # bytes of ".entry"
+    FUNC_WORD = 5           # bytes of ".func"
 
 
 cdef inline bint is_word(uint8_t sign) noexcept nogil:
@@ -114,13 +120,15 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
         if data[offset] in (c";", c"}"):
             line = offset + 1
         if not (data[offset] == c"."
-                and ((size - offset > 6 and memcmp(data + offset, b".entry", 6) == 0
-                      and is_space(data[offset + 6]))
-                     or (size - offset > 5 and memcmp(data + offset, b".func", 5) == 0
-                         and (is_space(data[offset + 5]) or data[offset + 5] == c"(")))):
+                and ((size - offset > ENTRY_WORD and has_text(data + offset, b".entry")
+                      and is_space(data[offset + ENTRY_WORD]))
+                     or (size - offset > FUNC_WORD and has_text(data + offset, b".func")
+                         and (is_space(data[offset + FUNC_WORD])
+                              or data[offset + FUNC_WORD] == c"(")))):
             offset += 1
             continue
-        name = name_of(data, offset + (6 if data[offset + 1] == c"e" else 5), size, &end)
+        name = name_of(data, offset + (ENTRY_WORD if data[offset + 1] == c"e" else FUNC_WORD),
+                       size, &end)
         next = end
         while next < size and data[next] not in (c";", c"{"):
             next += 1

@@ -1,0 +1,35 @@
+# Names and first bytes compared with texts that stand in the source.
+#
+# `strlen` of a text that is written in the call is a constant for the C compiler, so nobody counts
+# its bytes. Texts contain no NUL.
+
+from libc.string cimport memcmp, memcpy, strlen, strncmp
+
+
+cdef enum:
+    MERC_PREFIX = 8         # bytes of ".nv.merc", which mercury twins have before the plain name
+
+
+cdef inline bint is_named(const void* name, size_t size, const char* text) noexcept nogil:
+    """Whether a name of `size` bytes is this text."""
+    return size == strlen(text) and memcmp(name, text, strlen(text)) == 0
+
+
+cdef inline bint has_prefix(const void* name, size_t size, const char* text) noexcept nogil:
+    """Whether a name of `size` bytes begins with this text."""
+    return size >= strlen(text) and memcmp(name, text, strlen(text)) == 0
+
+
+cdef inline bint has_start(const char* name, const char* text) noexcept nogil:
+    """Whether a name that ends with NUL begins with this text."""
+    return strncmp(name, text, strlen(text)) == 0
+
+
+cdef inline bint has_text(const void* data, const char* text) noexcept nogil:
+    """Whether this text is first in data that has at least as many bytes."""
+    return memcmp(data, text, strlen(text)) == 0
+
+
+cdef inline void put_text(void* place, const char* text) noexcept nogil:
+    """Copy a text without its NUL."""
+    memcpy(place, text, strlen(text))
