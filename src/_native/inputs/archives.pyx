@@ -6,9 +6,10 @@ pylink/inputs/archiveformat.py has the format, and the words for what is wrong w
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.texts cimport has_prefix, has_text, is_named
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from read.filekinds cimport input_kind
 
@@ -83,7 +84,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
                     or walk.names_size > walk.end - walk.names):
                 raise IndexError("members before the archive")
         with nogil:
-            walk.thin = memcmp(walk.data + start, b"!<thin>\n", 8) == 0
+            walk.thin = has_text(walk.data + start, b"!<thin>\n")
             while (not scratch.failed and reason == A_GOOD and walk.at < walk.end
                    and walk.rows.count < most):
                 scratch.failed = not read_header(&walk, &reason)
@@ -141,8 +142,8 @@ cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     if not parse_size(header, &size):
         reason[0] = A_SIZE
         return True
-    index = is_word(header, length, b"/", 1) or is_word(header, length, b"/SYM64/", 7)
-    names = is_word(header, length, b"//", 2)
+    index = is_named(header, length, b"/") or is_named(header, length, b"/SYM64/")
+    names = is_named(header, length, b"//")
     external = walk.thin and not index and not names
     if not external and size > remaining - HEADER:
         walk.value = size
@@ -198,7 +199,7 @@ cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* rea
     row.kind = row.inline = row.spare = 0
     if length and header[0] == c"/":
         reason[0] = read_long_name(walk, row, header, length)
-    elif length >= 3 and memcmp(header, b"#1/", 3) == 0:
+    elif has_prefix(header, length, b"#1/"):
         reason[0] = read_inline_name(walk, row, header, length)
     elif length and header[length - 1] == c"/":
         # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
@@ -219,11 +220,6 @@ cdef bint parse_decimal(const uint8_t* text, uint32_t size, uint64_t* value) noe
             return False
         value[0] = value[0] * 10 + (text[i] - c"0")
     return size != 0
-
-
-cdef bint is_word(const uint8_t* text, uint32_t size, const char* word,
-                  uint32_t length) noexcept nogil:
-    return size == length and memcmp(text, word, length) == 0
 
 
 cdef int read_inline_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,

@@ -2,12 +2,13 @@
 # size checked against what is left.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset, strcmp, strncmp
+from libc.string cimport memcpy, memset, strcmp
 
 from base.elf64 cimport ET_DYN, ET_REL, Shdr
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, is_in_file, name_at, open_elf, open_names, open_table,
 )
+from base.texts cimport has_start
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHT_NOBITS
 from inputkinds cimport IN_FATBIN, IN_HOST, IN_SHARED
@@ -139,7 +140,7 @@ cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, ui
         name = name_at(&elf, section)
         if name == NULL:
             return add_fault(scanner, False, B_SECTION_NAME, i, elf.count)
-        if strncmp(name, b"__nv_", 5) != 0 and strncmp(name, b".nvHR", 5) != 0:
+        if not has_start(name, b"__nv_") and not has_start(name, b".nvHR"):
             continue
         if section.sh_type == SHT_NOBITS:
             continue

@@ -4,10 +4,11 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from base.elf64 cimport round_up
 from base.hugepages cimport prefer_large_pages
+from base.texts cimport has_prefix, has_text
 from base.threads cimport run_each
 from inputs.codecs cimport decompress, open_codec
 from inputs.filereading cimport ALIGN, padded_size
@@ -150,7 +151,7 @@ cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
 
 cdef inline bint has_elf(const Packed* packed) noexcept nogil:
     """Whether stored bytes begin as they must."""
-    return not packed.is_elf or (packed.size >= 4 and memcmp(packed.start, b"\x7fELF", 4) == 0)
+    return not packed.is_elf or has_prefix(packed.start, packed.size, b"\x7fELF")
 
 
 cdef void unpack_one(void* context, size_t item) noexcept nogil:
@@ -164,7 +165,7 @@ cdef void unpack_one(void* context, size_t item) noexcept nogil:
         memcpy(packed.to, packed.start, packed.size)
     elif not decompress(packed.codec, packed.start, packed.size, packed.to, packed.full_size):
         return
-    if packed.is_elf and (packed.full_size < 4 or memcmp(packed.to, b"\x7fELF", 4) != 0):
+    if packed.is_elf and (packed.full_size < 4 or not has_text(packed.to, b"\x7fELF")):
         return
     packed.unpacked = True
     memset(packed.to + packed.full_size, 0, padded_size(packed.full_size) - packed.full_size)

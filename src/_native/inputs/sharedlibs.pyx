@@ -7,11 +7,12 @@ docs/shared-libraries.md has what the symbols mean.
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
-from libc.string cimport memchr, strcmp, strlen, strncmp
+from libc.string cimport memchr, strcmp, strlen
 
 from base.elf64 cimport ET_DYN, STB_GLOBAL, STT_FUNC, Rela, Shdr, Sym, load64
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, is_string_table, name_at, open_sections
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.texts cimport has_start
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
 
@@ -20,7 +21,8 @@ cdef enum:
     DT_FLAGS = 30
     DF_SYMBOLIC = 2
     DYNAMIC_SIZE = 16
-    REGISTER_SIZE = 27
+    REGISTER_SIZE = 27      # bytes of REGISTER
+    WRAPPER_SIZE = 13       # bytes of "__fatbinwrap_"
 
 cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 
@@ -202,11 +204,11 @@ cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t coun
             return BAD_NAME
         name = library.names + symbol[i].st_name
         defined = symbol[i].st_shndx != 0
-        if name[0] == c"_" and strncmp(name, REGISTER, REGISTER_SIZE) == 0:
+        if name[0] == c"_" and has_start(name, REGISTER):
             ok = add_row(library, W_CLOSED if defined else W_OPEN, name + REGISTER_SIZE - 1, i)
-        elif name[0] == c"_" and strncmp(name, b"__fatbinwrap_", 13) == 0:
+        elif name[0] == c"_" and has_start(name, b"__fatbinwrap_"):
             if defined:
-                ok = add_row(library, W_WRAPPER, name + 12, i)
+                ok = add_row(library, W_WRAPPER, name + WRAPPER_SIZE - 1, i)
         elif not defined and is_of_runtime(name):
             library.calls_runtime = True
         elif not defined and strcmp(name, b"dlsym") == 0:
@@ -225,7 +227,7 @@ cdef inline bint is_of_runtime(const char* name) noexcept nogil:
     """Whether only a CUDA runtime has a function of that name: `__cudaFoo` or `cudaFoo`."""
     if name[0] == c"_" and name[1] == c"_":
         name += 2
-    return strncmp(name, b"cuda", 4) == 0 and c"A" <= name[4] <= c"Z"
+    return has_start(name, b"cuda") and c"A" <= name[4] <= c"Z"
 
 
 cdef bint add_row(Library* library, uint32_t kind, const char* name, uint64_t index) noexcept nogil:
