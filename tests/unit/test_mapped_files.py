@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from helpers.archive_builder import gnu
 from helpers.cubin_builder import Cubin
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
 import pylink
 from pylink._native import image as native_image
@@ -138,6 +139,83 @@ def test_the_command_maps_too(inputs: list[str], seen: list[list[str]]) -> None:
     assert main(["-arch=sm_80", *inputs, "-o", "o"]) == 0
     assert seen == [inputs]
     assert Path("o").read_bytes() == pylink.link(inputs, arch="sm_80").image
+
+
+@pytest.fixture
+def objects(folder: Path) -> list[str]:
+    """Host objects with the code of `inputs`."""
+    names = [f"{number}.o" for number in range(COUNT)]
+    for number, name in enumerate(names):
+        code = ("__nv_relfatbin", container(entry(cubin(number), 80)))
+        ids = ("__nv_module_id", f"_0000000{number}_1_a\0".encode())
+        Path(name).write_bytes(host_object([code, SEGMENT, ids]))
+    return names
+
+
+def test_a_device_link_step_maps_host_objects(
+    objects: list[str], folder: Path, seen: list[list[str]]
+) -> None:
+    step = pylink.dlink(objects, archs=["sm_80"])
+    given = pylink.dlink([Path(name).read_bytes() for name in objects], archs=["sm_80"])
+    assert seen == [objects, []]
+    assert step.cubins["sm_80"] == given.cubins["sm_80"]
+    assert step.cubins["sm_80"].count(CODE[16 * COUNT :]) == COUNT
+    assert mapped(folder) == []
+    assert not any(is_leased(name) for name in objects)
+    pylink.link(objects, arch="sm_80")
+    assert seen[2] == []
+
+
+@pytest.mark.parametrize("mode", ["default", "size", "speed"])
+def test_a_step_that_compresses_slowly_reads_its_inputs(
+    objects: list[str], seen: list[list[str]], mode: Any
+) -> None:
+    """Compression of one link may last longer than anybody should wait for the inputs of others."""
+    pylink.dlink(objects, archs=["sm_80", "sm_86"], compress_mode=mode)
+    assert seen == [[] if mode == "size" else objects] * 2
+
+
+def test_a_step_with_ptx_copies_its_inputs_before_it_compiles(
+    objects: list[str], folder: Path, seen: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pylink.inputs.unpacking  # noqa: PLC0415 -- loaded by the step otherwise
+
+    compiling: list[list[str]] = []
+
+    def compile_ptx(job: object, picked: Any, *_: object) -> None:
+        compiling.append(mapped(folder))
+        picked.compile_inputs.clear()
+
+    monkeypatch.setattr("pylink.inputs.unpacking.compile_ptx", compile_ptx)
+    Path("text.ptx").write_bytes(b".version 9.0\n")
+    pylink.dlink([*objects, "text.ptx"], archs=["sm_80"])
+    assert (compiling, seen) == ([[]], [[]])
+
+
+def test_a_step_refuses_objects_that_changed(
+    objects: list[str], folder: Path, before_writing: Callable[[Hook], None]
+) -> None:
+    def change(_: PlacedTables) -> None:
+        time.sleep(1.1)  # a lease holds for a second
+        os.utime(objects[3], (1, 1))
+
+    before_writing(change)
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.dlink(objects, archs=["sm_80"], output="o.o")
+    (said,) = caught.value.diagnostics
+    assert said.file == objects[3]
+    assert "it changed while it was linked" in said.message
+    assert not Path("o.o").exists()
+    assert mapped(folder) == []
+
+
+def test_a_step_that_fails_lets_go(objects: list[str], folder: Path) -> None:
+    Path(objects[-1]).write_bytes(Path(objects[0]).read_bytes())
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.dlink(objects, archs=["sm_80", "sm_86"])
+    assert caught.value.diagnostics
+    assert mapped(folder) == []
+    assert not any(is_leased(name) for name in objects)
 
 
 def test_small_inputs_are_read(seen: list[list[str]]) -> None:

@@ -9,9 +9,9 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from base.elf64 cimport Ehdr, round_up
+from base.elf64 cimport ET_REL, Ehdr, round_up
 from base.hugepages cimport PAGE
-from inputkinds cimport IN_CUBIN
+from inputkinds cimport IN_CUBIN, IN_HOST
 from read.filekinds cimport input_kind
 
 cdef extern from "<unistd.h>" nogil:
@@ -46,12 +46,17 @@ cdef enum:
     SEEN_KEYS = 1 << 12
 
 
-cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, uint64_t* seen_keys,
-                           MappedRow* row) noexcept nogil:
-    """Map a file that is a cubin; others are taken apart, which may last longer than a lease."""
+cdef inline bint is_mappable(const Ehdr* head, bint hosts) noexcept nogil:
+    """Whether a file with this head is a cubin or, with `hosts`, an object of the host."""
+    cdef uint8_t kind = input_kind(<const uint8_t*>head, sizeof(Ehdr))
+    return kind == IN_CUBIN or (hosts and kind == IN_HOST and head.e_type == ET_REL)
+
+
+cdef inline bint map_input_file(int file, bint hosts, uint8_t* place, uint64_t size,
+                                uint64_t* seen_keys, MappedRow* row) noexcept nogil:
+    """Map a file that is mappable; others are taken apart, which may last longer than a lease."""
     cdef Ehdr head
-    return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr)
-            and input_kind(<const uint8_t*>&head, sizeof(Ehdr)) == IN_CUBIN
+    return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr) and is_mappable(&head, hosts)
             and map_file(file, place, size, seen_keys, row))
 
 

@@ -12,7 +12,7 @@ from base.clocks cimport TimeRow, end_item, start_item
 from base.elf64 cimport round_up
 from base.threads cimport MOST_THREADS, run_each, thread_number
 from inputs.filemapping cimport (
-    MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin, mapped_part, share_pages,
+    MappedRow, allow_forks, begin_mapping, fetch_pages, map_input_file, mapped_part, share_pages,
     unmap_unreadable,
 )
 
@@ -41,6 +41,7 @@ ctypedef struct Reading:
     const char** data
     int* outcome                    # what `read_whole_file` says
     MappedRow* mapped               # with a size: to map, later mapped; NULL: map nothing
+    bint maps_hosts                 # map objects of the host, too
     uint64_t* seen_keys             # `SEEN_KEYS` keys of recently seen files; NULL as `mapped`
     TimeRow* times                  # NULL: times are not recorded
     uint64_t[MOST_THREADS] spent    # by thread, see start_item
@@ -110,7 +111,7 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
     row.size = 0
     if fd >= 0:
         row.offset = r.extent[2 * item]
-        map_cubin(fd, r.base + row.offset, size, r.seen_keys, row)
+        map_input_file(fd, r.maps_hosts, r.base + row.offset, size, r.seen_keys, row)
         c_close(fd)
 
 

@@ -158,13 +158,14 @@ cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
 
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
-               uint64_t tail=0):
+               uint64_t tail=0, *, bint maps_hosts=False):
     cdef Py_ssize_t n = len(paths), i
     if len(sizes) != n or len(data) != n:
         raise ValueError("one size and one place for data per path")
     cdef Reading reading
     cdef bytearray rows = None, seen_keys = None
     reading.mapped = NULL
+    reading.maps_hosts = maps_hosts
     cdef uint64_t size = sum(sizes)
     if size < ALL_WORTH_MAPPING:
         mapped = None

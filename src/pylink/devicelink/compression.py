@@ -29,6 +29,11 @@ class Mode:
         self.level = level
         self.above = above
 
+    @property
+    def is_fast(self) -> bool:
+        """Whether the codec compresses about as fast as links run."""
+        return self.level <= DEFAULT_LEVEL
+
 
 NEVER = Mode(0, 0, 0)
 ALWAYS = Mode(FLAG_ZSTD, DEFAULT_LEVEL, -1)

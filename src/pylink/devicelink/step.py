@@ -62,12 +62,6 @@ def make_step(
         opened = [Input(name) for name in request.inputs]
     names = [source.name for source in opened if source.data is None]
     plan = open_step_reports(request, names, sink, stream)
-    shared = SharedInputs(request.archs, optimizes=request.optimizes)
-    shared.add(opened, plan, sink)
-    machine = find_machine(shared, sink) or request.machine or compiler_machine(request.compiler)
-    libraries = find_libraries_once(request, machine, toolkit, sink)
-    shared.add(libraries, plan, sink)
-    shared.everything = [*opened, *libraries]
     is_unit = request.form == UNIT
     form = EntryForm(
         choose_mode(request.compress_mode, debug=request.debug, compress_all=is_unit),
@@ -82,17 +76,28 @@ def make_step(
             link.image = b""
         link.packing = elapsed_ms(start, now())
 
-    links = link_all(
-        request,
-        shared,
-        machine,
-        toolkit,
-        sink,
-        callbacks or LinkCallbacks(),
-        pack=None if request.form == CUBIN else pack,
-    )
+    # Compilers and slow compression may take longer than others should wait to write an input.
+    maps = not request.optimizes and form.mode.is_fast
+    with SharedInputs(request.archs, optimizes=request.optimizes, maps=maps) as shared:
+        shared.add(opened, plan, sink)
+        machine = (
+            find_machine(shared, sink) or request.machine or compiler_machine(request.compiler)
+        )
+        libraries = find_libraries_once(request, machine, toolkit, sink)
+        shared.add(libraries, plan, sink)
+        shared.everything = [*opened, *libraries]
+        links = link_all(
+            request,
+            shared,
+            machine,
+            toolkit,
+            sink,
+            callbacks or LinkCallbacks(),
+            pack=None if request.form == CUBIN else pack,
+        )
+        # From here on, no input is needed.
+        shared.end_mapping(sink)
     step = StepResult(links, files_read(request, shared.everything, links))
-    # From here on, no input is needed.
     del shared, libraries
     if request.form == CUBIN:
         step.pieces = [links[0].image]

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
         def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None: ...
 
+        def keep_copies(self) -> None: ...
+
 
 # Name of the result of LTO in diagnostics and in the table of -time.
 LTO_CUBIN = "lto.cubin"
@@ -88,6 +90,8 @@ def unpack(
         sink.fatal("needs-compiler", file=compile_inputs[0].name)
     if modules and not job.optimizes:
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
+    if compile_inputs and shared is not None:
+        shared.keep_copies()
     compile_ptx(job, picked, timing, sink)
     rows, numbers = picked.cubins()
     open_libraries(picked.codecs)

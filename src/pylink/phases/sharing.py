@@ -45,6 +45,10 @@ class SharedInputs:
     `everything` are the inputs of links that take all, in order: these are scanned once. `archs`
     are the architectures of these links, and `optimizes` says that they compile LTO-IR: only
     payloads that more than one of them takes are kept. Without `archs` all are kept.
+
+    With `maps` the inputs of the first `add` may stay mapped until `end_mapping` or the end of a
+    `with` statement, see `pylink._native.inputfiles`. This is for links that take less time than a
+    lease lasts.
     """
 
     __slots__ = (
@@ -53,6 +57,8 @@ class SharedInputs:
         "_contents_alive",
         "_has_scanned",
         "_lock",
+        "_mapped",
+        "_mapped_names",
         "_payload_places",
         "_places",
         "_repeated",
@@ -65,7 +71,9 @@ class SharedInputs:
         "optimizes",
     )
 
-    def __init__(self, archs: Sequence[str] = (), *, optimizes: bool = False) -> None:
+    def __init__(
+        self, archs: Sequence[str] = (), *, optimizes: bool = False, maps: bool = False
+    ) -> None:
         self.archs = archs
         self.optimizes = optimizes
         self.everything: list[Input] = []
@@ -84,6 +92,32 @@ class SharedInputs:
         self._stores: list[bytes] = []
         self._tail: payloads.Tail | None = None
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
+        self._mapped = inputfiles.MappedFiles() if maps else None
+        self._mapped_names: list[str] = []
+
+    def __enter__(self) -> SharedInputs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.keep_copies()
+
+    def keep_copies(self) -> None:
+        """Copy the mapped inputs, before a link does what may last longer than a lease."""
+        if self._mapped is not None:
+            with self._lock:
+                self._mapped.end(keeps=True)
+
+    def end_mapping(self, sink: Sink) -> None:
+        """Unmap the inputs, which no link needs any more; LinkError if one was changed meanwhile.
+
+        Diagnostics may still read them, so they are copied if there are any.
+        """
+        if self._mapped is None:
+            return
+        changed = self._mapped.end(keeps=bool(sink.diagnostics))
+        if changed >= 0:
+            reason = "it changed while it was linked"
+            sink.fatal("cannot-read-file", file=self._mapped_names[changed], reason=reason)
 
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
         """Read the inputs that were not read before, into one batch.
@@ -106,11 +140,16 @@ class SharedInputs:
         keys = [row[0] for row in rows]
         try:
             tail = self._tail_size(sum(row[2] for row in rows))
+            mapped = None if self._mapped_names else self._mapped
+            if mapped is not None:
+                self._mapped_names = [new_inputs[key].name for key in keys]
             arena, extents, failed, _ = inputfiles.read_files(
                 [row[1] for row in rows],
                 [row[2] for row in rows],
                 [row[3] for row in rows],
+                mapped=mapped,
                 tail=tail,
+                maps_hosts=True,
             )
         except MemoryError:
             return
