@@ -31,7 +31,7 @@ cdef enum:
     OP_SUST_P = 0x19b
     OP_SUST = 0x19d
     OP_SURED = 0x19f
-    OP_SYNCS_ARRIVE = 0x1a7 # arrive, expect and wait
+    OP_SYNCS_ARRIVE = 0x1a7  # arrive, expect and wait
     OP_SYNCS_CCTL = 0x1b1   # invalidate
     OP_SYNCS_EXCH = 0x1b2   # init
     OP_LDGSTS = 0x1ae
