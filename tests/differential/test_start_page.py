@@ -19,7 +19,7 @@ FILE = re.compile(r"`([\w.]+)`:\s*$")
 # Where installers put a toolkit, and what the test has done before.
 TOOLKIT, INSTALL = "/usr/local/cuda", "pip install pylink-cuda"
 # The page says of these links that they fail.
-STATUSES = {"pylink -arch=sm_90 main.cubin -o program.cubin --notes=yes": 255}
+STATUSES = {"pylink -arch=sm_90 main.cubin -o program.cubin --diagnostics_format=text": 255}
 PROGRAMS = ("./program", "build/squares")
 
 
