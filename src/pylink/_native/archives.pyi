@@ -1,20 +1,29 @@
 """The members of archives: their offsets, names and kinds."""
 
 from mmap import mmap
+from typing import TypeAlias
+
+# Rows of members; `pylink.inputs.archiveformat` has their columns.
+MemberRows: TypeAlias = bytes
+# Offsets in the data, in bytes: the next header, the long names (0 before they are found), and the
+# size of these.
+WalkState: TypeAlias = tuple[int, int, int]
+# A reason of `pylink.inputs.archiveformat`, the offset of the header in the archive, and the number
+# that is wrong with the one that would be right.
+MemberFault: TypeAlias = tuple[int, int, int, int]
 
 def list_members(
-    data: bytes | mmap, start: int, size: int, most: int, seen: tuple[int, int, int] | tuple[()]
-) -> tuple[bytes, tuple[int, int, int] | None, tuple[int, int, int, int] | None]:
+    data: bytes | mmap, start: int, size: int, most: int, seen: WalkState | tuple[()]
+) -> tuple[MemberRows, WalkState | None, MemberFault | None]:
     """The next members, at most `most`, of the archive at `start`: (rows, seen, fault).
 
     Pass an empty tuple as `seen` at first, then the result of the previous call, until None
-    is returned after the last member. `pylink.inputs.archiveformat` describes the rows, and the
-    faults: reason, offset of the header in the archive, and two numbers. Names, and contents
-    unless the archive is thin, are inside the archive. `IndexError` for an archive that runs past
+    is returned after the last member. Names, and contents unless the archive is thin, are inside
+    the archive. `IndexError` for an archive that runs past
     the data, or is shorter than its magic word.
     """
 
-def split_rows(data: bytes, rows: bytes, prefix: str) -> tuple[list[str], bytes, bytes, bytes]:
+def split_rows(data: bytes, rows: MemberRows, prefix: str) -> tuple[list[str], bytes, bytes, bytes]:
     """Split rows of members into columns: (names, kinds, extents, inline).
 
     Names start with `prefix`. `kinds` has a byte of `pylink.facts.inputkinds` each

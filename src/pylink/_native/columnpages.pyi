@@ -2,6 +2,8 @@
 
 # The dictionary page or None, its number of values, and the data page.
 Pages = tuple[bytes | None, int, bytes]
+# Numbers (int32) of the values of a dictionary, and its `ends` (int64, offsets in bytes) and text.
+Words = tuple[bytes, bytes, bytes]
 
 def number_pages(values: bytes, width: int, valid: bytes | None = None) -> Pages:
     """Pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null.
@@ -19,8 +21,8 @@ def text_pages(ends: bytes, text: bytes, numbers: bytes | None = None) -> Pages:
     for null. `ValueError` and `IndexError` for inconsistent columns.
     """
 
-def join_words(pieces: list[tuple[bytes, bytes, bytes]]) -> tuple[bytes, bytes, bytes]:
-    """Concatenate columns: numbers (int32) of dictionaries, each with `ends` and `text`.
+def join_words(pieces: list[Words]) -> Words:
+    """Concatenate columns.
 
     The common dictionary has each value once, in order of first use. `ValueError` and
     `IndexError` like `text_pages`.

@@ -1,6 +1,13 @@
 """Mercury vectors in native form, and the comparison of two objects or of one with many."""
 
+from typing import TypeAlias
+
 from typing_extensions import Buffer
+
+# Name, kind (0 null, 1 named, 2 section, 3 private), type and binding.
+SymbolFacts: TypeAlias = tuple[bytes, int, int, int]
+# Headers, targets, sum over header keys, sum over target keys, and whether all keys differ.
+Signature: TypeAlias = tuple[int, int, int, int, bool]
 
 class Result:
     """Why a candidate folds or does not, and the work that this took.
@@ -63,14 +70,14 @@ class Vectors:
         False as soon as a function described or a symbol used is private to the file; such an
         object neither accepts nor is accepted where symbols count. True without symbols.
         """
-    def symbol(self, row: int) -> tuple[bytes, int, int, int]:
-        """Name, kind (0 null, 1 named, 2 section, 3 private), type and binding of one symbol."""
+    def symbol(self, row: int) -> SymbolFacts:
+        """The facts of one symbol."""
     def shape(self) -> bytes:
         """Sizes of the primary entries as packed uint64."""
-    def signature(self) -> tuple[int, int, int, int, bool]:
-        """(headers, targets, sum over header keys, sum over target keys, distinct).
+    def signature(self) -> Signature:
+        """What must agree for a candidate to be accepted.
 
-        A candidate without repeated keys (`distinct`) is only accepted by references with the same
+        A candidate without repeated keys is only accepted by references with the same
         first four values: with equal numbers of rows, twins of different rows are different rows.
         """
     def target_key(self, row: int) -> int:

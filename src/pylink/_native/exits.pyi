@@ -1,10 +1,19 @@
 """Rewrites the kernels of sm_100 and later as nvlink's finalizer does."""
 
+from typing import TypeAlias
+
 from pylink._native.tables import ObjectTables, Sections, Symbols
+
+# A step that a file's format forbids: the file, the row of the section, the offset in it in bytes,
+# and the reason.
+StepFault: TypeAlias = tuple[int, int, int, str]
+# A file, and the number of its instructions that wait because their schedule in nvlink's output is
+# unknown.
+SlowedFile: TypeAlias = tuple[int, int]
 
 def rewrite_exits(
     objects: ObjectTables, steps: list[tuple[int, int]]
-) -> tuple[bytes, Sections, Symbols, list[tuple[int, int, int, str]], list[tuple[int, int]]]:
+) -> tuple[bytes, Sections, Symbols, list[StepFault], list[SlowedFile]]:
     """Rewrite kernels as in nvlink's output: (arena, sections, symbols, faults, slowed).
 
     Each step is the number of a file and a mode of `pylink.facts.kernelmodes`. For an executable
@@ -17,9 +26,6 @@ def rewrite_exits(
     others remove instructions. Sums of `UPDATE_` bits convert all functions to another release.
 
     Without changes the results are those of `objects`. Changed contents are appended to the arena,
-    and their sections' rows refer to them; files and numbers stay. Each fault is a step that a
-    file's format forbids: the file, the row of the section, the offset in it, and the reason; then
-    the other results are unusable. Each pair of `slowed` is a file, and the number of its
-    instructions that wait because their schedule in nvlink's output is unknown. `ValueError` for
-    another mode, `IndexError` for another file.
+    and their sections' rows refer to them; files and numbers stay. With faults the other results
+    are unusable. `ValueError` for another mode, `IndexError` for another file.
     """

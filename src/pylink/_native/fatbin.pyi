@@ -1,31 +1,43 @@
 """Finds entries of fat binaries and host objects, without decompressing.
 
-Tables are `bytes` of packed rows, little endian; `pylink.rowformats` has their formats.
+Tables are `bytes` of packed rows, little endian; `pylink.rowformats` has the formats in capitals.
 Every offset and size in them is inside the arena. docs/inputs.md has the format.
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
-def find_entries(
-    arenas: list[bytes], homes: bytes, extents: bytes, kinds: bytes
-) -> tuple[bytes, bytes, bytes]:
+# By source: the number of its arena (int32), its (offset u64, size u64) in bytes there, and a byte
+# of `pylink.facts.inputkinds`.
+Homes: TypeAlias = bytes
+Extents: TypeAlias = bytes
+Kinds: TypeAlias = bytes
+# Rows of ENTRY, in order, of SOURCE, for each source, and of FAULT.
+EntryRows: TypeAlias = bytes
+SourceRows: TypeAlias = bytes
+FaultRows: TypeAlias = bytes
+Scan: TypeAlias = tuple[EntryRows, SourceRows, FaultRows]
+# Rows of PICK, their source numbers, special rows, unmatched and bare sources, bits of codecs.
+PickRows: TypeAlias = bytes
+Picked: TypeAlias = tuple[PickRows, list[int], list[int], list[int], list[int], int]
+# External kernels, internal ones, variables.
+HostNames: TypeAlias = tuple[dict[bytes, None], dict[bytes, None], dict[bytes, None]]
+
+def find_entries(arenas: list[bytes], homes: Homes, extents: Extents, kinds: Kinds) -> Scan:
     """Find the entries of all fat binaries and host objects: (entries, sources, faults).
 
-    `extents` has a row (offset u64, size u64) and `kinds` a byte of
-    `pylink.facts.inputkinds` for each source, `homes` the number of its arena (int32), empty if all
-    are in the first. Sources of other kinds have no entries. `entries` are in order, `sources` has
-    a row for each source. `faults` has a row for each damaged source, whose entries end in front of
-    the damage.
+    `homes` is empty if all sources are in the first arena. Sources of other kinds have no entries.
+    `faults` has a row for each damaged source, whose entries end in front of the damage.
     `ValueError` if the numbers of rows differ, `IndexError` for an extent outside its arena.
     """
 
 def pick_entries(
-    scan: tuple[bytes, bytes, bytes],
-    sources: tuple[bytes, bytes, bytes],
+    scan: Scan,
+    sources: tuple[Homes, Extents, Kinds],
     rank: Callable[[int, int, int], int],
     limit: int,
     linked: dict[int, set[int]],
-) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
+) -> Picked:
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs).
 
     `scan` is the result of `find_entries` for `sources`: homes, extents and kinds. `rank(kind, sm,
@@ -39,8 +51,8 @@ def pick_entries(
     """
 
 def collect_names(
-    arenas: list[bytes], homes: bytes, rows: bytes, numbers: list[int]
-) -> tuple[dict[bytes, None], dict[bytes, None], dict[bytes, None]] | None:
+    arenas: list[bytes], homes: Homes, rows: SourceRows, numbers: list[int]
+) -> HostNames | None:
     """Names that the host code of the sources `numbers` uses: (external, internal, variables).
 
     These are kernels with global names, other kernels, and variables, in order. None if one of the

@@ -1,16 +1,18 @@
 """Notes and compatibility attributes: one output section from all input sections of a kind."""
 
+from typing import TypeAlias
+
 from pylink._native.tables import MergedTables, ObjectTables
+
+# The lowest SM number, the first file with it and how many have it; the highest SM number and the
+# first file with it. Files are -1 if no input states a number.
+VirtualArchs: TypeAlias = tuple[int, int, int, int, int]
 
 def join_notes(objects: ObjectTables) -> bytes:
     """The bytes of the .note.nv.tkinfo of all inputs, one after the other."""
 
-def virtual_archs(objects: ObjectTables) -> tuple[int, int, int, int, int]:
-    """The lowest and highest SM number of the PTX that inputs were compiled from.
-
-    The result is (lowest, first file with it, number of files with it, highest, first file with
-    it); files are -1 if no input states a number.
-    """
+def virtual_archs(objects: ObjectTables) -> VirtualArchs:
+    """The lowest and highest SM number of the PTX that inputs were compiled from."""
 
 def has_attribute(objects: ObjectTables, attribute: int) -> bool:
     """Return whether the .nv.info of any input has an EIATTR record with that attribute."""

@@ -91,7 +91,7 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]
     and no more of a large archive is read than the caller asks for.
     """
     is_thin(data, start, size)
-    state: tuple[int, int, int] | tuple[()] | None = ()
+    state: archives.WalkState | tuple[()] | None = ()
     limit = FIRST_MEMBERS
     while state is not None:
         rows, state, fault = archives.list_members(data, start, size, limit, state)
@@ -122,7 +122,7 @@ def _member(data: Buffer, row: bytes) -> ArchiveMember:
     return entry
 
 
-def describe_fault(data: Buffer, start: int, fault: tuple[int, int, int, int]) -> ArchiveError:
+def describe_fault(data: Buffer, start: int, fault: archives.MemberFault) -> ArchiveError:
     """Make the error that describes a fault of `archives.list_members`."""
     reason, header, value, limit = fault
     if reason in ARCHIVE_FAULTS:

@@ -107,7 +107,7 @@ def _pick(
     chooser: Chooser,
     limit: int,
     linked: dict[int, set[int]],
-) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
+) -> fatbin.Picked:
     """Call `fatbin.pick_entries`, which describes the result."""
     sources = contents.sources
     return fatbin.pick_entries(

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from pylink._native.dedup import Signature
     from pylink._native.elfheaders import Section
 
     Payload = bytes | memoryview
     Name = bytes | str
-    Signature = tuple[int, int, int, int, bool]
 
 # Bits of the lookup keys; a test reduces them to make keys collide.
 KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylink._native.counts import RelocationCount
     from pylink.facts.releases import Release
     from pylink.mercury.decisions import Decision
     from pylink.mercury.folding import FoldResult
@@ -95,7 +96,7 @@ class Profile(Measured):
         sizes: list[int],
         file_counts: bytes,
         kind_counts: bytes,
-        types: list[tuple[int, int, int]],
+        types: list[RelocationCount],
         parsing: bytes | None,
     ) -> None:
         """Set the counts by file, kind and relocation type, and the times of parsing."""
