@@ -110,15 +110,18 @@ cdef inline void count_entry(Merge* merge, int32_t counter, int32_t out, bint ex
     lists.
     """
     cdef OutRow* row = out_row(merge, counter)
-    cdef uint8_t* text
-    cdef uint32_t size
-    cdef int32_t rel
     row.counted += explicit
-    if not explicit or addend != 0 or row.counted < 2 or out_row(merge, out).rel >= 0:
-        return
+    if explicit and addend == 0 and row.counted >= 2 and out_row(merge, out).rel < 0:
+        create_other_form(merge, out)
+
+
+cdef inline void create_other_form(Merge* merge, int32_t out) noexcept nogil:
+    """Create the section of entries without addends that the rule of two forms asks for."""
+    cdef uint32_t size = section_entry(merge, out).size
+    cdef uint8_t* text
+    cdef int32_t rel
     if merge.objects.traits & TRAIT_LEAN_NAMES:
         return
-    size = section_entry(merge, out).size
     text = pool_join(&merge.work.texts, b".rel", 4, section_entry(merge, out).text, size)
     rel = new_relocations(merge, out, False)
     if text == NULL or rel < 0:

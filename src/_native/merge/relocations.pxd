@@ -370,13 +370,13 @@ cdef inline bint is_of_lost_bytes(Merge* merge, const RelocList* relocs, const R
 cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
                             int32_t section) noexcept nogil:
     """Find the list of an entry's form and count the entry; False without memory."""
-    if relocs.mercury:
-        relocs.reloc = find_or_create_mercury_relocations(merge, relocs.section, relocs.out)
-    else:
-        relocs.reloc = find_or_create_relocations(merge, relocs.section, relocs.out,
-                                                  relocs.explicit)
-    if relocs.reloc < 0:
-        return False
+    if relocs.reloc < 0:        # the first entry: the list stays the same
+        relocs.reloc = (
+            find_or_create_mercury_relocations(merge, relocs.section, relocs.out)
+            if relocs.mercury
+            else find_or_create_relocations(merge, relocs.section, relocs.out, relocs.explicit))
+        if relocs.reloc < 0:
+            return False
     if is_a(relocs.target.kind, IS_CAPSULE):
         count_entry(merge, relocs.reloc, relocs.out, True, addend)
     elif relocs.is_counted:
