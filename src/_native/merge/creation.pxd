@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
 from base.nameindex cimport pool_allocate, pool_join
+from base.vector cimport vec_append
 from elfnumbers cimport (
     SHF_ALLOC, SHF_BARRIERS, SHF_BARRIERS_FIRST, SHF_INFO_LINK, SHT_CUDA_CONSTANT_B0,
 )
@@ -23,8 +24,8 @@ from rownumbers cimport (
     LINK_RELOCATABLE, RESOLUTION_NONE,
 )
 from sectionkinds cimport (
-    IS_CODE, IS_COMMON_SHARED, IS_DEBUG, IS_KERNEL_SHARED, IS_LITERALS, IS_PARAMETERS, KIND,
-    K_COMPAT, K_CONSTANT_FUNC, K_INFO_FUNC, K_SHARED, PLACE_JOINED, KindFacts,
+    IS_CAPSULE, IS_CODE, IS_COMMON_SHARED, IS_DEBUG, IS_KERNEL_SHARED, IS_LITERALS, IS_PARAMETERS,
+    KIND, K_COMPAT, K_CONSTANT_FUNC, K_INFO_FUNC, K_SHARED, PLACE_JOINED, KindFacts,
 )
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_plain
 from tables.poolrows cimport POOL_LOST, POOL_NEW, PoolRow
@@ -438,9 +439,14 @@ cdef inline void assign_output_section(Merge* merge, int32_t section) noexcept n
     cdef const SectionRow* s = &merge.objects.sections[section]
     cdef int32_t out, e
     cdef OutRow* row
+    if is_a(s.kind, IS_CAPSULE):
+        merge.failed |= not vec_append(&merge.work.capsules, &section, 1)
     if is_plain(s.kind, IS_CODE | IS_PARAMETERS | IS_LITERALS):
         e = function_kept(merge, section)
         if e < 0 or not merge.merged.entities[e].flags & EF_LIVE:
+            return
+        if merge.has_finalizer and is_a(s.kind, IS_PARAMETERS):
+            merge.work.parameters_of[e] = section   # the second program makes theirs
             return
         out = find_function_section(merge, e, s.kind, s.bank)
         if out < 0:

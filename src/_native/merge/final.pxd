@@ -8,7 +8,6 @@ from libc.string cimport memcmp, memcpy, memmove, memset, strlen
 
 from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport vec_push
 from elfnumbers cimport SHT_RELA
 from merge.state cimport (
@@ -17,8 +16,7 @@ from merge.state cimport (
 )
 from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from sectionkinds cimport (
-    IS_CAPSULE, IS_CODE, IS_ENTRIES, IS_KERNEL_SHARED, IS_PARAMETERS, IS_VARIABLES, KIND,
-    K_SYMTAB_SHNDX, KindFacts,
+    IS_CODE, IS_ENTRIES, IS_KERNEL_SHARED, IS_VARIABLES, KIND, K_SYMTAB_SHNDX, KindFacts,
 )
 from tables.kinds cimport (
     has_twin, is_a, is_function_info, is_merc, is_plain, is_renamed, start_made,
@@ -96,35 +94,18 @@ cdef inline void rename_sections(Merge* merge) noexcept nogil:
 
 cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
     """Create .nv.constant0.F, on family C last, and the section symbols after the globals."""
-    cdef Scratch scratch
-    cdef int32_t* source
-    scratch_init(&scratch)
-    source = <int32_t*>scratch_zeros(&scratch, merge.merged.entity_count, 4)
-    if scratch.failed:
-        merge.failed = True
-    else:
-        create_parameters(merge, source)
-    scratch_free(&scratch)
-
-
-cdef inline void create_parameters(Merge* merge, int32_t* source) noexcept nogil:
-    """`create_parameter_sections`; `source` is zeros, by entity."""
     cdef size_t i
-    cdef int32_t symbol, out, kernel
+    cdef int32_t symbol, out, kernel, source
     cdef int64_t name, symbol_name
     cdef SectionHead head
     cdef const SectionRow* s
-    for i in range(merge.objects.section_count):
-        if is_a(merge.objects.sections[i].kind, IS_PARAMETERS):
-            kernel = function_kept(merge, <int32_t>i)
-            if kernel >= 0:
-                source[kernel] = <int32_t>i + 1
     # In the order of their kernels' code, which is not that of the first mentions.
     for i in range(merge.columns.outs.count):
         kernel = out_row(merge, <int32_t>i).entity
-        if kernel < 0 or not source[kernel] or not is_a(out_row(merge, <int32_t>i).kind, IS_CODE):
+        source = merge.work.parameters_of[kernel] if kernel >= 0 else -1
+        if source < 0 or not is_a(out_row(merge, <int32_t>i).kind, IS_CODE):
             continue
-        s = &merge.objects.sections[source[kernel] - 1]
+        s = &merge.objects.sections[source]
         head = head_of(merge, s)
         out = create_unnamed_section(merge, kernel, &head)
         symbol = new_symbol(merge, -1, out, PART_TAIL)
@@ -138,7 +119,7 @@ cdef inline void create_parameters(Merge* merge, int32_t* source) noexcept nogil
         out_row(merge, out).name = <uint32_t>name
         out_row(merge, out).symbol_name = <uint32_t>symbol_name
         (<OutSymbolRow*>merge.columns.out_symbols.data)[symbol].name = <uint32_t>symbol_name
-        merge.columns.out_of[source[kernel] - 1] = out
+        merge.columns.out_of[source] = out
 
 
 cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
@@ -184,7 +165,7 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
     """Create the mercury twins, on family C; debug and relocation twins exist already."""
     cdef size_t plain = merge.columns.outs.count, i
     cdef uint16_t kind
-    cdef int32_t e, out
+    cdef int32_t e, out, capsule
     cdef const KindFacts* twin
     for i in range(plain):
         kind = out_row(merge, <int32_t>i).kind
@@ -200,16 +181,15 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
             out_row(merge, out).size = out_row(merge, <int32_t>i).size
             if not merge.objects.mode & LINK_RELOCATABLE:
                 out_row(merge, out).size -= SYSTEM_RESERVE
-    for i in range(merge.objects.section_count):
-        if not is_a(merge.objects.sections[i].kind, IS_CAPSULE):
-            continue
-        e = function_kept(merge, <int32_t>i)
+    for i in range(merge.work.capsules.count):
+        capsule = (<const int32_t*>merge.work.capsules.data)[i]
+        e = function_kept(merge, capsule)
         out = code_of(merge, e) if e >= 0 else -1
         if out >= 0 and merge.merged.entities[e].flags & EF_LIVE:
             out = out_row(merge, out).merc
-            merge.columns.out_of[i] = out
-            out_row(merge, out).size = merge.objects.sections[i].size
-            out_row(merge, out).source = <int32_t>i
+            merge.columns.out_of[capsule] = out
+            out_row(merge, out).size = merge.objects.sections[capsule].size
+            out_row(merge, out).source = capsule
     for i in range(merge.objects.file_count):
         if merge.objects.files[i].flags & FILE_WHOLE_PROGRAM:
             split_mercury_variables(merge, &merge.objects.files[i])

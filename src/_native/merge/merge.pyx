@@ -148,6 +148,7 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
     scratch_vector(scratch, &merge.columns.fixups, sizeof(FixupRow))
     scratch_vector(scratch, &merge.columns.rebuilds, sizeof(RebuildRow))
     scratch_vector(scratch, &merge.work.lost_ranges, sizeof(LostRange))
+    scratch_vector(scratch, &merge.work.capsules, sizeof(int32_t))
     scratch_strings(scratch, &merge.columns.shstr)
     scratch_strings(scratch, &merge.columns.str)
     scratch_index(scratch, &merge.work.by_name, 64)
@@ -159,6 +160,8 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
     merge.work.numbered_dead = <uint8_t*>scratch_zeros(scratch, merge.merged.entity_count, 1)
     merge.work.symbol_of = scratch_nones(scratch, merge.merged.entity_count)
     merge.work.sections_of = scratch_nones(scratch, merge.merged.entity_count)
+    if merge.has_finalizer:
+        merge.work.parameters_of = scratch_nones(scratch, merge.merged.entity_count)
     scratch_reserve(scratch, &merge.work.section_list, merge.objects.section_count)
     scratch_reserve(scratch, &merge.work.local_list, merge.objects.section_count)
     if needs_users(merge):

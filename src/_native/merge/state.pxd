@@ -74,6 +74,7 @@ ctypedef struct Work:
     Vec local_list              # ListEntry: every section's symbol and the local symbols
     Vec lost_ranges             # LostRange of the current relocation section
     Vec array_kernels           # int32_t: those with `array_align`, in order of their relocations
+    Vec capsules                # int32_t: input sections
     NameIndex by_name           # file-scope sections
     TextPool texts
     uint8_t* keep_reasons       # by input section: KeepReason bits
@@ -83,6 +84,7 @@ ctypedef struct Work:
     uint8_t* numbered_dead      # by entity: DeadSection bits
     int32_t* symbol_of          # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
+    int32_t* parameters_of      # by entity, on family C: input section of a kernel's parameters
     int32_t* users              # by entity: its users (merge/sharedusers.pxd), or NULL
     int32_t* reaching_kernel    # by node of the call graph: who reaches it
     uint32_t* work_list         # nodes that a walk of the call graph has before it
