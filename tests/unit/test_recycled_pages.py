@@ -228,7 +228,7 @@ def images():
     found.append(faults())
 found = []
 if sys.argv[1:] == ["keep"]:
-    keep_blocks()
+    keep_blocks(owns_process=False)
 if {thread == "main"}:
     images()
 else:

@@ -15,6 +15,8 @@
 /* One for all kernels: the start of each run of recycled pages plus its page count; 0: free. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
+/* Recycled pages stay as they are, in a process that ends after a few links. */
+__attribute__((weak, visibility("hidden"))) int pylink_keeps_pages;
 static inline uint64_t pylink_peek_run(size_t at) {
     return __atomic_load_n(&pylink_recycled[at], __ATOMIC_RELAXED);
 }
@@ -48,6 +50,8 @@ static inline int pylink_space_is_limited(void) {
 
 /* The kernel may have the pages when it is short of memory, and child processes see zeros. */
 static inline int pylink_set_aside(char* start, size_t size) {
+    if (pylink_keeps_pages)
+        return 1;
 #if defined(MADV_FREE) && defined(MADV_WIPEONFORK)
     return madvise(start, size, MADV_WIPEONFORK) == 0 && madvise(start, size, MADV_FREE) == 0;
 #else
@@ -58,6 +62,8 @@ static inline int pylink_set_aside(char* start, size_t size) {
 }
 
 static inline int pylink_bring_back(char* start, size_t size) {
+    if (pylink_keeps_pages)
+        return 1;
 #ifdef MADV_KEEPONFORK
     return madvise(start, size, MADV_KEEPONFORK) == 0;
 #else

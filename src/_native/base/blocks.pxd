@@ -32,6 +32,7 @@ cdef extern from "base/blocks.h":
     size_t DIVIDED "PYLINK_DIVIDED"
     int munmap(void* start, size_t size) nogil
     bint no_recycling "pylink_no_recycling"   # set once, before there are threads
+    bint keeps_pages "pylink_keeps_pages"     # like no_recycling
     size_t RECYCLED_RUNS "PYLINK_RECYCLED_RUNS"
 
 cdef enum:
@@ -62,6 +63,33 @@ cdef inline void release_pages(char* start, size_t size) noexcept nogil:
             if peek_run(i) == 0 and put_run(i, <uint64_t>start + count):
                 return
     munmap(start, size)
+
+
+cdef inline char* take_run(size_t size) noexcept nogil:
+    """Recycled pages in one piece, with what is in them, or NULL: the least run that suffices."""
+    cdef size_t best, least, have, i
+    cdef uint64_t run
+    cdef char* first
+    while True:
+        best, least = RECYCLED_RUNS, 0
+        for i in range(RECYCLED_RUNS):
+            have = peek_run(i) % LARGE_PAGE * LARGE_PAGE
+            if have >= size and (least == 0 or have < least):
+                best, least = i, have
+        if best == RECYCLED_RUNS:
+            return NULL
+        run = detach_run(best)
+        have = run % LARGE_PAGE * LARGE_PAGE
+        first = <char*>(run - run % LARGE_PAGE)
+        if have > size:
+            release_pages(first + size, have - size)
+        if have >= size:
+            if bring_back(first, size):
+                return first
+            munmap(first, size)
+            return NULL
+        if have:    # another thread was faster, and this is another run
+            release_pages(first, have)
 
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
@@ -154,11 +182,8 @@ cdef inline void* allocate_parts(size_t size) noexcept nogil:
             else:
                 page = peek_divided(i)      # another thread took or gave up a part
                 k = 0
-    start = reserve_addresses(LARGE_PAGE) if has_recycled() else NULL
+    start = take_run(LARGE_PAGE)
     if start == NULL:
-        return NULL
-    if reuse_pages(start, LARGE_PAGE) == 0:
-        munmap(start, LARGE_PAGE)
         return NULL
     for i in range(DIVIDED):
         if peek_divided(i) == 0 and set_divided(i, 0, <uint64_t>start | mask):
@@ -203,6 +228,10 @@ cdef inline void* block_zeros(size_t size) noexcept nogil:
         start = <char*>allocate_parts(size) if size >= MEDIUM_BLOCK else NULL
         if start == NULL:
             return calloc(size, 1)
+        memset(start, 0, size)
+        return start
+    start = take_run(whole_pages(size))
+    if start != NULL:
         memset(start, 0, size)
         return start
     start = reserve_addresses(whole_pages(size))
@@ -252,6 +281,10 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
         return widen_medium(block, size, wider)
     if before == after:
         return block
+    if block == NULL:
+        start = take_run(after)
+        if start != NULL:
+            return start
     start = reserve_addresses(after)
     if start == NULL:
         return NULL

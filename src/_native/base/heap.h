@@ -36,4 +36,13 @@ static void pylink_return_blocks(size_t size) {
 #endif
 }
 
+/* One heap for all threads, which grows by large steps: what a thread frees serves any other. Called
+   before there are threads. */
+static void pylink_share_heap(void) {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TOP_PAD, 16 << 20);
+#endif
+}
+
 #endif

@@ -13,7 +13,7 @@ from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limite
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
 from base.elf64 cimport round_up
 from base.extents cimport count_files
-from base.heap cimport return_blocks, widen_heap
+from base.heap cimport keep_heap, widen_heap
 from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
 from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
@@ -296,7 +296,6 @@ def are_unchanged(files, int directory):
 
 
 cdef enum:
-    KEPT_BLOCK = 32 << 20       # bytes; the most that glibc takes
     STAT_COST = 4096            # moved in the time of one `stat`
 
 
@@ -329,8 +328,8 @@ def keep_memory():
         widen_heap()
 
 
-def keep_blocks():
-    return_blocks(KEPT_BLOCK)
+def keep_blocks(*, bint owns_process):
+    keep_heap(owns_process)
 
 
 def classify(bytes arena, bytes extents):

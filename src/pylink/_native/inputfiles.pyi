@@ -60,11 +60,12 @@ def keep_memory() -> None:
     For a process that only links; works with glibc on Linux only.
     """
 
-def keep_blocks() -> None:
-    """Keep freed blocks of up to 32 MB in this process, for later blocks of this size.
+def keep_blocks(*, owns_process: bool) -> None:
+    """Keep freed blocks of up to 32 MB in this process, for later blocks of any of its threads.
 
     For a process that only runs a device-link step: successive links need slightly larger blocks,
-    which the C library would request from the system each time.
+    which the C library would request from the system each time. With `owns_process` it ends after
+    the step, and recycled pages stay its own until then.
     """
 
 def are_unchanged(files: Iterable[Row | Later], directory: int) -> bool:

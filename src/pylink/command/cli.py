@@ -33,6 +33,8 @@ LARGE_ARCHIVE = 8 << 20
 LONG_LINK = 1000
 
 TOOL = "pylink"
+# The command that, like a link, may change how its process allocates memory.
+STEP_MODULE = "pylink.devicelink.command"
 
 
 def is_large(names: Sequence[str]) -> bool:
@@ -70,8 +72,9 @@ def main(
             if command in COMMANDS:
                 module = COMMANDS[command].main
                 __import__(module)  # importlib takes longer than a small step
+                own = {"owns_process": True} if owns_process and module == STEP_MODULE else {}
                 try:
-                    status: int = sys.modules[module].main(argv_list[1:])
+                    status: int = sys.modules[module].main(argv_list[1:], **own)
                 except MemoryError:
                     write(None, f"{tool} fatal   : there is not enough memory\n")
                     return 1

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 STEP = ("-dlink", "--device-link")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command; exit statuses are those of nvcc: 1 after a fatal error, 255 after others."""
+def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
+    """Run the command; exit statuses are those of nvcc: 1 after a fatal error, 255 after others.
+
+    A process that ends after the step is its own: then memory need not be returned before.
+    """
     root, as_nvcc, remaining = split_own_options(argv)
     if as_nvcc:  # messages are those of the nvlink that nvcc would start
         renderer = NvlinkRenderer(tool="nvlink", notes=lambda: wants_notes(root))
@@ -37,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if root == "":
             sink.fatal("argument-expected", option=CUDA)
-        return _main(remaining, sink, root, as_nvcc=as_nvcc)
+        return _main(remaining, sink, root, as_nvcc=as_nvcc, owns_process=owns_process)
     except LinkError:
         return sink.exit_code()
     finally:
@@ -60,7 +63,9 @@ def split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]
     return root, as_nvcc, remaining[as_nvcc:]
 
 
-def _main(argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> int:
+def _main(
+    argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool, owns_process: bool
+) -> int:
     if argv[:1] in (["--help"], ["-h"]) and not as_nvcc:
         from pylink.devicelink.helptexts import parser
 
@@ -84,7 +89,7 @@ def _main(argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> in
         write(None, _command_lines(request))
     from pylink._native.inputfiles import keep_blocks  # not loaded for a step of nvcc
 
-    keep_blocks()
+    keep_blocks(owns_process=owns_process)
     if request.links_program:
         from pylink.devicelink.program import link_program
 
