@@ -6,6 +6,7 @@ If an argument needs nvcc, nvcc is started with the same arguments.
 from __future__ import annotations
 
 import os
+import sys
 
 from pylink.devicelink.commandline import APPEND, PREPEND, read_request
 from pylink.devicelink.request import LeftToNvcc
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from pylink.devicelink.request import Request
 
 STEP = ("-dlink", "--device-link")
+# In seconds. A link that returns from a kernel waits so long for another one that runs Python, by
+# default for longer than most kernels take.
+SWITCH_INTERVAL = 0.0002
 
 
 def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
@@ -90,6 +94,8 @@ def _main(
     from pylink._native.inputfiles import keep_blocks  # not loaded for a step of nvcc
 
     keep_blocks(owns_process=owns_process)
+    if owns_process:
+        sys.setswitchinterval(SWITCH_INTERVAL)
     if request.links_program:
         from pylink.devicelink.program import link_program
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 
 from pylink.inputs.kinds import OF_HOST
 from pylink.rowformats import SOURCE
@@ -23,6 +24,7 @@ class DeviceContents:
 
     __slots__ = (
         "_all_registered",
+        "_lock",
         "_registered_names",
         "_restricted",
         "entries",
@@ -37,6 +39,8 @@ class DeviceContents:
         self._restricted: dict[int, list[bytes]] = {}
         self._registered_names: dict[int, list[tuple[str, bool]]] = {}
         self._all_registered: tuple[list[int], list[tuple[str, bool]]] | None = None
+        # Links side by side ask for the same lists at the same time: one of them makes these.
+        self._lock = allocate_lock()
 
     def restrict(self, number: int, ids: list[bytes]) -> None:
         """Set the ids of the modules of a shared library that are linked."""
@@ -77,9 +81,13 @@ class DeviceContents:
 
         The links of a step mostly ask for the same ones, of which there may be thousands.
         """
-        cached = self._all_registered
-        if cached is not None and cached[0] == numbers:
-            return cached[1].copy()
+        with self._lock:
+            cached = self._all_registered
+            if cached is None or cached[0] != numbers:
+                cached = self._all_registered = [*numbers], self._find_registered(numbers)
+        return cached[1].copy()
+
+    def _find_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
         names, kinds = self.sources.names, self.sources.kinds
         listed: list[tuple[str, bool]] = []
         for number in numbers:
@@ -87,8 +95,7 @@ class DeviceContents:
                 listed += self.registered_names(number)
             else:
                 listed.append((names[number], False))
-        self._all_registered = [*numbers], listed
-        return listed.copy()
+        return listed
 
     def _list(self, number: int) -> list[tuple[str, bool]]:
         if not self.container_count(number):
