@@ -96,8 +96,11 @@ class Code:
         self.functions[-1].frames = function.frames
         self.functions[-1].size = function.size
         for offset_of_field, kind, symbol, addend in other.relocations:
-            moved, offset = moves.get(symbol, (symbol, 0))
-            self.relocations.append((start + offset_of_field, kind, moved, addend + offset))
+            if symbol in moves:
+                moved, offset = moves[symbol]
+                self.relocations.append((start + offset_of_field, kind, moved, addend + offset))
+            else:
+                self.relocations.append((start + offset_of_field, kind, symbol, addend))
         self._jumps += [
             (start + offset_of_field, label, encode)
             for offset_of_field, label, encode in other._jumps
@@ -135,12 +138,19 @@ class FrameTable:
         head = struct.pack("<IB3sBBB", CIE_ID, 1, b"zR\0", unit, data_step, return_register)
         table = bytearray(_record(head + augmentation + bytes.fromhex(initial)))
         self.relocations: list[tuple[int, int, str, int]] = []
+        # Functions of units have equal records, except for the distance to the CIE.
+        ends: dict[tuple[int, bytes], tuple[bytes, bytes]] = {}
         for function in functions:
             offset = len(table)
             self.relocations.append((offset + 8, relative, section, function.start))
+            key = function.size, bytes(function.frames)
+            if key not in ends:
+                body = struct.pack("<IiIB", 0, 0, function.size, 0) + function.frames
+                record = _record(body)
+                ends[key] = record[:4], record[8:]
+            length, end = ends[key]
             back = offset + 4  # to the CIE, at the start
-            body = struct.pack("<IiIB", back, 0, function.size, 0) + function.frames
-            table += _record(body)
+            table += length + back.to_bytes(4, "little") + end
         self.data = bytes(table)
 
 

@@ -173,7 +173,7 @@ class ObjectFile:
             targets[name] = len(rows)
             rows.append(row)
         for section in contents:
-            for _, _, name, _ in section.relocations:
+            for name in dict.fromkeys([row[2] for row in section.relocations]):
                 if name not in targets:
                     targets[name] = len(rows)
                     info = STB_GLOBAL << 4
@@ -182,9 +182,12 @@ class ObjectFile:
         relocated = [section for section in contents if section.relocations]
         symtab_number = len(contents) + len(relocated) + 1
         for section in relocated:
+            pack = RELA_INFO.pack
             data = b"".join(
-                RELA_INFO.pack(offset, targets[name] << 32 | kind, addend)
-                for offset, kind, name, addend in section.relocations
+                [
+                    pack(offset, targets[name] << 32 | kind, addend)
+                    for offset, kind, name, addend in section.relocations
+                ]
             )
             rela = Section(
                 f".rela{section.name}", [data], type=SHT_RELA, flags=SHF_INFO_LINK, align=8
