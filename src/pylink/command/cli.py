@@ -72,9 +72,10 @@ def main(
             if command in COMMANDS:
                 module = COMMANDS[command].main
                 __import__(module)  # importlib takes longer than a small step
-                own = {"owns_process": True} if owns_process and module == STEP_MODULE else {}
+                owned = owns_process and module == STEP_MODULE
+                keywords = {"owns_process": True} if owned else {}
                 try:
-                    status: int = sys.modules[module].main(argv_list[1:], **own)
+                    status: int = sys.modules[module].main(argv_list[1:], **keywords)
                 except MemoryError:
                     write(None, f"{tool} fatal   : there is not enough memory\n")
                     return 1
