@@ -81,94 +81,118 @@ def make_object(
     hides: bool = False,
     backwards: bool = False,
 ) -> list[bytes]:
-    """The pieces of the object for a machine of `MACHINES`.
+    """The pieces of the object: see `HostObject`."""
+    return HostObject(units, machine, hides=hides, backwards=backwards).pieces(container)
+
+
+class HostObject:
+    """The object for a machine of `MACHINES`, which needs its container only at the end.
 
     With `hides` the functions of units have hidden visibility, like with -fvisibility=hidden. With
     `backwards` the module ids are in reverse order, like those of gcc from -O1 on.
     """
-    host = MACHINES[machine]()
-    layout = Layout(len(units))
-    registered = [unit for unit in units if unit.role != LENT]
-    texts, places = _module_ids(registered, backwards=backwards)
-    code = Code(host.instruction)
-    host.emit_unregister(code)
-    if units:
-        host.emit_common(code, layout)
-    first_unit = len(code.functions)
-    # Functions of units differ only in the symbols of their relocations.
-    patterns = {}
-    for hidden in {unit.hidden for unit in registered}:
-        patterns[hidden] = Code(host.instruction)
-        host.emit_unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
-    for number, (unit, place) in enumerate(zip(registered, places, strict=True)):
-        moves = {
-            BSS: (BSS, layout.pointer(number)),
-            MODULE_IDS: (MODULE_IDS, place),
-            WRAPPER: (f"{WRAPPER}{unit.id}", 0),
-        }
-        code.repeat(patterns[unit.hidden], f"{REGISTER}{unit.id}", moves)
-    constructors = add_constructors(units, dict(zip(registered, places, strict=True)), host, code)
-    object_file = ObjectFile(host.number)
-    text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
-    text.relocations = code.relocations
-    object_file.add(text)
-    data = SHF_ALLOC | SHF_WRITE
-    object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
-    if registered:
-        object_file.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
-    payload = Section(CONTAINERS, container.pieces, flags=SHF_ALLOC, align=host.container_align)
-    object_file.add(payload)
-    segment = Section(
-        SEGMENT, [struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)], flags=data, align=8
-    )
-    segment.relocations = [
-        (8, host.absolute, CONTAINERS, 0),
-        (16, host.absolute, BSS, layout.offset(LIST)),
-    ]
-    object_file.add(segment)
-    anchors = [unit.anchor for unit in units if unit.anchor]
-    if anchors:
-        section = object_file.add(
-            Section(ANCHORS, [bytes(WORD * len(anchors))], flags=data, align=WORD)
+
+    __slots__ = ("_file", "_payload")
+
+    def __init__(
+        self, units: Sequence[Unit], machine: str, *, hides: bool = False, backwards: bool = False
+    ) -> None:
+        host = MACHINES[machine]()
+        layout = Layout(len(units))
+        registered = [unit for unit in units if unit.role != LENT]
+        texts, places = _module_ids(registered, backwards=backwards)
+        code = Code(host.instruction)
+        host.emit_unregister(code)
+        if units:
+            host.emit_common(code, layout)
+        first_unit = len(code.functions)
+        # Functions of units differ only in the symbols of their relocations.
+        patterns = {}
+        for hidden in {unit.hidden for unit in registered}:
+            patterns[hidden] = Code(host.instruction)
+            host.emit_unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
+        for number, (unit, place) in enumerate(zip(registered, places, strict=True)):
+            moves = {
+                BSS: (BSS, layout.pointer(number)),
+                MODULE_IDS: (MODULE_IDS, place),
+                WRAPPER: (f"{WRAPPER}{unit.id}", 0),
+            }
+            code.repeat(patterns[unit.hidden], f"{REGISTER}{unit.id}", moves)
+        constructors = add_constructors(
+            units, dict(zip(registered, places, strict=True)), host, code
         )
-        section.relocations = [
-            (WORD * number, host.absolute, anchor, 0) for number, anchor in enumerate(anchors)
+        object_file = ObjectFile(host.number)
+        text = Section(
+            TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align
+        )
+        text.relocations = code.relocations
+        object_file.add(text)
+        data = SHF_ALLOC | SHF_WRITE
+        object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
+        if registered:
+            object_file.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
+        payload = Section(CONTAINERS, [], flags=SHF_ALLOC, align=host.container_align)
+        object_file.add(payload)
+        segment = Section(
+            SEGMENT,
+            [struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)],
+            flags=data,
+            align=8,
+        )
+        segment.relocations = [
+            (8, host.absolute, CONTAINERS, 0),
+            (16, host.absolute, BSS, layout.offset(LIST)),
         ]
-    if constructors:
-        start = object_file.add(
-            Section(
-                CONSTRUCTORS,
-                [bytes(WORD * len(constructors))],
-                type=SHT_INIT_ARRAY,
-                flags=data,
-                align=WORD,
+        object_file.add(segment)
+        anchors = [unit.anchor for unit in units if unit.anchor]
+        if anchors:
+            section = object_file.add(
+                Section(ANCHORS, [bytes(WORD * len(anchors))], flags=data, align=WORD)
             )
-        )
-        start.entry_size = WORD
-        start.relocations = [
-            (WORD * number, host.absolute, TEXT, code.offset_of(name))
-            for number, name in enumerate(constructors)
-        ]
-        object_file.hidden = frozenset((FIRST_ID, LAST_ID))
-    add_notes(object_file, host, code)
-    object_file.define("fatbinData", payload)
-    for number, function in enumerate(code.functions):
-        unit_number = number - first_unit
-        is_of_unit = 0 <= unit_number < len(registered)
-        hidden = is_of_unit and (
-            registered[unit_number].role == OPTIONAL
-            or (hides and not registered[unit_number].hidden)
-        )
-        object_file.define(
-            function.name,
-            text,
-            function.start,
-            function.size,
-            type=STT_FUNC,
-            binding=STB_GLOBAL if is_of_unit else 0,
-            visibility=STV_HIDDEN if hidden else STV_DEFAULT,
-        )
-    return object_file.pieces()
+            section.relocations = [
+                (WORD * number, host.absolute, anchor, 0) for number, anchor in enumerate(anchors)
+            ]
+        if constructors:
+            start = object_file.add(
+                Section(
+                    CONSTRUCTORS,
+                    [bytes(WORD * len(constructors))],
+                    type=SHT_INIT_ARRAY,
+                    flags=data,
+                    align=WORD,
+                )
+            )
+            start.entry_size = WORD
+            start.relocations = [
+                (WORD * number, host.absolute, TEXT, code.offset_of(name))
+                for number, name in enumerate(constructors)
+            ]
+            object_file.hidden = frozenset((FIRST_ID, LAST_ID))
+        add_notes(object_file, host, code)
+        object_file.define("fatbinData", payload)
+        for number, function in enumerate(code.functions):
+            unit_number = number - first_unit
+            is_of_unit = 0 <= unit_number < len(registered)
+            hidden = is_of_unit and (
+                registered[unit_number].role == OPTIONAL
+                or (hides and not registered[unit_number].hidden)
+            )
+            object_file.define(
+                function.name,
+                text,
+                function.start,
+                function.size,
+                type=STT_FUNC,
+                binding=STB_GLOBAL if is_of_unit else 0,
+                visibility=STV_HIDDEN if hidden else STV_DEFAULT,
+            )
+        object_file.add_tables()
+        self._file, self._payload = object_file, payload
+
+    def pieces(self, container: Container) -> list[bytes]:
+        """The bytes of the object, in order; called once."""
+        self._payload.pieces, self._payload.size = container.pieces, container.size
+        return self._file.pieces()
 
 
 def add_constructors(

@@ -7,6 +7,7 @@ later architectures are not shown.
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 
 from pylink import pipeline
 from pylink._native.cores import count_cores
@@ -182,10 +183,13 @@ def link_all(
     callbacks: LinkCallbacks,
     *,
     pack: Callable[[Link], None] | None = None,
+    on_all_linked: Callable[[SharedInputs, list[Link]], None] | None = None,
 ) -> list[Link]:
     """Link the shared inputs for each architecture, in order; LinkError if a link failed.
 
-    `pack` is called with each finished link. Links in parallel call it in their threads.
+    `pack` is called with each finished link. Links in parallel call it in their threads. A thread
+    that has no more links calls `on_all_linked` if no link runs or has failed, while others may
+    still pack.
     """
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
@@ -193,7 +197,17 @@ def link_all(
     count = thread_count(request)
     one_by_one = count > 1 and writes_reports(values)
 
+    unfinished = len(links)
+    lock = allocate_lock()
+
+    def work(number: int) -> None:
+        if number < len(links):
+            link(links[number])
+        elif on_all_linked is not None and not unfinished and not any(map(has_failed, links)):
+            on_all_linked(shared, links)
+
     def link(current: Link) -> None:
+        nonlocal unfinished
         # After an earlier link failed, this one is not needed. A failure of a later one does not
         # matter.
         if any(other.failed for other in links[: links.index(current)]):
@@ -213,13 +227,15 @@ def link_all(
             )
         except LinkError:
             current.failed = True
+        with lock:
+            unfinished -= 1
         current.milliseconds = elapsed_ms(start, now())
         if callbacks.on_link_end is not None:
             callbacks.on_link_end()
         if pack is not None and not (one_by_one or current.failed):
             pack(current)
 
-    run_side_by_side(link, links, 1 if one_by_one else count)
+    run_side_by_side(work, range(len(links) + 1), 1 if one_by_one else min(count, len(links)))
     for finished in links:
         _show(finished, sink, names_target=len(links) > 1)
         if finished.failed:
@@ -228,6 +244,10 @@ def link_all(
     if pack is not None and one_by_one:
         run_side_by_side(pack, links, count)
     return links
+
+
+def has_failed(link: Link) -> bool:
+    return link.failed
 
 
 def _show(link: Link, sink: Sink, *, names_target: bool) -> None:

@@ -63,7 +63,7 @@ class Section:
 
 
 class ObjectFile:
-    """A builder of a file: add sections, then symbols, and get its `pieces`.
+    """A builder of a file: add sections, then symbols, then the tables, and get its `pieces`.
 
     Relocations can name a section. They can name a symbol that `define` added; other names become
     undefined symbols, with hidden visibility if they are in `hidden`.
@@ -108,8 +108,7 @@ class ObjectFile:
         return offset
 
     def pieces(self) -> list[bytes]:
-        """The bytes of the file, in order."""
-        self._add_tables()
+        """The bytes of the file, in order; `add_tables` comes first."""
         names = bytearray(b"\0")
         rows = [bytes(SHDR.size)]
         pieces = [b""]
@@ -159,7 +158,7 @@ class ObjectFile:
         )
         return pieces
 
-    def _add_tables(self) -> None:
+    def add_tables(self) -> None:
         """Add the tables of relocations, symbols and names."""
         contents = list(self.sections)
         rows = [bytes(SYM.size)]

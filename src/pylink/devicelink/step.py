@@ -7,7 +7,7 @@ import os
 from pylink.devicelink.compression import choose_mode
 from pylink.devicelink.container import EntryForm, make_container, make_entry
 from pylink.devicelink.hostmachine import host_cpu_arch
-from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
+from pylink.devicelink.hostobject import LENT, OPTIONAL, HostObject, Unit
 from pylink.devicelink.links import (
     LinkCallbacks,
     find_libraries_once,
@@ -15,7 +15,7 @@ from pylink.devicelink.links import (
     link_all,
     open_step_reports,
 )
-from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
+from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, OBJECT, UNIT
 from pylink.devicelink.result import StepResult
 from pylink.devicelink.unitobject import make_unit
 from pylink.diagnostics.errors import reason_of
@@ -76,6 +76,13 @@ def make_step(
             link.image = b""
         link.packing = elapsed_ms(start, now())
 
+    prepared: list[HostObject] = []
+
+    def use_idle_thread(shared: SharedInputs, links: list[Link]) -> None:
+        shared.unmap(keeps=bool(sink.diagnostics) or any(link.sink.diagnostics for link in links))
+        if request.form == OBJECT:
+            prepared.append(prepare_object(request, links[-1], machine))
+
     # Compilers and slow compression may take longer than others should wait to write an input.
     maps = not request.optimizes and form.mode.is_fast
     with SharedInputs(request.archs, optimizes=request.optimizes, maps=maps) as shared:
@@ -94,9 +101,11 @@ def make_step(
             sink,
             callbacks or LinkCallbacks(),
             pack=None if request.form == CUBIN else pack,
+            on_all_linked=use_idle_thread,
         )
         # From here on, no input is needed.
-        shared.end_mapping(sink)
+        shared.unmap(keeps=bool(sink.diagnostics))
+        shared.refuse_changes(sink)
     step = StepResult(links, files_read(request, shared.everything, links))
     del shared, libraries
     if request.form == CUBIN:
@@ -113,13 +122,17 @@ def make_step(
         identifier = module_id_of_file(request.output or DEFAULT_OUTPUTS[UNIT], working_directory())
         step.pieces = make_unit(identifier, container, machine)
     else:
-        units = find_units(links[-1])
-        backwards = request.optimizes_host
-        step.pieces = make_object(
-            units, container, machine, hides=request.hides, backwards=backwards
-        )
+        host_object = prepared[0] if prepared else prepare_object(request, links[-1], machine)
+        step.pieces = host_object.pieces(container)
     step.finishing = elapsed_ms(packed, now())
     return step
+
+
+def prepare_object(request: Request, link: Link, machine: str) -> HostObject:
+    """The host object of the step, without the container; `link` is the last one."""
+    return HostObject(
+        find_units(link), machine, hides=request.hides, backwards=request.optimizes_host
+    )
 
 
 def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:

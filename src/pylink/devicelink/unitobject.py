@@ -73,6 +73,7 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
         object_file.define(function.name, text, function.start, function.size, type=STT_FUNC)
     object_file.define(wrapper, segment, 0, len(head), type=STT_OBJECT, binding=STB_GLOBAL)
     object_file.define(DUMMY, dummy, 0, WORD, type=STT_OBJECT, binding=STB_WEAK)
+    object_file.add_tables()
     return object_file.pieces()
 
 

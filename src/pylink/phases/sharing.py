@@ -46,14 +46,15 @@ class SharedInputs:
     are the architectures of these links, and `optimizes` says that they compile LTO-IR: only
     payloads that more than one of them takes are kept. Without `archs` all are kept.
 
-    With `maps` the inputs of the first `add` may stay mapped until `end_mapping` or the end of a
-    `with` statement, see `pylink._native.inputfiles`. This is for links that take less time than a
+    With `maps` the inputs of the first `add` may stay mapped until `unmap` or the end of a `with`
+    statement, see `pylink._native.inputfiles`. This is for links that take less time than a
     lease lasts.
     """
 
     __slots__ = (
         "_batches",
         "_batches_of_everything",
+        "_changed_name",
         "_contents_alive",
         "_has_scanned",
         "_lock",
@@ -94,6 +95,7 @@ class SharedInputs:
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
         self._mapped = inputfiles.MappedFiles() if maps else None
         self._mapped_names: list[str] = []
+        self._changed_name: str | None = None
 
     def __enter__(self) -> SharedInputs:
         return self
@@ -103,21 +105,24 @@ class SharedInputs:
 
     def keep_copies(self) -> None:
         """Copy the mapped inputs, before a link does what may last longer than a lease."""
+        self.unmap(keeps=True)
+
+    def unmap(self, *, keeps: bool) -> None:
+        """Unmap the inputs, which no link needs any more.
+
+        Diagnostics may still read them: with `keeps` they are copied.
+        """
         if self._mapped is not None:
             with self._lock:
-                self._mapped.end(keeps=True)
+                changed = self._mapped.end(keeps=keeps)
+                if changed >= 0:
+                    self._changed_name = self._mapped_names[changed]
 
-    def end_mapping(self, sink: Sink) -> None:
-        """Unmap the inputs, which no link needs any more; LinkError if one was changed meanwhile.
-
-        Diagnostics may still read them, so they are copied if there are any.
-        """
-        if self._mapped is None:
-            return
-        changed = self._mapped.end(keeps=bool(sink.diagnostics))
-        if changed >= 0:
+    def refuse_changes(self, sink: Sink) -> None:
+        """LinkError if an input was changed while it was mapped."""
+        if self._changed_name is not None:
             reason = "it changed while it was linked"
-            sink.fatal("cannot-read-file", file=self._mapped_names[changed], reason=reason)
+            sink.fatal("cannot-read-file", file=self._changed_name, reason=reason)
 
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
         """Read the inputs that were not read before, into one batch.
