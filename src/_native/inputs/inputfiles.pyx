@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Files into one arena: their sizes, their bytes, and what kind of input each of them is."""
 
 cimport cython

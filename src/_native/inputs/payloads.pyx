@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Payloads of inputs in one arena, copied or decompressed by several threads."""
 
 cimport cython
