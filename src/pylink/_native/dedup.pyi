@@ -75,7 +75,7 @@ class Vectors:
     def shape(self) -> bytes:
         """Sizes of the primary entries as packed uint64."""
     def signature(self) -> Signature:
-        """What must agree for a candidate to be accepted.
+        """The columns that must agree for a candidate to be accepted.
 
         A candidate without repeated keys is only accepted by references with the same
         first four values: with equal numbers of rows, twins of different rows are different rows.
