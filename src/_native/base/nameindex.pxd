@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from base.blocks cimport block_free, block_widen, block_zeros
 from base.scratch cimport Release, Scratch, scratch_owns
@@ -305,3 +305,11 @@ cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t pref
         memcpy(place, prefix, prefix_size)
         memcpy(place + prefix_size, text, size)
     return place
+
+
+cdef inline uint8_t* pool_join_text(TextPool* pool, const char* prefix, const uint8_t* text,
+                                    uint32_t* size) noexcept nogil:
+    """`pool_join` with a prefix that stands in the source; `size` becomes that of both texts."""
+    cdef uint32_t prefix_size = <uint32_t>strlen(prefix), text_size = size[0]
+    size[0] += prefix_size
+    return pool_join(pool, prefix, prefix_size, text, text_size)

@@ -2,9 +2,10 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memset, strlen
 
 from base.elf64 cimport EM_CUDA, ET_EXEC, ET_REL, SHN_LORESERVE, Ehdr, Phdr, Shdr, round_up
+from base.texts cimport put_text
 from base.vector cimport Vec
 from elfnumbers cimport SHT_STRTAB
 from image.windows cimport Window, list_rows
@@ -182,7 +183,7 @@ cdef inline void start_header(Ehdr* header, Writer* writer, uint64_t segments) n
     """The ELF header without what only the release and the target say."""
     cdef uint32_t cuinfo = index_of(writer, K_CUINFO)
     memset(header, 0, sizeof(Ehdr))
-    memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01", 7)
+    put_text(header.e_ident, b"\x7fELF\x02\x01\x01")
     header.e_type = ET_EXEC if writer.objects.executable else ET_REL
     header.e_machine = EM_CUDA
     header.e_shoff = writer.placed.table_offset

@@ -5,6 +5,7 @@ from libc.string cimport memcpy, memset, strlen
 
 from base.nameindex cimport StringTable, scratch_strings, strings_intern
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
+from base.texts cimport MERC_PREFIX
 from base.threads cimport run_each
 from base.vector cimport Vec, vec_extend
 from layout.plan cimport Plan
@@ -38,7 +39,7 @@ ctypedef struct MercuryNames:
 cdef inline const char* mercury_name(const MercuryNames* n, const OutRow* r) noexcept nogil:
     """What the name of a mercury section has after `.nv.merc` or `.nv.capmerc`."""
     if KIND[r.kind].exact:
-        return KIND[r.kind].name + 8
+        return KIND[r.kind].name + MERC_PREFIX
     if is_renamed(naming_section(n.rows, &n.rows[r.twin])):
         return n.strings + n.rows[r.twin].symbol_name   # the first name, which .strtab keeps
     return n.head + n.rows[r.twin].name

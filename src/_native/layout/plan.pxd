@@ -5,9 +5,9 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcmp
 
 from base.elf64 cimport Ehdr, round_up
+from base.texts cimport is_named
 from mercury.ties cimport can_fold
 from rownumbers cimport FILE_WHOLE_PROGRAM, FROM_TWIN
 from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
@@ -43,8 +43,8 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
     source = &plan.objects.sections[row.source]
     if not can_fold(plan.objects.arena, source):
         return True
-    if plan.lean and source.name_size == 19 and memcmp(
-            plan.objects.arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
+    if plan.lean and is_named(plan.objects.arena + source.name, source.name_size,
+                             b".nv.merc.debug_info"):
         return True
     return (row.marks & OF_OWN_BYTES == 0 and same_size
             and (plan.placed.outs[row.twin].rela < 0

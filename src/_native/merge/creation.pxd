@@ -4,19 +4,20 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
-from base.nameindex cimport pool_allocate, pool_join
+from base.nameindex cimport pool_allocate, pool_join_text
+from base.texts cimport put_text
 from base.vector cimport vec_append
 from elfnumbers cimport (
     SHF_ALLOC, SHF_BARRIERS, SHF_BARRIERS_FIRST, SHF_INFO_LINK, SHT_CUDA_CONSTANT_B0,
 )
 from merge.state cimport (
-    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, KEEP_DEFINITION, KEEP_SYMBOLS, Merge,
-    SectionHead, add_listed, add_section_symbol, code_of, create_debug_shared,
-    create_function_section, create_link_section, create_named_section, create_pool_relocations,
-    create_unnamed_section, entity_name, find_function_section, find_or_create_file_section,
-    find_or_create_optimizer_twin, find_plain_section, function_kept, function_read, head_of,
-    head_of_kind, is_folded, keep_name, list_dead, list_number, name_out, new_local, new_out,
-    new_symbol, out_row, pool_of,
+    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, KEEP_DEFINITION, KEEP_SYMBOLS,
+    OPTIMIZER_PREFIX, Merge, SectionHead, add_listed, add_section_symbol, code_of,
+    create_debug_shared, create_function_section, create_link_section, create_named_section,
+    create_pool_relocations, create_unnamed_section, entity_name, find_function_section,
+    find_or_create_file_section, find_or_create_optimizer_twin, find_plain_section, function_kept,
+    function_read, head_of, head_of_kind, is_folded, keep_name, list_dead, list_number, name_out,
+    new_local, new_out, new_symbol, out_row, pool_of,
 )
 from rownumbers cimport (
     EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
@@ -160,7 +161,8 @@ cdef inline void keep_name_of_shared(Merge* merge, int32_t kernel) noexcept nogi
     """Keep only the name of the shared memory section of a kernel that host code does not name."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(merge, kernel, &size)
-    keep_name(merge, pool_join(&merge.work.texts, b".nv.shared.", 11, name, size), 11 + size)
+    cdef uint8_t* text = pool_join_text(&merge.work.texts, b".nv.shared.", name, &size)
+    keep_name(merge, text, size)
 
 
 cdef inline bint is_listed_local(Merge* merge, const SymbolRow* s, bint defined) noexcept nogil:
@@ -192,17 +194,17 @@ cdef inline void create_optimizer_symbol(Merge* merge, int32_t e, int32_t functi
     while remaining >= 10:
         remaining //= 10
         digits += 1
-    text = pool_allocate(&merge.work.texts, 24 + size + digits)
+    text = pool_allocate(&merge.work.texts, OPTIMIZER_PREFIX + size + 1 + digits)
     if text == NULL:
         merge.failed = True
         return
-    memcpy(text, <const char*>b".nv.constant.optimizer.", 23)
-    memcpy(text + 23, name, size)
-    text[23 + size] = c"."
+    put_text(text, b".nv.constant.optimizer.")
+    memcpy(text + OPTIMIZER_PREFIX, name, size)
+    text[OPTIMIZER_PREFIX + size] = c"."
     for i in range(digits):
-        text[23 + size + digits - i] = <uint8_t>(c"0" + number % 10)
+        text[OPTIMIZER_PREFIX + size + digits - i] = <uint8_t>(c"0" + number % 10)
         number //= 10
-    merge.work.symbol_of[e] = new_local(merge, e, text, 24 + size + digits)
+    merge.work.symbol_of[e] = new_local(merge, e, text, OPTIMIZER_PREFIX + size + 1 + digits)
 
 
 cdef inline void create_objects(Merge* merge, const FileRow* file) noexcept nogil:
@@ -314,6 +316,7 @@ cdef inline void create_constant_section(Merge* merge, int32_t e,
                                      and not merge.objects.mode & LINK_RELOCATABLE)
     cdef SectionHead head = head_of(merge, s)
     cdef uint8_t* text = NULL
+    cdef uint32_t size = s.name_size
     cdef int32_t out
     if merge.has_finalizer and is_a(s.kind, IS_LITERALS):
         head.kind = K_CONSTANT_FUNC
@@ -322,14 +325,14 @@ cdef inline void create_constant_section(Merge* merge, int32_t e,
     if has_relocation_name:
         # Families A and B also name a relocation section that never exists: it comes before the
         # section among the symbols, and after it among the sections.
-        text = pool_join(&merge.work.texts, b".rel", 4, merge.objects.arena + s.name, s.name_size)
+        text = pool_join_text(&merge.work.texts, b".rel", merge.objects.arena + s.name, &size)
         if text == NULL:
             merge.failed = True
             return
-        add_listed(merge, &merge.work.local_list, text, 4 + s.name_size, -1, -1)
+        add_listed(merge, &merge.work.local_list, text, size, -1, -1)
     out = create_named_section(merge, e, &head, merge.objects.arena + s.name, s.name_size)
     if has_relocation_name:
-        add_listed(merge, &merge.work.section_list, text, 4 + s.name_size, -1, -1)
+        add_listed(merge, &merge.work.section_list, text, size, -1, -1)
     if out >= 0:
         add_section_symbol(merge, out)
 
@@ -342,7 +345,7 @@ cdef inline int32_t create_optimizer_section(Merge* merge, int32_t e,
     """
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(merge, e, &size)
-    cdef uint8_t* first = pool_join(&merge.work.texts, b".nv.constant.optimizer.", 23, name, size)
+    cdef uint8_t* first = pool_join_text(&merge.work.texts, b".nv.constant.optimizer.", name, &size)
     cdef int32_t out
     if first == NULL:
         merge.failed = True
@@ -350,7 +353,7 @@ cdef inline int32_t create_optimizer_section(Merge* merge, int32_t e,
     out = create_unnamed_section(merge, e, head)
     if out >= 0:
         out_row(merge, out).bank = 2
-        name_out(merge, out, first, 23 + size)
+        name_out(merge, out, first, size)
         add_section_symbol(merge, out)
     return out
 
@@ -388,11 +391,11 @@ cdef inline void create_pool(Merge* merge, int32_t e) noexcept nogil:
             find_or_create_optimizer_twin(merge, out, -1)
         return
     name = entity_name(merge, e, &size)
-    text = pool_join(&merge.work.texts, b".nv.constant2.", 14, name, size)
+    text = pool_join_text(&merge.work.texts, b".nv.constant2.", name, &size)
     if text == NULL:
         merge.failed = True
         return
-    out = create_named_section(merge, e, &head, text, 14 + size)
+    out = create_named_section(merge, e, &head, text, size)
     if out >= 0:
         out_row(merge, out).bank = 2
         add_section_symbol(merge, out)

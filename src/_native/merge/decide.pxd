@@ -1,9 +1,10 @@
 # What becomes of one relocation: emitted, resolved or dropped, and why.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 from base.elf64 cimport SHN_XINDEX, Rela, Sym
+from base.texts cimport MERC_PREFIX, is_named
 from merge.state cimport Merge, out_row
 from relocationtypes cimport (
     R_CUDA_32, R_CUDA_ABS56_16_34, R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_MERCURY_CODE_OFFSET32,
@@ -53,14 +54,14 @@ cdef inline bint is_cleaned(Merge* merge, int32_t out, bint explicit) noexcept n
 
 
 cdef inline bint is_line(Merge* merge, const SectionRow* s) noexcept nogil:
-    return s.name_size == 11 and memcmp(merge.objects.arena + s.name, b".debug_line", 11) == 0
+    return is_named(merge.objects.arena + s.name, s.name_size, b".debug_line")
 
 
 cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept nogil:
     cdef const uint8_t* name = merge.objects.arena + target.name
     if is_merc(target.kind, IS_DEBUG):
-        return target.name_size == 19 and memcmp(name, b".nv.merc.debug_info", 19) == 0
-    return target.name_size == 11 and memcmp(name, b".debug_info", 11) == 0
+        return is_named(name, target.name_size, b".nv.merc.debug_info")
+    return is_named(name, target.name_size, b".debug_info")
 
 
 cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexcept nogil:
@@ -68,13 +69,13 @@ cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexce
     cdef const uint8_t* name = merge.objects.arena + target.name
     cdef uint32_t size = target.name_size
     if is_merc(target.kind, IS_DEBUG):
-        name += 8
-        size -= 8
+        name += MERC_PREFIX
+        size -= MERC_PREFIX
     elif not is_a(target.kind, IS_DEBUG):
         return False
-    return ((size == 12 and memcmp(name, b".debug_frame", 12) == 0)
-            or (size == 11 and memcmp(name, b".debug_line", 11) == 0)
-            or (size == 19 and memcmp(name, b".nv_debug_line_sass", 19) == 0))
+    return ((is_named(name, size, b".debug_frame"))
+            or (is_named(name, size, b".debug_line"))
+            or (is_named(name, size, b".nv_debug_line_sass")))
 
 
 cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nogil:

@@ -3,11 +3,12 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from base.nameindex cimport pool_join
+from base.nameindex cimport pool_join, pool_join_text
+from base.texts cimport MERC_PREFIX
 from base.vector cimport vec_append, vec_push
 from merge.decide cimport RelocEntry, RelocList, is_removed_from_debug
 from merge.state cimport (
-    Merge, create_resolved_section, find_or_create_optimizer_relocations, name_out,
+    Merge, create_resolved_section, find_or_create_optimizer_relocations, name_out, name_out_text,
     new_mercury_relocations, new_relocations, out_row, section_entry,
 )
 from relocationtypes cimport facts_of
@@ -39,9 +40,9 @@ cdef inline int32_t find_or_create_relocations(Merge* merge, int32_t source, int
     out_row(merge, row).source = source
     if merge.has_finalizer and is_renamed(out_row(merge, out)):
         if out_row(merge, out).bank == PIC_BANK:
-            name_out(merge, row, <const uint8_t*>b".rela.nv.constant.pic", 21)
+            name_out_text(merge, row, b".rela.nv.constant.pic")
         else:
-            name_out(merge, row, <const uint8_t*>b".rela.nv.constant.user", 22)
+            name_out_text(merge, row, b".rela.nv.constant.user")
     else:
         name_relocations(merge, row, s, explicit)
     if first and merge.objects.mode & LINK_KEEP_RELOCS:
@@ -94,7 +95,8 @@ cdef inline int32_t create_relocations_for_mercury(Merge* merge, int32_t source,
     if row < 0:
         return -1
     out_row(merge, row).source = source
-    name_out(merge, row, merge.objects.arena + s.name + 8, s.name_size - 8)
+    name_out(merge, row, merge.objects.arena + s.name + MERC_PREFIX,
+             s.name_size - MERC_PREFIX)
     if merge.objects.mode & LINK_KEEP_RELOCS and is_a(out_row(merge, out).kind, IS_VARIABLES):
         create_resolved_section(merge, out)
     return row
@@ -122,12 +124,12 @@ cdef inline void create_other_form(Merge* merge, int32_t out) noexcept nogil:
     cdef int32_t rel
     if merge.objects.traits & TRAIT_LEAN_NAMES:
         return
-    text = pool_join(&merge.work.texts, b".rel", 4, section_entry(merge, out).text, size)
+    text = pool_join_text(&merge.work.texts, b".rel", section_entry(merge, out).text, &size)
     rel = new_relocations(merge, out, False)
     if text == NULL or rel < 0:
         merge.failed = True
         return
-    name_out(merge, rel, text, 4 + size)
+    name_out(merge, rel, text, size)
 
 
 cdef inline void add_emitted(Merge* merge, const RelocList* relocs,

@@ -4,15 +4,16 @@
 # a place of their own. All other names are in the tables already.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memcmp, memcpy, memmove, memset, strlen
+from libc.string cimport memcpy, memmove, memset, strlen
 
 from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
+from base.texts cimport has_text, is_named, put_text
 from base.vector cimport vec_push
 from elfnumbers cimport SHT_RELA
 from merge.state cimport (
-    Merge, SectionHead, code_of, create_twin, create_unnamed_section, function_kept, head_of,
-    new_symbol, out_row, section_entry,
+    OPTIMIZER_PREFIX, SHNDX, Merge, SectionHead, code_of, create_twin, create_unnamed_section,
+    function_kept, head_of, new_symbol, out_row, section_entry,
 )
 from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from sectionkinds cimport (
@@ -48,22 +49,36 @@ cdef inline bint needs_final_name(Merge* merge, const OutRow* row) noexcept nogi
     return is_renamed(row)
 
 
+cdef enum:
+    RELA_PREFIX = 5         # bytes of ".rela"
+    BANK_PREFIX = 14        # bytes of ".nv.constant2."
+
+
+cdef inline void put_name(uint8_t* slot, size_t size, const char* name) noexcept nogil:
+    """Write a name over a longer one of `size` bytes; zeros fill the rest."""
+    memcpy(slot, name, strlen(name))
+    memset(slot + strlen(name), 0, size - strlen(name))
+
+
 cdef inline void rename_slot(uint8_t* slot) noexcept nogil:
     """Give the name of a constant bank its final form in place; zeros fill the rest."""
     cdef size_t size = strlen(<const char*>slot), tail
-    cdef size_t prefix = 5 if size > 5 and memcmp(slot, <const char*>b".rela", 5) == 0 else 0
+    cdef size_t prefix = 0
+    if size > RELA_PREFIX and has_text(slot, b".rela"):
+        prefix = RELA_PREFIX
     slot += prefix
     size -= prefix
-    if size == 17 and memcmp(slot, <const char*>b".nv.constant.user", 17) == 0:
-        memcpy(slot, <const char*>b".nv.constant3\0\0\0\0", 17)
-    elif size == 16 and memcmp(slot, <const char*>b".nv.constant.pic", 16) == 0:
-        memcpy(slot, <const char*>b".nv.constant4\0\0\0", 16)
+    if is_named(slot, size, b".nv.constant.user"):
+        put_name(slot, size, b".nv.constant3")
+    elif is_named(slot, size, b".nv.constant.pic"):
+        put_name(slot, size, b".nv.constant4")
     else:
         # Names that two sections share are renamed twice, and lose nine letters each time.
-        tail = size - 23 if size > 23 else 0
-        memcpy(slot, <const char*>b".nv.constant2.", 14)
-        memmove(slot + 14, slot + 23, tail)
-        memset(slot + 14 + tail, 0, size - 14 - tail)
+        tail = size - OPTIMIZER_PREFIX if size > OPTIMIZER_PREFIX else 0
+        put_text(slot, b".nv.constant2.")
+        slot += BANK_PREFIX
+        memmove(slot, slot + OPTIMIZER_PREFIX - BANK_PREFIX, tail)
+        memset(slot + tail, 0, size - BANK_PREFIX - tail)
 
 
 cdef inline void rename_sections(Merge* merge) noexcept nogil:
@@ -138,7 +153,7 @@ cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
         section_entry(merge, <int32_t>(merge.columns.outs.count - 1)).out = <int32_t>(
             merge.columns.outs.count - 1)
         return
-    name = strings_append(&merge.columns.shstr, <const uint8_t*>b".symtab_shndx", 13)
+    name = strings_append(&merge.columns.shstr, <const uint8_t*>SHNDX, <uint32_t>strlen(SHNDX))
     merge.failed |= name < 0
     row.marks = OF_LATE
     row.name = <uint32_t>name

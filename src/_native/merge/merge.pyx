@@ -37,9 +37,9 @@ from merge.sharedusers cimport (
     allocate_users, find_reaching_kernels, has_common_variable, needs_users,
 )
 from merge.state cimport (
-    ListEntry, Merge, create_file_section, create_link_section, create_link_section_with_symbol,
-    intern_empty_string, keep_name, list_number, name_out, new_local, new_section_of_kind,
-    new_symbol, out_row,
+    INSTANCE, SHNDX, ListEntry, Merge, create_file_section, create_link_section,
+    create_link_section_with_symbol, intern_empty_string, keep_name, list_number, name_out,
+    name_out_text, new_local, new_section_of_kind, new_symbol, out_row,
 )
 from pylink._native.tables cimport (
     Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, OutSymbols, Outs, Rebuilds,
@@ -248,7 +248,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
     create_link_section(merge, K_STRTAB)
     create_link_section(merge, K_SYMTAB)
     merge.symtab_shndx_position = merge.work.section_list.count
-    keep_name(merge, <const uint8_t*>b".symtab_shndx", 13)
+    keep_name(merge, <const uint8_t*>SHNDX, <uint32_t>strlen(SHNDX))
     if merge.objects.traits & TRAIT_EARLY_FILES:
         create_early_notes(merge)
     else:
@@ -271,7 +271,7 @@ cdef void create_early_notes(Merge* merge) noexcept nogil:
     create_link_section(merge, K_TKINFO)
     out = new_section_of_kind(merge, K_CUINFO)
     if out >= 0:
-        name_out(merge, out, <const uint8_t*>b".note.nv.cuver", 14)
+        name_out_text(merge, out, b".note.nv.cuver")
 
 
 cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
@@ -331,7 +331,7 @@ cdef void create_array_instances(Merge* merge) noexcept nogil:
         if merge.objects.traits & TRAIT_WEAK_GLOBAL:
             row = new_symbol(merge, -1, -1, PART_GLOBAL)
         else:
-            row = new_local(merge, -1, <const uint8_t*>b"externsharedinstance", 20)
+            row = new_local(merge, -1, <const uint8_t*>INSTANCE, <uint32_t>strlen(INSTANCE))
         if row < 0:
             return
         (<OutSymbolRow*>merge.columns.out_symbols.data)[row].instance = kernel[i]

@@ -4,13 +4,14 @@
 # which turned out empty, which do (docs/order.md). Each table keeps each string once.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport strlen
 
 from base.nameindex cimport (
     StringTable, hash_name, prefetch, strings_enter, strings_expect, strings_intern,
 )
 from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
-from merge.state cimport ListEntry, Merge, entity_name, intern_empty_string, out_row
+from merge.state cimport INSTANCE, ListEntry, Merge, entity_name, intern_empty_string, out_row
 from tables.rows cimport PART_GLOBAL, OutSymbolRow
 
 
@@ -89,7 +90,8 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
         if symbol.section >= 0:
             symbol.name = out_row(merge, symbol.section).symbol_name
         elif symbol.part == PART_GLOBAL and symbol.instance >= 0:
-            offset = strings_intern(&merge.columns.str, <const uint8_t*>b"externsharedinstance", 20)
+            offset = strings_intern(&merge.columns.str, <const uint8_t*>INSTANCE,
+                                    <uint32_t>strlen(INSTANCE))
             if offset < 0:
                 merge.failed = True
             symbol.name = <uint32_t>offset

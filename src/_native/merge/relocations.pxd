@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport Rel, Rela
-from base.nameindex cimport pool_join
+from base.nameindex cimport pool_join_text
+from base.texts cimport MERC_PREFIX
 from base.threads cimport set_mark
 from elfnumbers cimport SHT_REL
 from merge.decide cimport (
@@ -91,9 +92,9 @@ cdef inline bint is_twin(Merge* merge, int32_t plain, int32_t mercury) noexcept 
     if KIND[s.kind].first_bank:
         return s.bank == t.bank
     return (not is_a(s.kind, IS_DEBUG)
-            or (t.name_size == s.name_size + 8
-                and memcmp(merge.objects.arena + t.name + 8, merge.objects.arena + s.name,
-                           s.name_size) == 0))
+            or (t.name_size == s.name_size + MERC_PREFIX
+                and memcmp(merge.objects.arena + t.name + MERC_PREFIX,
+                           merge.objects.arena + s.name, s.name_size) == 0))
 
 
 cdef inline void sort_relocation_section(Merge* merge, const FileRow* file, int32_t section,
@@ -167,11 +168,13 @@ cdef inline void keep_resolved_pool_name(Merge* merge, int32_t function) noexcep
     """--preserve-relocs names what would list a device function's pool, which is not a section."""
     cdef uint32_t size
     cdef const uint8_t* name
+    cdef uint8_t* text
     if function < 0 or not merge.merged.entities[function].flags & EF_LIVE:
         return
     name = entity_name(merge, function, &size)
-    keep_name(merge, pool_join(&merge.work.texts, b".nv.resolvedrela.nv.constant.optimizer.", 39,
-                               name, size), 39 + size)
+    text = pool_join_text(&merge.work.texts, b".nv.resolvedrela.nv.constant.optimizer.", name,
+                          &size)
+    keep_name(merge, text, size)
 
 
 cdef inline void find_referenced(Merge* merge, const FileRow* file) noexcept nogil:

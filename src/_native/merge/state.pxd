@@ -11,8 +11,10 @@ from libc.string cimport strlen
 
 from base.elf64 cimport Rel
 from base.nameindex cimport (
-    NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, strings_append,
+    NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, pool_join_text,
+    strings_append,
 )
+from base.texts cimport MERC_PREFIX
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHF_MERCURY, SHT_REL
 from rownumbers cimport LINK_KEEP_RELOCS, RESOLUTION_WON
@@ -26,6 +28,19 @@ from tables.rows cimport (
     PART_LOCAL, OutRow, OutSymbolRow, SectionRow, SymbolRow, start_out, was_current,
 )
 from tables.views cimport MergedView, ObjectsView
+
+
+# Names that more than one function gives.
+cdef extern from *:
+    """
+    #define SHNDX ".symtab_shndx"
+    #define INSTANCE "externsharedinstance"
+    """
+    const char* SHNDX
+    const char* INSTANCE
+
+cdef enum:
+    OPTIMIZER_PREFIX = 23   # bytes of ".nv.constant.optimizer."
 
 
 # An element of the section list or of the list of local symbols.
@@ -158,13 +173,13 @@ cdef inline void create_resolved_section(Merge* merge, int32_t out) noexcept nog
     """Create the named section of the relocations resolved in `out` (--preserve-relocs)."""
     cdef const ListEntry* entry = section_entry(merge, out)
     cdef uint32_t size = entry.size
-    cdef uint8_t* text = pool_join(&merge.work.texts, b".nv.resolvedrela", 16, entry.text, size)
+    cdef uint8_t* text = pool_join_text(&merge.work.texts, b".nv.resolvedrela", entry.text, &size)
     cdef int32_t row = new_section_of_kind(merge, K_RESOLVED_RELA)
     if text == NULL or row < 0:
         merge.failed = True
         return
     out_row(merge, row).target = out
-    name_out(merge, row, text, 16 + size)
+    name_out(merge, row, text, size)
 
 
 cdef inline OutRow* out_row(Merge* merge, int32_t out) noexcept nogil:
@@ -201,6 +216,11 @@ cdef inline void name_out(Merge* merge, int32_t out, const uint8_t* text,
         return
     section.text = text
     section.size = size
+
+
+cdef inline void name_out_text(Merge* merge, int32_t out, const char* text) noexcept nogil:
+    """`name_out` with a text that stands in the source."""
+    name_out(merge, out, <const uint8_t*>text, <uint32_t>strlen(text))
 
 
 cdef inline void keep_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
@@ -394,12 +414,13 @@ cdef inline int32_t find_or_create_file_section(Merge* merge, const char* name, 
 cdef inline int32_t find_plain_section(Merge* merge, const SectionRow* s) noexcept nogil:
     """The output's plain section for a file-scope mercury section, or -1."""
     cdef NameSlot* slot
-    if s.bank == PIC_BANK:
-        slot = index_find(&merge.work.by_name, <const uint8_t*>b".nv.constant4", 13)
-    elif s.bank == USER_BANK:
-        slot = index_find(&merge.work.by_name, <const uint8_t*>b".nv.constant3", 13)
-    else:
-        slot = index_find(&merge.work.by_name, merge.objects.arena + s.name + 8, s.name_size - 8)
+    cdef const uint8_t* name = merge.objects.arena + s.name + MERC_PREFIX
+    cdef uint32_t size = s.name_size - MERC_PREFIX
+    if s.bank == PIC_BANK or s.bank == USER_BANK:
+        name = <const uint8_t*>(<const char*>b".nv.constant4" if s.bank == PIC_BANK
+                                else <const char*>b".nv.constant3")
+        size = <uint32_t>strlen(<const char*>name)
+    slot = index_find(&merge.work.by_name, name, size)
     if slot == NULL:
         merge.failed = True
         return -1
@@ -468,12 +489,12 @@ cdef inline int32_t find_or_create_optimizer_relocations(Merge* merge, int32_t o
     if row >= 0:
         return row
     name = entity_name(merge, out_row(merge, out).entity, &size)
-    first = pool_join(&merge.work.texts, b".rela.nv.constant.optimizer.", 28, name, size)
+    first = pool_join_text(&merge.work.texts, b".rela.nv.constant.optimizer.", name, &size)
     row = new_relocations(merge, out, True)
     if first == NULL or row < 0:
         merge.failed = True
         return -1
-    name_out(merge, row, first, 28 + size)
+    name_out(merge, row, first, size)
     if merge.objects.mode & LINK_KEEP_RELOCS:
         create_resolved_section(merge, out)
     return row

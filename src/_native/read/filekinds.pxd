@@ -1,9 +1,9 @@
 # What an input is, by its first bytes: see pylink/facts/inputkinds.py.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 
 from base.elf64 cimport EM_CUDA, Ehdr, load32
+from base.texts cimport has_prefix, has_text
 from inputkinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_EMPTY, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_THIN_ARCHIVE,
     IN_UNKNOWN,
@@ -21,7 +21,7 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
     if size == 0:
         return IN_EMPTY
     if size >= 4:
-        if memcmp(data, b"\x7fELF", 4) == 0:
+        if has_text(data, b"\x7fELF"):
             # With another class or byte order, or cut off: the reader of cubins says what is wrong.
             if (size < sizeof(Ehdr) or data[4] != 2 or data[5] != 1
                     or header.e_machine == EM_CUDA):
@@ -33,9 +33,9 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
         if magic == LTOIR_MAGIC:
             return IN_LTOIR
     if size >= 8:
-        if memcmp(data, b"!<arch>\n", 8) == 0:
+        if has_text(data, b"!<arch>\n"):
             return IN_ARCHIVE
-        if memcmp(data, b"!<thin>\n", 8) == 0:
+        if has_text(data, b"!<thin>\n"):
             return IN_THIN_ARCHIVE
     return IN_PTX if is_ptx(data, size) else IN_UNKNOWN
 
@@ -57,5 +57,5 @@ cdef inline bint is_ptx(const uint8_t* data, uint64_t size) noexcept nogil:
             if offset > size:
                 return False
         else:
-            return size - offset >= 8 and memcmp(data + offset, b".version", 8) == 0
+            return has_prefix(data + offset, size - offset, b".version")
     return False

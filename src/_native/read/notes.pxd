@@ -1,9 +1,10 @@
 # What a cubin says of itself: e_flags, the note of its toolkit, and .nv.compat.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp, memset
+from libc.string cimport memchr, memset
 
 from base.elf64 cimport ET_WHOLE, Ehdr
+from base.texts cimport is_named
 from objectformats cimport FormatFacts
 from read.faults cimport Reader
 from read.sections cimport FIRST_MERCURY_SM
@@ -149,7 +150,7 @@ cdef inline uint32_t tool_of(const uint8_t* text, uint64_t room) noexcept nogil:
         word -= 1
     if word[0] == b"V":
         word += 1
-    elif word - text != 7 or memcmp(text, b"nvlink ", 7) != 0:
+    elif not is_named(text, word - text, b"nvlink "):
         return 0
     memset(parts, 0, sizeof(parts))
     while word != end:

@@ -4,13 +4,13 @@
 # then.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 
 from attributetypes cimport EIATTR_FRAME_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT
 from base.elf64 cimport (
     SHN_UNDEF, STB_LOCAL, STO_CONSTANT, STO_SHARED, STO_SPACE, STT_FUNC, STT_NOTYPE, load32,
 )
 from base.nameindex cimport NameIndex, hash_name, prefetch
+from base.texts cimport has_prefix, is_named
 from base.vector cimport Vec, vec_push
 from rownumbers cimport (
     E_CONST0_SIZE, E_CONSTANT, E_FUNC, E_GLOBAL, E_OTHER, E_RESERVED, E_SHARED, E_SYSTEM_SHARED,
@@ -95,18 +95,22 @@ cdef inline void read_function_facts(Resolver* resolver, const FileRow* file) no
             offset += record_size(data + offset)
 
 
+cdef enum:
+    UNIFIED_PREFIX = 5      # bytes of "__UFT" and "__UDT"
+
+
 cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
     """__UFT, __UDT, and these with _OFFSET, _CANONICAL or _END."""
-    if size < 5 or (memcmp(name, b"__UFT", 5) != 0 and memcmp(name, b"__UDT", 5) != 0):
+    if not has_prefix(name, size, b"__UFT") and not has_prefix(name, size, b"__UDT"):
         return False
-    return (size == 5 or (size == 9 and memcmp(name + 5, b"_END", 4) == 0)
-            or (size == 12 and memcmp(name + 5, b"_OFFSET", 7) == 0)
-            or (size == 15 and memcmp(name + 5, b"_CANONICAL", 10) == 0))
+    name += UNIFIED_PREFIX
+    size -= UNIFIED_PREFIX
+    return (size == 0 or is_named(name, size, b"_END") or is_named(name, size, b"_OFFSET")
+            or is_named(name, size, b"_CANONICAL"))
 
 
 cdef inline bint is_const0_size(Resolver* resolver, const SymbolRow* s) noexcept nogil:
-    return (s.name_size == 19
-            and memcmp(resolver.objects.arena + s.name, b".nv.ptx.const0.size", 19) == 0)
+    return is_named(resolver.objects.arena + s.name, s.name_size, b".nv.ptx.const0.size")
 
 
 cdef inline uint32_t kind_of(Resolver* resolver, const SymbolRow* s) noexcept nogil:
@@ -119,7 +123,7 @@ cdef inline uint32_t kind_of(Resolver* resolver, const SymbolRow* s) noexcept no
         kind = KIND[resolver.objects.sections[s.section].kind].holds
         if kind != E_OTHER:
             return kind
-    if s.name_size >= 17 and memcmp(name, b".nv.reservedSmem.", 17) == 0:
+    if has_prefix(name, s.name_size, b".nv.reservedSmem."):
         return E_RESERVED
     if is_const0_size(resolver, s):
         return E_CONST0_SIZE
