@@ -42,9 +42,9 @@ ctypedef struct Rebuild:
     uint32_t* key               # by entity: where its symbol stands among all
     size_t row                  # RebuildRow, or FixupRow: those before it are listed
     Vec pieces                  # PieceRow
-    Vec inputs                  # int32_t: the input section of each
+    Vec inputs                  # int32_t: the input section of each piece
     Vec relocations             # RelocRow
-    Vec numbers                 # int32_t: the RebuildRow of each
+    Vec numbers                 # int32_t: the RebuildRow of each relocation
     Vec patches                 # DebugPatchRow
 
 

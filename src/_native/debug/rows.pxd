@@ -90,9 +90,9 @@ ctypedef struct Rebuilt:
     size_t count
     const RelocRow* relocs
     size_t reloc_count
-    Vec out                 # bytes, with room for those of all pieces
+    Vec out                 # uint8_t, with room for the bytes of all pieces
     Vec moved               # MovedRow
-    Vec cuts                # Cut: those of the piece at hand
+    Vec cuts                # Cut, of the current piece
     bint ended              # line units without sequences end
     RebuildFault fault
 

@@ -42,10 +42,10 @@ ctypedef struct Slot:
 
 # The code being rewritten.
 ctypedef struct CodeBuffer:
-    Vec words               # 16 bytes each
-    Vec sources             # u64 offset in the old text for each word, or INSERTED, APPENDED
-    Vec records             # bytes
-    Vec sizes               # u8 bytes of the record of each slot
+    Vec words               # uint8_t, 16 for each instruction
+    Vec sources             # uint64_t: offset in the old text for each word, or INSERTED, APPENDED
+    Vec records             # uint8_t
+    Vec sizes               # uint8_t: bytes of the record of each slot
 
 cdef enum:
     INSERTED = -1           # in front of what follows: jumps to that reach it

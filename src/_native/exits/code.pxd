@@ -30,7 +30,7 @@ ctypedef struct Rewriting:
     CodeBuffer buffer
     SlotWalk walk
     Slot slot               # the one at hand
-    Vec* places             # Place
+    Vec* places             # InstructionMap
     RewriteFault* fault
     bint changed            # the text changes, not only the capsule
     Needs needs             # needs of code whose exits are rewritten

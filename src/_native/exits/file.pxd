@@ -23,7 +23,7 @@ ctypedef struct RewrittenFile:
     int32_t* codes          # by symbol index: row of the kernel table, or -1
     int32_t* code_of        # by section index: likewise for .text sections
     Vec kernels             # Code
-    Vec places              # Place
+    Vec places              # InstructionMap
     bint early              # code from before 13.0, see exits/early.pxd
     bint drops_trap_waits   # kernels that only trap do not wait: from 13.0 on
     bint update             # code of another release, see exits/update.pxd

@@ -47,7 +47,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef bytes fates = PyBytes_FromStringAndSize(NULL, n)
     cdef uint8_t* fate = <uint8_t*>PyBytes_AS_STRING(fates)
     cdef Columns columns
-    cdef Vec paths              # each ends with NUL
+    cdef Vec paths              # uint8_t: paths that end with NUL
     cdef const char* path
     cdef bytes room             # not of large pages: most files are smaller than one
     cdef uint8_t* buffer

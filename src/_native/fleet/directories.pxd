@@ -41,8 +41,8 @@ ctypedef struct Directory:
     uint64_t size               # bytes of `path`
     int error                   # errno
     Vec files
-    Vec inner                   # pairs of uint64: offset in `text` and size of a subdirectory
-    Vec text                    # paths of files and subdirectories
+    Vec inner                   # uint64_t, two for each subdirectory: offset in `text` and size
+    Vec text                    # uint8_t: paths of files and subdirectories
 
 # Directories of one depth, and the limits for all their files.
 ctypedef struct Level:

@@ -67,7 +67,7 @@ cdef packed struct ObjectItem:
 # Distinct names in order of mention.
 ctypedef struct Dictionary:
     NameIndex index
-    Vec ends                    # int64, with a 0 in front
+    Vec ends                    # int64_t, with a 0 in front
     Vec text
 
 # A name in two parts, as numbers: its family, and the suffix after the dot.
@@ -80,16 +80,16 @@ ctypedef struct Columns:
     int64_t first               # number of the first object
     Vec objects                 # ObjectItem
     # Columns of sections:
-    Vec object                  # number of the object
+    Vec object                  # int64_t: number of the object
     Vec number
     Vec family
     Vec suffix
     Vec type
     Vec info
-    Vec offset                  # file offset of the bytes, 0 for NOBITS
+    Vec offset                  # int64_t: file offset of the bytes, 0 for NOBITS
     Vec size
     Vec stored
-    Vec own                     # number of bytes that no earlier section of the file has
+    Vec own                     # int64_t: number of bytes that no earlier section of the file has
     Vec align
     Vec digest
     Dictionary families

@@ -48,7 +48,7 @@ ctypedef struct Contents:
     Vec extents                 # CopyExtent, in the order of the file
     Vec windows                 # Window: of contents, and of tables if drawn
     uint32_t* patch_order       # patches of the first window, of the second, ...
-    Vec references              # Reference
+    Vec references              # ConstantReference
     int32_t bad                 # OutRow of a capsule that breaks its format, or -1
 
 

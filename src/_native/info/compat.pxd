@@ -29,8 +29,8 @@ ctypedef struct Compat:
     const CompatRow* rows
     size_t row_count
     const CompatRow* row_of[256]    # by attribute, or NULL
-    Vec records                     # bytes of the output
-    Vec late                        # bytes of what stands after them
+    Vec records                     # uint8_t: bytes of the output
+    Vec late                        # uint8_t: bytes that follow `records`
     bint missing[256]               # by attribute: some input lacks it
     bint opened                     # a section was read
 

@@ -46,12 +46,12 @@ ctypedef struct Info:
     uint8_t* contributes            # by entity: has records that kernels take over
     uint32_t* aliases               # by entity: how many other names the function has
     uint32_t live_kernels
-    Vec reached_infos               # int32 OutRow numbers of .nv.info.F, for one kernel
-    Vec contributors                # int32 OutRow numbers of all functions that give
+    Vec reached_infos               # int32_t: OutRow numbers of .nv.info.F, for one kernel
+    Vec contributors                # int32_t: OutRow numbers of all functions that give
     Vec records
-    Vec record_sections             # int32 SectionRow numbers: records, for one kernel
-    Vec list_items                  # uint32 symbol indices or numbers, for one kernel
-    Vec mixed_kernels               # int32 entities: kernels for single CTAs and for pairs of them
+    Vec record_sections             # int32_t: SectionRow numbers of records, for one kernel
+    Vec list_items                  # uint32_t: symbol indices or numbers, for one kernel
+    Vec mixed_kernels               # int32_t: kernels for single CTAs and for pairs of them
     InheritRow rules[256]           # by attribute
     uint8_t turns[256]              # attributes in the order of the table
     size_t turn_count

@@ -48,7 +48,7 @@ ctypedef struct Selector:
     NameIndex index
     Vec names
     Vec mentions
-    Vec needed_names        # int32: names in the order in which they were needed
+    Vec needed_names        # int32_t: names in the order in which they were needed
 
 
 def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):

@@ -38,7 +38,7 @@ ctypedef struct Bank:
     size_t out_count
     int32_t out                 # the bank's OutRow, or -1
     uint64_t size               # bytes of the logical bank
-    Vec blob                    # the physical bank
+    Vec blob                    # uint8_t: the physical bank
     Vec spans                   # SpanRow: that of the bank
     NameIndex kept_pieces       # small pieces that it has
     TextPool keys

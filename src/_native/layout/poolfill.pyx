@@ -33,7 +33,7 @@ ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
     int32_t* list_of            # by symbol of a function: see Inputs
-    Vec labels                  # labels of `function`, ascending
+    Vec labels                  # Label, of `function`, ascending
     uint32_t function
 
 

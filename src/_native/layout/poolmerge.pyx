@@ -71,7 +71,7 @@ ctypedef struct MergedPool:
     int32_t* first              # by section: its first piece, -1: none
     int32_t* next_row           # by PoolRow: the next one of its kernel, -1: none
     uint8_t* seen               # by section: its small pieces have their places
-    Vec blob                    # the one pool
+    Vec blob                    # uint8_t: the one pool
     uint64_t limit
     uint32_t align              # alignment of the one pool
     NameIndex kept_pieces       # a piece's bytes and alignment: twice its place, + 1: a lost copy's

@@ -39,9 +39,9 @@ ctypedef struct Adoption:
     int32_t* tail_of            # by kernel: the last entry there, or -1
     # By symbol of a function: 1 + the section of its pool's mercury relocations, or 0.
     int32_t* list_of
-    Vec constants               # constants of all pools, by section and place
+    Vec constants               # Constant, of all pools, by section and place
     int32_t* end_of             # by section with a pool: the end of its constants
-    Vec entries                 # the relocations `section_entry` as kernels take them over
+    Vec entries                 # PoolEntry: the relocations `section_entry` as kernels inherit them
     int32_t listed              # a section, numbered from 1
 
 

@@ -78,7 +78,7 @@ ctypedef struct Reader:
     Vec files
     Vec sections
     Vec symbols
-    Vec marks               # uint64 per symbol of the file: sections that the function has
+    Vec marks               # uint64_t for each symbol of the file: sections that the function has
     int32_t file            # the one at hand
     uint64_t names          # bytes of all its names
     FaultRow fault

@@ -40,7 +40,7 @@ ctypedef struct Resolver:
     Vec entities
     Vec calls
     Vec clashes
-    Vec prototypes          # uint64 arena offset of each distinct prototype string
+    Vec prototypes          # uint64_t: arena offset of each distinct prototype string
     NameIndex names
     NameIndex prototype_names
 

@@ -38,13 +38,13 @@ ctypedef struct SharedLists:
     uint32_t* stamp             # by node
     uint32_t* stack
     int32_t* number             # by entity: variable or kernel
-    int32_t* first              # by entity: newest Reference
+    int32_t* first              # by entity: newest SharedReference
     Vec variables               # VariableRow
-    Vec owners                  # int32: the entity of each
-    Vec kernels                 # int32: entities
+    Vec owners                  # int32_t: the entity of each variable
+    Vec kernels                 # int32_t: entities
     Vec uses                    # UseRow
     Vec extern_uses             # ExternUseRow
-    Vec references              # Reference
+    Vec references              # SharedReference
 
 
 cdef inline bint list_all(SharedLists* lists, Scratch* scratch) noexcept nogil:

@@ -80,7 +80,7 @@ ctypedef struct Placing:
     uint32_t* group
     uint64_t* group_size
     uint64_t* group_align
-    Vec taken_groups        # a word for each kernel: groups that hold a variable it uses
+    Vec taken_groups        # uint64_t for each kernel, 64 groups a row: those taken for it
     ArrayTies arrays
 
 

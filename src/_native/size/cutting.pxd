@@ -41,7 +41,7 @@ ctypedef struct Text:
 ctypedef struct Cutting:
     NameIndex index
     Vec functions               # Text, without a row for what is shared
-    Vec counts                  # uint64[PARTS], first of what is shared
+    Vec counts                  # uint64_t[PARTS] for each function; the first is for what is shared
     Text unit                   # a symbol that names the source file, or NULL
     uint32_t type               # e_type of a cubin
     Vec digests                 # Digest, of linked cubins alone
