@@ -34,12 +34,16 @@ def find_debug(MergedTables merged not None, bytes name not None):
     return -1
 
 
+cdef enum:
+    PART_SHIFT = 29             # bits for the number of a symbol, below those of its part
+
+
 # A section that is rebuilt.
 ctypedef struct Rebuild:
     ObjectsView objects
     MergedView merged
     int32_t out                 # the OutRow with the pieces
-    uint32_t* key               # by entity: where its symbol stands among all
+    uint32_t* symbol_order      # by entity: the place of its symbol among all, see number_symbols
     size_t row                  # RebuildRow, or FixupRow: those before it are listed
     Vec pieces                  # PieceRow
     Vec inputs                  # int32_t: the input section of each piece
@@ -58,10 +62,10 @@ def pieces_of(MergedTables merged not None, int out):
         scratch_vector(&scratch, &r.relocations, sizeof(RelocRow))
         scratch_vector(&scratch, &r.numbers, 4)
         scratch_vector(&scratch, &r.inputs, 4)
-        r.key = <uint32_t*>scratch_zeros(&scratch, r.merged.entity_count, 4)
+        r.symbol_order = <uint32_t*>scratch_zeros(&scratch, r.merged.entity_count, 4)
         if not scratch.failed:
             with nogil:
-                find_keys(&r)
+                number_symbols(&r)
                 scratch.failed = not list_pieces(&r)
         if scratch.failed:
             raise MemoryError
@@ -78,13 +82,14 @@ cdef void start_rebuild(Rebuild* r, MergedTables merged, int32_t out) noexcept:
     r.row = 0
 
 
-cdef void find_keys(Rebuild* r) noexcept nogil:
+cdef void number_symbols(Rebuild* r) noexcept nogil:
+    """Number the symbols: local ones first, then global, then the tail; each in creation order."""
     cdef const OutSymbolRow* symbol
     cdef size_t i
     for i in range(r.merged.out_symbol_count):
         symbol = &r.merged.out_symbols[i]
         if symbol.entity >= 0:
-            r.key[symbol.entity] = <uint32_t>(symbol.part << 29 | i)
+            r.symbol_order[symbol.entity] = <uint32_t>(symbol.part << PART_SHIFT | i)
 
 
 cdef PieceRow* new_piece(Rebuild* r, size_t section) noexcept nogil:
@@ -130,7 +135,7 @@ cdef bint list_relocation(Rebuild* r, const RebuildRow* row) noexcept nogil:
         return False
     number[0] = <int32_t>r.row
     relocation.r_offset = row.offset
-    relocation.target = r.key[row.entity] if row.entity >= 0 else 0
+    relocation.target = r.symbol_order[row.entity] if row.entity >= 0 else 0
     # Outcomes of functions have the numbers of DebugOutcome; all others are OTHER.
     relocation.outcome = min(row.outcome, <uint32_t>OTHER)
     return True

@@ -53,8 +53,8 @@ ctypedef struct Piece:
 # Where a piece was put.
 ctypedef struct PiecePlace:
     int32_t at                  # in the one pool
-    bint moved                  # nvlink gives its symbol a value: that of
-    bint follows                # the null symbol, else `at`
+    bint moved                  # nvlink gives its symbol a new value
+    bint follows                # that value is the null symbol's; otherwise it is `at`
 
 
 ctypedef struct MergedPool:

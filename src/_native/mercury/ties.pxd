@@ -11,8 +11,9 @@ from tables.kinds cimport is_a, is_merc
 from tables.rows cimport FileRow, SectionRow
 
 
+# One file in the list of candidates, which is sorted by key: files with equal keys tie.
 ctypedef struct Tie:
-    uint64_t key
+    uint64_t key        # hash of kinds and sizes, later also names, of its Mercury sections
     int32_t file
 
 
