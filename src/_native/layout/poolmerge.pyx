@@ -1,21 +1,33 @@
-"""Equal literals and jump tables of kernels' pools, merged when a pool is larger than its bank.
+"""Merging of literal pools: one pool for all kernels, when that of a kernel exceeds its bank.
 
-A pool that `pools.place_pools` placed may be larger than a bank can be. Then the pools of all
-kernels become one, in which what repeats stands once, and every kernel gets the whole of it: one
-offset is right under each. It is made of the kernels, the one whose pool was created last first; of
-each its own pool comes first, then those of the functions it reaches, in the order of placement.
-A piece is what a symbol of the pool names, in the order of their values, then each pool of a copy
-that lost as a whole; what lies between the pieces goes. A piece is written
+A kernel K reads pooled constants and jump tables from bank 2: its pool is `.nv.constant2.K`. There
+`pools.place_pools` also put the pools of the device functions that K reaches. If a pool is then
+larger than a bank, nvlink makes one pool of all, in which many equal pieces stand only once. Each
+kernel gets the whole of it, so that one offset is right under every kernel.
 
-* always, and again for every kernel that reaches its function, if it has a size that is not looked
-  at (`is_small`);
-* if no equal one of the same alignment is there, otherwise;
-* for a literal of value 0, if none had the same place in the pools as `place_pools` placed them.
+A piece is what one symbol of a pool names; the pool of a copy that lost is one piece. Bytes between
+pieces are omitted. An example, in which K2 was created after K1, and both reach the function F:
 
-nvlink does not give every symbol the place of its piece: one of the first kind keeps its value, and
-so does a literal 0 that is not written again; a piece that was first that of a copy that lost has
-the value of the null symbol, which the next such copy changes. These lead to other bytes where
-something was merged before; here they follow their pieces (docs/format-notes/literal-pools.md).
+    pool    pieces                       one pool
+    K2      a = 1.5, 8 bytes             a at 0
+    F       t, a table of 40 bytes       t at 8
+    K1      b = 1.5, 8 bytes             none: b is a, at 0
+    F       t again, under K1            t again at 48: no table of 40 bytes is folded
+
+1. `list_pieces` lists the pieces by input section, in the order of the values of their symbols.
+2. `join_all` goes through the kernels, the one whose pool was created last first. It adds the
+   kernel's own pool, then those of the functions that it reaches, in the order of placement. It
+   gives up if the one pool exceeds the bank. `join_piece` adds a piece as follows:
+
+   * A piece of a size that is folded (`is_small`): only if no equal one of the same alignment is
+     there.
+   * A piece of any other size: always, and again for every kernel that reaches its function.
+   * A literal of value 0: only if none had the same offset in the pools as `place_pools` placed
+     them.
+3. `place_all` gives the one pool to every kernel that has a pool.
+4. `move_symbols` sets the values of symbols. nvlink leaves some at offsets where other bytes lie by
+   now (docs/format-notes/literal-pools.md). Its value stays where it leads to the piece's bytes;
+   else the symbol follows its piece.
 """
 
 from libc.stddef cimport size_t
@@ -133,6 +145,7 @@ cdef bint are_of_kernels(MergedPool* merged_pool) noexcept:
 
 
 cdef void allocate_pool(MergedPool* merged_pool, Scratch* scratch) noexcept:
+    """Allocate the tables of the merge; `scratch` frees them."""
     merged_pool.pool_of = <int32_t*>scratch_room(scratch, merged_pool.merged.entity_count, 4)
     merged_pool.first_row = scratch_nones(scratch, merged_pool.merged.entity_count)
     merged_pool.next_row = <int32_t*>scratch_room(scratch, merged_pool.merged.pool_count, 4)
@@ -147,10 +160,10 @@ cdef void allocate_pool(MergedPool* merged_pool, Scratch* scratch) noexcept:
 
 
 cdef bint merge_all(MergedPool* merged_pool) noexcept nogil:
-    """Whether one pool has room for all; False when memory is exhausted, too."""
+    """Join all pools into one; False if it has no room for all, or without memory."""
     cdef size_t i, row
     cdef int32_t kernel
-    for i in range(merged_pool.merged.pool_count):    # each kernel's rows, in order
+    for i in range(merged_pool.merged.pool_count):    # chains each kernel's rows in their order
         row = merged_pool.merged.pool_count - 1 - i
         kernel = merged_pool.merged.pools[row].kernel
         merged_pool.next_row[row] = merged_pool.first_row[kernel]
@@ -162,6 +175,7 @@ cdef bint merge_all(MergedPool* merged_pool) noexcept nogil:
 
 
 cdef int compare_pieces(const void* a, const void* b) noexcept nogil:
+    """Order pieces by section and value, those at one place by entity."""
     cdef const Piece* x = <const Piece*>a
     cdef const Piece* y = <const Piece*>b
     if x.section != y.section:
@@ -172,7 +186,7 @@ cdef int compare_pieces(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
-    """The pieces of all pools that have symbols."""
+    """List what symbols of the input pools name, by section and value; False without memory."""
     cdef const EntityRow* e = merged_pool.merged.entities
     cdef const SymbolRow* symbol = merged_pool.objects.symbols
     cdef size_t i
@@ -207,7 +221,7 @@ cdef inline Piece* piece_at(const MergedPool* p, size_t i) noexcept nogil:
 
 
 cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
-    """Fill the one pool; False if it becomes too large, or memory is exhausted."""
+    """Fill the one pool, kernel by kernel; False if it becomes too large, or without memory."""
     cdef size_t i
     cdef int32_t row
     cdef const OutRow* pool
@@ -232,8 +246,9 @@ cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
 cdef bint join_section(MergedPool* merged_pool, int32_t section, uint64_t start) noexcept nogil:
     """Add the pieces of a section that was placed at `start`.
 
-    When it is added again small pieces are there: then the others are looked at, of which not many
-    fit into the pool, and what follows the null symbol.
+    A section is added again for each further kernel that reaches its function. Its small pieces
+    are there by then, so only two kinds are added again: pieces of other sizes, of which few fit
+    into a bank, and pieces that follow the null symbol. False without room or memory.
     """
     cdef const SectionRow* s = &merged_pool.objects.sections[section]
     cdef bint again = merged_pool.seen[section]
@@ -263,7 +278,10 @@ cdef bint join_section(MergedPool* merged_pool, int32_t section, uint64_t start)
 
 
 cdef bint join_lost(MergedPool* merged_pool, const PoolRow* row) noexcept nogil:
-    """Add the pool of a copy that lost, which is one piece, of the null symbol."""
+    """Add the pool of a copy that lost: one piece, which belongs to the null symbol.
+
+    False without room or memory.
+    """
     cdef const SectionRow* s = &merged_pool.objects.sections[row.section]
     cdef const PiecePlace* newest = &merged_pool.newest
     merged_pool.align = max(merged_pool.align, s.align)
@@ -277,7 +295,10 @@ cdef bint join_lost(MergedPool* merged_pool, const PoolRow* row) noexcept nogil:
 
 cdef bint join_piece(MergedPool* merged_pool, const uint8_t* data, uint64_t size, uint64_t align,
                      uint64_t old, bint lost) noexcept nogil:
-    """Have a piece that was placed at `old` in the one pool, at `newest`; False without room."""
+    """Add a piece to the one pool, or find its equal there; `newest` says where it is.
+
+    `old` is its offset in the pools as they were placed. False without room or memory.
+    """
     cdef PiecePlace* newest = &merged_pool.newest
     cdef bint null = is_null(data, size)
     cdef NameSlot* slot = NULL
@@ -319,7 +340,7 @@ cdef bint join_piece(MergedPool* merged_pool, const uint8_t* data, uint64_t size
 
 
 cdef bint place_all(MergedPool* merged_pool) noexcept nogil:
-    """Make the one pool that of every kernel."""
+    """Make the one pool that of every kernel that has a pool; False without memory."""
     cdef size_t i
     cdef OutRow* pool
     cdef SpanRow* span
@@ -341,7 +362,10 @@ cdef bint place_all(MergedPool* merged_pool) noexcept nogil:
 
 
 cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
-    """Give symbols the places of their pieces, nvlink's if they are there, and a kernel."""
+    """Set the values of the symbols of pieces, and the pools that they are in.
+
+    A value is nvlink's if the piece's bytes are there, else the place of the piece.
+    """
     cdef size_t i, at
     cdef const PoolRow* row
     cdef const Piece* piece
