@@ -19,11 +19,13 @@ Three stages, in this order; the first that fails decides the code.
 `fold` uses these stages, except for objects without any entry: `compare` accepts such a candidate
 if the reference has neither headers nor targets, and `fold` keeps it.
 
-Why a fold is safe ------------------ The rule alone proves less than a fold needs. Equal entries of
-a relocation section have equal symbol *numbers*, and numbers are private to a file. Stage 1 does
-not check bytes that only the reference has. Stages 2 and 3 let two rows share one twin. So if both
-objects have symbol tables and `identity` is "symbols", an accepted candidate C of a reference R
-must also pass these checks. A failure rejects it with the code of the vector concerned.
+Why a fold is safe
+------------------
+The rule alone proves less than a fold needs. Equal entries of a relocation section have equal
+symbol *numbers*, and numbers are private to a file. Stage 1 does not check bytes that only the
+reference has. Stages 2 and 3 let two rows share one twin. So if both objects have symbol tables and
+`identity` is "symbols", an accepted candidate C of a reference R must also pass these checks. A
+failure rejects it with the code of the vector concerned.
 
 * Twins are at the same position in both vectors, so stages 2 and 3 are one-to-one. The +0 qword is
   the size, and types, flags and bytes in the file are equal, too, so stage 1 compared whole

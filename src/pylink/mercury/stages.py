@@ -137,7 +137,7 @@ def describe_symbol(item: MercuryObject, row: int) -> str:
 class Tally:
     """The work of many comparisons, summed on demand.
 
-    `compared` has a verdict for each; without an index, one for all comparisons of an object.
+    `compared` has a verdict for each comparison; a native walk over several objects adds one.
     """
 
     __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
