@@ -90,6 +90,18 @@ def test_one_screen_comes_first(capfd: pytest.CaptureFixture[str], file: str) ->
     assert "[0] read" not in lines
 
 
+def test_shares_of_phases_are_of_the_whole_link(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Writing profiles and maps takes time between phases, which belongs to none of them."""
+    made = report()
+    made.actions.append(Action(scope=Scope.RANGE))
+    made.actions[-1].set("link__time_duration.sum", 3_000_000)
+    write_report(made, tmp_path / "whole.ncu-rep")
+    shown = " ".join(show(capfd, str(tmp_path / "whole.ncu-rep")).split())
+    assert "read N/A 1.50 ms 50.0%" in shown
+
+
 def test_details_on_a_terminal(capfd: pytest.CaptureFixture[str], file: str) -> None:
     out = show(capfd, file, "--all")
     assert "\x1b" not in out  # piped

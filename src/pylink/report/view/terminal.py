@@ -141,14 +141,18 @@ def show_bytes(output: Console, report: Report) -> None:
 
 
 def show_phases(output: Console, report: Report) -> None:
-    """Print a row per phase: processor time, wall time and its share."""
+    """Print a row per phase: processor time, wall time, and its share of the link's wall time."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Phase")
     for title in ("Processor", "Wall", "Share of wall"):
         table.add_column(title, justify="right")
     table.add_column("")
-    total = sum(action.number(DURATION) or 0 for action in phase_actions(report))
-    for action in phase_actions(report):
+    phases = phase_actions(report)
+    # A report without the whole link has the phases alone.
+    total = sum(link.number(DURATION) or 0 for link in report.ranges()) or sum(
+        phase.number(DURATION) or 0 for phase in phases
+    )
+    for action in phases:
         wall = action.number(DURATION) or 0
         table.add_row(
             phase_name(action),
