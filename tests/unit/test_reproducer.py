@@ -250,6 +250,33 @@ def test_hostile_archives(place: Path, attack: str, capsys: Capture) -> None:
     assert sorted(place.parents[1].rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (member("data/../x"), "it has a file 'data/../x', which --reproduce never writes"),
+        (
+            manifest(whole_libraries=[True]),
+            "'manifest.json' is damaged: the entry 'whole_libraries' is not valid",
+        ),
+        (
+            manifest(folder="elsewhere"),
+            "'manifest.json' is damaged: the entry 'folder' is not valid",
+        ),
+        (
+            manifest(inputs=[{"name": "a.cubin"}]),
+            "'manifest.json' is damaged: the entry 'whole' is missing",
+        ),
+    ],
+)
+def test_a_refusal_names_what_is_wrong(
+    place: Path, change: Change, reason: str, capsys: Capture
+) -> None:
+    assert main(["-arch=sm_80", "a.cubin", "-o", "out", "--reproduce", "r"]) == 0
+    changed(Path("r"), change)
+    assert main(["reproduce", "r", "-o", "copy"]) == 1
+    assert capsys.readouterr().err.endswith(f"'r': {reason}\n")
+
+
 def test_an_archive_names_no_output(place: Path) -> None:
     assert main(["-arch=sm_80", "a.cubin", "-o", "out", "--reproduce", "r"]) == 0
     names = {row.attribute: str(place / f"{row.long}.new") for row in OPTIONS if row.writes}

@@ -46,7 +46,7 @@ def _unpack(archive: tarfile.TarFile, directory: str) -> None:
     for number, row in enumerate(archive):
         parts = row.name.split("/")
         if parts[0] not in (ROOT, DATA, MANIFEST) or {"", ".", ".."} & set(parts):
-            raise BadArchiveError(f"it has a file '{row.name}', which is not below '{ROOT}'")
+            raise BadArchiveError(f"it has a file '{row.name}', which --reproduce never writes")
         if row.type not in (tarfile.REGTYPE, tarfile.DIRTYPE) or row.issparse():
             raise BadArchiveError(f"'{row.name}' is neither a file nor a directory")
         remaining -= row.size

@@ -100,11 +100,11 @@ class RecordedLink:
             place = manifest["folder"]
             self._directory = os.path.join(self._top, place)
             if place != ROOT + "/" and not place.startswith(ROOT + "/"):
-                raise ValueError(place)
+                raise ValueError("the entry 'folder' is not valid")
             self._up = up_to_root(place.removeprefix(ROOT))
             self._check_path(self._directory)
             if not os.path.isdir(self._directory):
-                raise ValueError(place)
+                raise ValueError("the entry 'folder' is not valid")
             output_name = manifest["values"].get("output_file")
             self._output = (
                 None if output_name is None else restore_paths(str(output_name), self._up)
@@ -118,8 +118,12 @@ class RecordedLink:
             ]
             self._check_members()
             if len(self._whole_libraries) != len(self._list("library")):
-                raise ValueError("whole_libraries")
-        except (KeyError, TypeError, ValueError, AttributeError, LinkError) as error:
+                raise ValueError("the entry 'whole_libraries' is not valid")
+        except KeyError as error:
+            raise BadArchiveError(
+                f"'{MANIFEST}' is damaged: the entry {error} is missing"
+            ) from error
+        except (TypeError, ValueError, AttributeError, LinkError) as error:
             raise BadArchiveError(f"'{MANIFEST}' is damaged: {error}") from error
 
     def link(self, link_arguments: Sequence[str], start_directory: str) -> int:
