@@ -38,7 +38,7 @@ from merge.sharedusers cimport (
 )
 from merge.state cimport (
     INSTANCE, SHNDX, ListEntry, Merge, create_file_section, create_link_section,
-    create_link_section_with_symbol, intern_empty_string, keep_name, list_number, name_out,
+    create_link_section_with_symbol, intern_empty_string, keep_name, list_number,
     name_out_text, new_local, new_section_of_kind, new_symbol, out_row,
 )
 from pylink._native.tables cimport (
