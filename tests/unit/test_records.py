@@ -1,4 +1,4 @@
-"""Names of files and styles of records are those that CONTRIBUTING.md states."""
+"""Names of files, styles of records and imports for types are those of CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -57,3 +57,19 @@ def test_every_command_py_has_a_main() -> None:
     for name in names:
         module = import_module(".".join(("pylink", *name.with_suffix("").parts)))
         assert callable(module.main)
+
+
+def test_no_module_imports_the_name_that_type_checkers_know() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert (
+        sum("\nTYPE_CHECKING = False\nif TYPE_CHECKING:" in text for text in texts.values()) > 300
+    )
+    importing = [
+        str(path.relative_to(PACKAGE))
+        for path, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "typing"
+        and any(alias.name == "TYPE_CHECKING" for alias in node.names)
+    ]
+    assert importing == []

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import mean, median
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pylink.api.tables import GrowthRow
 from pylink.aprof.fit import fit_points
 from pylink.aprof.shapes import function, is_between
 from pylink.tabular.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 from math import log
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.tabular.page import bars_html
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.api.tables import SectionRow
     from pylink.diagnostics.errors import Diagnostics

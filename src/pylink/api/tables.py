@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.demangle import demangle
 from pylink.facts.elf import SHT_REL, SHT_RELA
 from pylink.tabular.columns import Milliseconds, Place, Ratio, Size
 from pylink.tabular.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -23,10 +23,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp, hypot, log, log2
-from typing import TYPE_CHECKING
 
 from pylink.aprof.shapes import NAMES, SUMS, USUAL, is_between, is_steep
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from pylink.audit.findings import Auditor, report_launchers
 from pylink.audit.formats import document, file_lines, not_looked_at, terminal_width
@@ -26,6 +25,7 @@ from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.text import TextRenderer
 from pylink.terminal.running import run
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

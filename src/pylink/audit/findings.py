@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pylink.audit.kernels import DeviceCode, find_shared_kernels, find_shared_variables
 from pylink.audit.registration import simulate
@@ -12,6 +11,7 @@ from pylink.audit.remedies import Remedies, text
 from pylink.audit.targets import architectures, has_code_for, unused_relocatable
 from pylink.diagnostics.record import note
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

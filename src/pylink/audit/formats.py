@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
 
 from pylink.audit.targets import architectures
 from pylink.diagnostics.severity import NAMES
 from pylink.diagnostics.stream import printable, to_bytes
 from pylink.terminal.tables import align_columns
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import read_sections
 from pylink.facts.elf import SHT_SYMTAB, STB_LOCAL, STO_ENTRY, STT_FUNC, STT_OBJECT
@@ -14,6 +13,7 @@ from pylink.facts.records import SYM
 from pylink.inspect.containers import UnreadableFile, parts
 from pylink.size.sources import FileSource
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

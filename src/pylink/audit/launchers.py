@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import read_sections
 from pylink.audit.kernels import read_symbols
@@ -18,6 +17,7 @@ from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inspect.containers import UnreadableFile, parts
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

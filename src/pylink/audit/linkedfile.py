@@ -11,7 +11,6 @@ import os
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pylink._native.marks import find_marks
 from pylink.facts.elf import ET_DYN, ET_EXEC, PT_DYNAMIC, PT_INTERP, PT_LOAD, STT_FUNC
@@ -21,6 +20,7 @@ from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

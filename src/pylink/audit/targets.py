@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.facts.fatbinentries import FLAG_CHIP, FLAG_FAMILY, FLAGS_OF_SUFFIXES, suffix_of
 from pylink.facts.picknumbers import EntryKind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from pylink.bench.contenders import COPY, NVLINK
 from pylink.bench.estimates import Estimate, change_of
 from pylink.bench.results import WARM
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.bench.results import Results
 

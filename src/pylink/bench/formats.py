@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.bench.estimates import median_of
 from pylink.bench.results import RESTED, WARM, median
 from pylink.report.view.numbers import text
 from pylink.terminal.tables import TextTable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

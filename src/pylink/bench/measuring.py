@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from typing import TYPE_CHECKING
 
 from pylink.bench import compare
 from pylink.bench.commandline import BadLink, Link
@@ -20,6 +19,7 @@ from pylink.packages.sites import add_sites
 from pylink.report.view.numbers import text
 from pylink.serve.server import VARIABLE as SERVER
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -11,12 +11,12 @@ import io
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING
 
 from pylink.bench.estimates import Estimate, exponent_of, median_of
 from pylink.bench.rows import ContenderRow, RunRow
 from pylink.tabular.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -6,7 +6,6 @@ import array
 from collections import Counter, defaultdict
 from dataclasses import astuple, dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
 
 from pylink._native.twins import find_twins
 from pylink.dedup.rows import BlockerRow, FamilySums, describe_blocker
@@ -18,6 +17,7 @@ from pylink.mercury.rows import FoldRow, fold_row
 from pylink.mercury.stages import Verdict, compare
 from pylink.tabular.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

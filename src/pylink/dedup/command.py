@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from pylink.dedup import formats
 from pylink.dedup.files import study
@@ -17,6 +16,7 @@ from pylink.terminal.progress import Progress
 from pylink.terminal.running import run
 from pylink.terminal.tables import print_tables
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

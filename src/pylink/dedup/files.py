@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pylink.dedup.analysis import Analysis, analyze
 from pylink.dedup.saving import saved_by_cubins
@@ -16,6 +15,7 @@ from pylink.inspect.containers import UnreadableFile, is_known, parts
 from pylink.inspect.image import Image
 from pylink.mercury.objects import MercuryObject
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from pylink.dedup.analysis import blocker_of
 from pylink.dedup.rows import describe_blocker
 from pylink.diagnostics.paths import shortener
 from pylink.terminal.tables import TextTable, csv_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis, Candidate
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from html import escape
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.plain import plain_text
 from pylink.diagnostics.severity import NAMES
 from pylink.diagnostics.sourcefiles import SourceFiles
 from pylink.diagnostics.stream import printable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

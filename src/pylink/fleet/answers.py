@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
@@ -14,6 +14,7 @@ from pylink.fleet.questions import FIRST, LAST
 from pylink.packages.extras import need
 from pylink.terminal.tables import TextTable, csv_text, print_tables
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

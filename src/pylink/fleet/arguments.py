@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.fleet.engine import EngineError, Local
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.locks import BusyIndex
 from pylink.fleet.updates import NothingToRead
 from pylink.terminal import running
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence

@@ -13,12 +13,13 @@ import logging
 import queue
 import time
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pylink import __version__
 from pylink.fleet.engine import EngineError
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

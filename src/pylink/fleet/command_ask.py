@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable
 from pylink.fleet import answers, arguments
@@ -16,6 +15,7 @@ from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import print_error, print_note
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from pylink.fleet import answers, arguments
 from pylink.fleet.command_ask import prepare
@@ -11,6 +10,7 @@ from pylink.fleet.database import Database
 from pylink.fleet.index import Index
 from pylink.fleet.questions import COMPARISONS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

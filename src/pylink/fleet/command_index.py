@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show
@@ -16,6 +15,7 @@ from pylink.fleet.updates import update
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import print_note
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

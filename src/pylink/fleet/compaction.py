@@ -9,12 +9,13 @@ name; then they are removed. Rows keep their numbers.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylink.fleet.columns import TABLES, as_parquet, read_table, schema_of
 from pylink.fleet.index import FragmentName
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

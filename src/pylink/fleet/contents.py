@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
@@ -22,6 +22,7 @@ from pylink.inputs import kinds
 from pylink.inspect.containers import Allowance, Part, UnreadableFile, is_known, parts
 from pylink.tables import extent, extent_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

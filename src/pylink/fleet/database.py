@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylink.demangle.templates import describe
 from pylink.files.atomic import write_whole
@@ -25,6 +25,7 @@ from pylink.fleet.locks import Reading
 from pylink.fleet.parquet import cells, pack_table
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 

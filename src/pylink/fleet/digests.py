@@ -11,12 +11,13 @@ from __future__ import annotations
 import functools
 import os
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylink._native.sectionindex import find_function, list_sections
 from pylink.fleet.columns import SECTIONS
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
 

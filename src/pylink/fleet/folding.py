@@ -13,7 +13,7 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylink import __version__
 from pylink.dedup.analysis import analyze, blocker_of
@@ -26,6 +26,7 @@ from pylink.options.model import Input
 from pylink.packages.extras import need
 from pylink.phases.fold import read_vectors
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

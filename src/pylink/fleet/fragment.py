@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink._native.columnpages import join_words
 from pylink._native.cubinfiles import read_cubins
@@ -34,6 +34,7 @@ from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.state import Rows
 from pylink.fleet.targets import directory_targets
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import write_whole
@@ -24,6 +24,7 @@ from pylink.fleet.columns import MOST_RUNS, TABLES, read_table
 from pylink.fleet.locks import WRITER, Writing, is_unread
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -10,13 +10,14 @@ import fnmatch
 import json
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import MEMBERS, show_bytes
 from pylink.fleet.parquet import integers, pack_table, texts, words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 

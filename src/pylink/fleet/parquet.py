@@ -9,13 +9,14 @@ https://parquet.apache.org/docs/file-format and in .../apache/parquet-format/par
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pylink._native import columnpages
 from pylink.fleet.thrift import BINARY, I32, STRUCT, binary, i32, i64, list_of, struct, zigzag
 from pylink.fleet.walk import ends_of
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 

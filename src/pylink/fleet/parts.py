@@ -5,10 +5,11 @@ from __future__ import annotations
 import bisect
 import itertools
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.fleet.walk import Files
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

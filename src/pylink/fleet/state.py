@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink._native.census import Census, build_slots
 from pylink.files.atomic import write_whole
@@ -21,6 +21,7 @@ from pylink.fleet.columns import GONE
 from pylink.fleet.walk import Files, Stamp, TreeFile
 from pylink.packages.extras import need
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -6,8 +6,7 @@ its type and its bytes; fields of a structure have numbers, stored as difference
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

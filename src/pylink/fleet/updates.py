@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.fleet.compaction import compact
 from pylink.fleet.index import Index
@@ -16,6 +16,7 @@ from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State, saved_at
 from pylink.fleet.walk import Files, Stamp, below, find_listed, walk, youngest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 

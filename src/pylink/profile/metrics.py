@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from pylink.profile.composition import output_parts
 from pylink.profile.estimates import (
@@ -23,6 +22,7 @@ from pylink.size.levels import largest_functions
 from pylink.size.levels import rows as rows_of
 from pylink.size.walk import measure_bytes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.mercury.folding import FoldResult
     from pylink.mercury.stages import Verdict

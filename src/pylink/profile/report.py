@@ -14,7 +14,6 @@ import shlex
 import sys
 from collections.abc import Iterable
 from threading import get_native_id
-from typing import TYPE_CHECKING
 
 from pylink import __version__
 from pylink.dedup.saving import saved_bytes
@@ -50,6 +49,7 @@ from pylink.report.model import (
     VersionInfo,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.mercury.folding import FoldResult
     from pylink.profile.model import Profile

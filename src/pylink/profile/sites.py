@@ -6,13 +6,13 @@ That page shows one function: the one to which the link applied most relocations
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from pylink._native import counts
 from pylink.facts import sectionkinds
 from pylink.facts.relocations import relocation_name
 from pylink.tables import entity_name
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
     from pylink.report.model import Action, Report

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.mercury.rows import FoldRow, decision_row
 from pylink.tabular.columns import Lap, Milliseconds, Place, Size
 from pylink.tabular.page import bars_html
 from pylink.tabular.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Protocol

@@ -13,12 +13,13 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylink.files.reading import is_text, read_incoming
 from pylink.profile.counts import column
 from pylink.rowformats import TIME
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.profile.model import Profile
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.inputs.archiveformat import MAGIC, ArchiveError, is_thin, read_archive
 from pylink.prune.errors import NotPruned
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

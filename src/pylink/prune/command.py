@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import show
 from pylink.files.atomic import has_contents, write_whole
@@ -19,6 +18,7 @@ from pylink.size.reductions import PRUNABLE
 from pylink.size.walk import measure
 from pylink.terminal.running import print_error, print_note, run
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.facts.elf import (
     ET_REL,
@@ -22,6 +22,7 @@ from pylink.facts.headers import FileHeader, SectionHeader
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 from pylink.prune.errors import NotPruned
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pylink.facts.fatbinentries import REGISTER_PREFIX
 from pylink.files.reading import MAX_SIZE, read_incoming
@@ -24,6 +23,7 @@ from pylink.size.reductions import (
 from pylink.size.sources import ZIP_MAGICS
 from pylink.size.walk import measure
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

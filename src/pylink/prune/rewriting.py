@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
@@ -20,6 +18,7 @@ from pylink.prune.entries import Changes, read_container, write_container
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf, replace_contents
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

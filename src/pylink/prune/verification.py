@@ -6,7 +6,6 @@ This shares code with the writer only for reading containers, never for writing.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from pylink.facts.elf import SHT_NOBITS, SHT_NULL, SHT_RELA, SHT_SYMTAB, STT_SECTION
 from pylink.facts.fatbinentries import FATBIN_MAGIC
@@ -18,6 +17,7 @@ from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
 from pylink.prune.rewriting import containers_of, is_archive, is_finished, is_host
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.inspect.embedded import Embedded
 

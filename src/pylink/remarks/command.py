@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable, show
 from pylink.remarks.container import LLVM_22, VERSIONS
@@ -13,6 +12,7 @@ from pylink.remarks.record import TAGS, MalformedRemarks
 from pylink.remarks.yamlread import MissingYaml
 from pylink.terminal.running import run
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

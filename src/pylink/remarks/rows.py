@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pylink.remarks.channel import DIAGNOSTICS
 from pylink.remarks.record import FAILURE, PASSED, TAGS, parts_of_place
 from pylink.tabular.columns import Place
 from pylink.tabular.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

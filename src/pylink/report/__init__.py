@@ -11,14 +11,13 @@ and the rest of the interface over it do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.report.api.action import IAction, ISourceInfo
 from pylink.report.api.context import IBaseContext, IContext, IRange, load_report
 from pylink.report.api.metric import IMetric, IMutableMetric
 from pylink.report.api.nvtx import INvtxDomainInfo, INvtxRange, INvtxState
 from pylink.report.errors import MalformedReport, ReportError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.report.file import parse_report, read_report, report_bytes, write_report
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from pylink.size.levels import Selection
 from pylink.size.numbers import bytes_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.model import Sizes
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import Section, read_sections
 from pylink.facts.elf import SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB
 from pylink.facts.records import SHDR, SYM
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

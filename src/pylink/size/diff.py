@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pylink.size.levels import EVERYTHING, Row, Selection, rows
 from pylink.size.model import DEVICE, Leaf, Sizes
 from pylink.size.numbers import bytes_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable
 from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reasons, signed
@@ -12,6 +11,7 @@ from pylink.size.levels import EVERYTHING, INNER, Row, Selection
 from pylink.size.numbers import bytes_text
 from pylink.terminal.tables import align_columns, csv_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

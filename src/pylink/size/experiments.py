@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.payload import LZ4, ZSTD
@@ -17,6 +16,7 @@ from pylink.size.cuts import ptx_without_functions, without_debug, without_funct
 from pylink.size.model import NO_DEBUG, SMALLER_MODE, WITHOUT
 from pylink.size.savings import Saving
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 

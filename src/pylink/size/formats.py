@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable
 from pylink.size.levels import EVERYTHING, INNER, Row, Selection, rows
@@ -12,6 +11,7 @@ from pylink.size.numbers import bytes_text
 from pylink.size.reductions import reductions
 from pylink.terminal.tables import csv_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

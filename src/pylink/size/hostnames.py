@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from typing import TYPE_CHECKING
 
 from pylink.size.model import CUBIN, HOST, NO_NUMBER, PARTS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

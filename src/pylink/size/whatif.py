@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pylink.size.model import WITHOUT
 from pylink.size.numbers import bytes_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.model import Sizes
 

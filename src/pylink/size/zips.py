@@ -15,11 +15,11 @@ import zlib
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pylink.size.marks import Marks
 from pylink.size.sources import ZIP_MAGICS, MemorySource, PartSource, Source
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import zipfile
     from collections.abc import Callable

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, SupportsIndex, TypeVar, cast, overload
+from typing import Any, Generic, NamedTuple, SupportsIndex, TypeVar, cast, overload
 
 from pylink.tabular.columns import Kind, arrow_column, kinds_of, pack_values, units_of
 from pylink.tabular.page import CELL_WIDTH, SHOWN_ROWS, table_html
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

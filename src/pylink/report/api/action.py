@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pylink.report.api.metric import IMetric, IMutableMetric
 from pylink.report.api.nvtx import INvtxState
 from pylink.report.api.ruleresult import rule_dicts
 from pylink.report.model import Action, Metric, Scalar, Scope, Source, ValueKind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.report.source.lines import SourceMap
     from pylink.report.source.maps import SourceMaps

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pylink.inspect.image import Image, MalformedCubin, Section
 from pylink.locate import PTX_LINES, SOURCE_LINES
@@ -16,6 +15,7 @@ from pylink.report.model import Source
 from pylink.report.source.loaded import code_sections
 from pylink.report.source.sass import disassemble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar

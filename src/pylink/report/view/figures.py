@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pylink import aprof
 from pylink.aprof import Fit
@@ -19,6 +18,7 @@ from pylink.report.view.runs import sizes_and_times
 from pylink.report.view.timeline import stretches
 from pylink.terminal.progress import Progress
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

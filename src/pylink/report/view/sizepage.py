@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pylink import __version__
 from pylink.diagnostics.stream import printable
@@ -15,6 +14,7 @@ from pylink.size.numbers import bytes_text
 from pylink.size.reductions import COMPRESSION, Reduction, reductions
 from pylink.size.screen import summary_lines
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
