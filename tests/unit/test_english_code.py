@@ -178,11 +178,14 @@ def test_clauses_are_found(tmp_path: Path) -> None:
 
 # Options and keywords that users know.
 FOLDERS = frozenset({"folder", "section_folder", "section_folder_recursive"})
+LAUNCHER = SOURCES / "_native" / "launcher"
 
 
 def test_a_directory_has_one_name() -> None:
     """Names and comments say directory, like the system, nvlink's options and the messages."""
     package = SOURCES / "pylink"
+    held = [path for path in FILES if {package, LAUNCHER} & {*path.parents}]
+    assert any(path.suffix == ".c" for path in held)
     found = [
         f"{path.relative_to(package)}:{line}: {name}"
         for path in FILES
@@ -191,9 +194,14 @@ def test_a_directory_has_one_name() -> None:
         if "folder" in name.lower() and name not in FOLDERS
     ]
     found += [
-        f"{path.relative_to(package)}: {text}"
-        for path in FILES
-        if package in path.parents
+        f"{path.name}: {name}"
+        for path in held
+        if path.suffix in (".c", ".h")
+        for name in re.findall(r"\w*folder\w*", path.read_text(encoding="utf-8"), re.IGNORECASE)
+    ]
+    found += [
+        f"{path.relative_to(SOURCES)}: {text}"
+        for path in held
         for text in prose(path)
         if re.search(r"(?<![-\w])folders?\b", text, re.IGNORECASE)
     ]

@@ -1,5 +1,5 @@
 /* PYLINK_SERVER=auto: the first link starts a server, and links by itself meanwhile; later ones find
- * it. It has a socket for each user and installation, in a folder of mode 0700 of that user's, and
+ * it. It has a socket for each user and installation, in a directory of mode 0700 of that user's, and
  * ends when nobody has linked for a while. Whoever gets the lock starts it; the server holds the lock
  * as long as it lives. src/pylink/serve/command.py is the other side.
  */
@@ -13,7 +13,7 @@
 #define IDLE           "600" /* seconds without links after which it ends */
 
 /* The path of the socket for this user and the installation with this script; 0 if no server may
-   run. The folder is created if it does not exist. */
+   run. The directory is created if it does not exist. */
 static int find_auto(const char* script, char* path, size_t room) {
     const char* runtime = getenv("XDG_RUNTIME_DIR");
     uid_t user = geteuid();
@@ -38,12 +38,12 @@ static int find_auto(const char* script, char* path, size_t room) {
     return 1;
 }
 
-/* Whether the folder whose path is so long is `bin` of an overlay that has a server. */
-static int is_served_folder(const char* folder, size_t size) {
+/* Whether the directory whose path is so long is `bin` of an overlay that has a server. */
+static int is_served_directory(const char* directory, size_t size) {
     char path[PATH_MAX + sizeof MARK];
     if (size >= PATH_MAX)
         return 0;
-    snprintf(path, sizeof path, "%.*s/" MARK, (int)size, folder);
+    snprintf(path, sizeof path, "%.*s/" MARK, (int)size, directory);
     return access(path, F_OK) == 0;
 }
 
@@ -51,7 +51,7 @@ static int is_served_folder(const char* folder, size_t size) {
 static int is_served_overlay(const char* started) {
     const char* slash = started ? strrchr(started, '/') : NULL;
     return slash != NULL && strcmp(slash + 1, "nvlink") == 0 &&
-           is_served_folder(started, (size_t)(slash - started));
+           is_served_directory(started, (size_t)(slash - started));
 }
 
 /* The lock of a server to be started, or -1: another one has it, or the last one ended at once. */

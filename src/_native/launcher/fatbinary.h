@@ -23,12 +23,12 @@ static char* known_image(char* word) {
 }
 
 /* Become the fatbinary of the toolkit; returns when it cannot be started. */
-static void run_fatbinary(const char* folder, int argc, char** argv) {
+static void run_fatbinary(const char* directory, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_FATBINARY];
     int i;
     for (i = 1; i < argc; i++)
         if ((argv[i] = known_image(argv[i])) == NULL)
             return;
-    snprintf(program, sizeof program, "%s/" TOOLKIT_FATBINARY, folder);
+    snprintf(program, sizeof program, "%s/" TOOLKIT_FATBINARY, directory);
     execv(program, argv);
 }

@@ -196,17 +196,19 @@ static int is_step(int argc, char** argv) {
            (words.forwards || !words.unknown) && (words.links || !words.ends);
 }
 
-/* Become the program that does it; `folder` is that of this one. Returns when none can be started. */
-static void run_nvcc(const char* folder, int argc, char** argv) {
+/* Become the program that does it; `directory` is that of this one. Returns when none can be
+   started. */
+static void run_nvcc(const char* directory, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_NVCC], root[PATH_MAX];
-    const char* slash = strrchr(folder, '/');
+    const char* slash = strrchr(directory, '/');
     char** words;
     int i, n = 0;
     if (getenv(HANDED_ON)) {
         unsetenv(HANDED_ON);
     } else if (slash && is_step(argc, argv) && (words = calloc((size_t)argc + 6, sizeof *words))) {
-        snprintf(root, sizeof root, "%.*s", (int)(slash == folder ? 1 : slash - folder), folder);
-        snprintf(program, sizeof program, "%s/" PYLINK, folder);
+        snprintf(root, sizeof root, "%.*s", (int)(slash == directory ? 1 : slash - directory),
+                 directory);
+        snprintf(program, sizeof program, "%s/" PYLINK, directory);
         words[n++] = PYLINK;
         words[n++] = "dlink";
         words[n++] = "--cuda";
@@ -214,10 +216,10 @@ static void run_nvcc(const char* folder, int argc, char** argv) {
         words[n++] = "--as-nvcc";
         for (i = 1; i < argc; i++)
             words[n++] = argv[i];
-        if (getenv(SERVER) == NULL && is_served_folder(folder, strlen(folder)))
+        if (getenv(SERVER) == NULL && is_served_directory(directory, strlen(directory)))
             setenv(SERVER, AUTO, 1);
         execv(program, words);
     }
-    snprintf(program, sizeof program, "%s/" TOOLKIT_NVCC, folder);
+    snprintf(program, sizeof program, "%s/" TOOLKIT_NVCC, directory);
     execv(program, argv);
 }

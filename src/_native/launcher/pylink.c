@@ -2,7 +2,7 @@
  *
  * Beside this program lies `pylink-python`, the same command line as a Python script. Its first
  * line, which installers write, names the interpreter, and the second, of an editable install, the
- * folder of the package. The main program is the bundle of it for the interpreter that this was
+ * directory of the package. The main program is the bundle of it for the interpreter that this was
  * compiled for (src/pylink/startup/bundle.py has the places), without `site` and without what the
  * environment says of Python (-I -S). Without a bundle it is the script.
  *
@@ -32,9 +32,9 @@
 #endif
 
 #define SCRIPT "pylink-python"
-#define FOLDER "# pylink is in "
-/* Where installers put packages, below the folder that has `bin`: some distributions have folders of
- * their own. */
+#define DIRECTORY_NOTE "# pylink is in "
+/* Places of installed packages, below the directory that has `bin`: some distributions have places
+ * of their own. */
 static const char* const sites[] = {
     "lib/" PYLINK_LIB "/site-packages",
     "lib64/" PYLINK_LIB "/site-packages",
@@ -65,7 +65,7 @@ static int find_in(char* path, size_t end, const char* name) {
     return is_bundle(path);
 }
 
-/* Find the best bundle of the package in the folder `package`; 0 without one. */
+/* Find the best bundle of the package in the directory `package`; 0 without one. */
 static int find_bundle(const char* package, char* path, size_t room) {
     size_t end = strlen(package);
     if (end + 64 > room)
@@ -77,13 +77,13 @@ static int find_bundle(const char* package, char* path, size_t room) {
     return find_in(path, end, "/startup/" PYLINK_SHIPPED);
 }
 
-/* Find the folder of the package, which lies in `folder`, or beside that of this program. */
-static int find_package(const char* folder, const char* here, char* package, size_t room) {
+/* Find the directory of the package, which lies in `directory`, or beside that of this program. */
+static int find_package(const char* directory, const char* here, char* package, size_t room) {
     struct stat status;
     const char* slash = strrchr(here, '/');
     size_t i;
-    if (folder)
-        return snprintf(package, room, "%s/pylink", folder) < (int)room &&
+    if (directory)
+        return snprintf(package, room, "%s/pylink", directory) < (int)room &&
                stat(package, &status) == 0;
     for (i = 0; slash && i < sizeof sites / sizeof *sites; i++)
         if (snprintf(package, room, "%.*s/%s/pylink", (int)(slash - here), here, sites[i]) <
@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
     static char here[PATH_MAX], script[PATH_MAX + sizeof SCRIPT];
     static char package[3 * PATH_MAX], bundle[3 * PATH_MAX + 64];
     static char text[2 * PATH_MAX]; /* zeros after what is read */
-    char **words = calloc((size_t)argc + 7, sizeof *words), *slash, *second, *folder, *python;
+    char **words = calloc((size_t)argc + 7, sizeof *words), *slash, *second, *directory, *python;
     int file, n = 0, i, status;
     if (words == NULL || find_program(here, sizeof here) != 0 ||
         (slash = strrchr(here, '/')) == NULL)
@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
     if ((status = link_by_server(script, argc, argv)) >= 0)
         return status;
     second = strchr(text, '\n');
-    folder = second ? rest_of(second + 1, FOLDER) : NULL;
+    directory = second ? rest_of(second + 1, DIRECTORY_NOTE) : NULL;
     python = rest_of(text, "#!/");
     if (setenv(NAME, argc > 0 ? argv[0] : SCRIPT, 1) != 0 || hold_interrupts() != 0)
         return fail("start", script);
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
         words[n++] = script;
     } else {
         words[n++] = python;
-        if (find_package(folder, here, package, sizeof package) &&
+        if (find_package(directory, here, package, sizeof package) &&
             find_bundle(package, bundle, sizeof bundle)) {
             words[n++] = "-I";
             words[n++] = "-S";

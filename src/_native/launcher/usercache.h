@@ -1,6 +1,6 @@
 /* Bundles in the user's cache, for installations that this user may not write:
  * src/pylink/startup/usercache.py writes them. A bundle is a program, so one that anybody else could
- * have written is not used: folder and file are checked on their open descriptors, the bytes are
+ * have written is not used: directory and file are checked on their open descriptors, the bytes are
  * verified, and it is that descriptor which the interpreter opens.
  */
 #include <stdint.h>
@@ -24,7 +24,7 @@ static uint64_t checksum(const unsigned char* data, size_t size) {
     return total;
 }
 
-/* The path of this user's folder; 0 where a cache could be another user's. */
+/* The path of this user's directory; 0 where a cache could be another user's. */
 static int find_cache(char* path, size_t room) {
     const char *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
     uid_t user = geteuid();
@@ -67,18 +67,18 @@ static int is_good(int file) {
 static int open_cached(const char* package, char* path, size_t room) {
     char name[128];
     struct stat status, reached;
-    int folder, file, kept;
+    int directory, file, kept;
     if (!find_cache(path, room) ||
-        (folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        (directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
         return 0;
     file = -1;
-    if (fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
+    if (fstat(directory, &status) == 0 && status.st_uid == geteuid() &&
         (status.st_mode & 07777) == 0700 && stat(package, &status) == 0) {
         snprintf(name, sizeof name, "%llx-%llx." PYLINK_BUNDLE, (unsigned long long)status.st_dev,
                  (unsigned long long)status.st_ino);
-        file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
-    close(folder);
+    close(directory);
     if (file < 0)
         return 0;
     /* Without the flag that closes it, and not in the place of a standard stream that is closed. */
