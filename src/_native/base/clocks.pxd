@@ -20,7 +20,7 @@ cdef extern from "<time.h>" nogil:
 cdef enum:
     SHORT = 20000               # nanoseconds
 
-# What one item took, in nanoseconds; `lane` is the thread: 0 that of the link.
+# The time that one item took, in nanoseconds; `lane` is the thread: 0 that of the link.
 cdef packed struct TimeRow:
     uint64_t start
     uint64_t wall

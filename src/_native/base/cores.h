@@ -1,4 +1,4 @@
-/* How many threads a process may use at once. */
+/* The number of threads that a process may use at once. */
 #ifndef PYLINK_BASE_CORES_H
 #define PYLINK_BASE_CORES_H
 

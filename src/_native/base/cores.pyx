@@ -1,4 +1,4 @@
-"""How many threads the kernels of this process use."""
+"""The number of threads that the kernels of this process use."""
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t

@@ -1,4 +1,4 @@
-# Where the files of an arena lie: a row of offset and size, both uint64, for each.
+# Extents of the files of an arena: a row of offset and size, both uint64, for each.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint64_t

@@ -16,7 +16,7 @@ from base.vector cimport Vec, vec_free, vec_init, vec_reserve
 ctypedef void (*Release)(void*) noexcept nogil
 
 
-# What begins a block; as long as two of malloc's alignments, so that rows of any type may follow.
+# The head of a block; as long as two of malloc's alignments, so that rows of any type may follow.
 ctypedef struct ScratchBlock:
     ScratchBlock* before
     size_t size                 # bytes of the block, with this head

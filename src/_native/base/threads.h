@@ -1,4 +1,4 @@
-/* How many threads work for a link, and how they share a row of items. */
+/* The number of threads that work for a link, and how they share a row of items. */
 #ifndef PYLINK_BASE_THREADS_H
 #define PYLINK_BASE_THREADS_H
 
@@ -17,10 +17,10 @@
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_thread_worth = 4 << 20;
 
-/* What the caller of the link that this thread works for has asked for; 0 is nothing. */
+/* The number of threads that the caller of this link asked for; 0 without a request. */
 __attribute__((weak, visibility("hidden"))) __thread size_t pylink_link_threads;
 
-/* Which thread of a row of items this is; 0 is that of the link. */
+/* The number of this thread in a row of items; 0 is the thread of the link. */
 static __thread size_t pylink_thread_number;
 
 /* See base/cores.h. */
@@ -48,7 +48,7 @@ static inline int pylink_has_space(void) {
     return used != 0 && used < limit.rlim_cur && limit.rlim_cur - used >= PYLINK_SPACE_FOR_THREADS;
 }
 
-/* How many threads besides the caller's may do what moves `size` bytes, as `items` items. Each is
+/* Claim threads besides the caller's for work that moves `size` bytes, as `items` items. Each is
    taken from the total of the process, to be given back, unless the link has a number of its own. */
 static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;

@@ -17,7 +17,7 @@ static inline pylink_row pylink_row_of(char byte) {
     return (uint8_t)byte - (pylink_row){0};
 }
 
-/* Where two rows have the same bytes: there all bits, zeros elsewhere. */
+/* Compare two rows: all bits of a byte are set where both have the same byte, none elsewhere. */
 static inline pylink_row pylink_same(pylink_row row, pylink_row other) {
     return (pylink_row)(row == other);
 }

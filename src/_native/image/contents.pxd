@@ -1,6 +1,6 @@
-# What the sections of the output hold, in the order of the file: pieces of the inputs, contents
-# that the link made, entries of relocation sections. Each becomes an extent, extents become
-# windows, and a window is patched while it is made.
+# Contents of the output's sections, in the order of the file: pieces of the inputs, contents that
+# the link made, entries of relocation sections. Each becomes an extent, extents become windows, and
+# a window is patched while it is made.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -66,7 +66,8 @@ cdef inline bint is_copied(const Contents* contents, size_t section) noexcept no
             <= contents.placed.places[o].size)
 
 
-# What threads list the units with. Their rows lie apart, so a look costs more than the sorting.
+# The tables with which threads list the units. Rows of a unit lie apart, so looking at them costs
+# more than the sorting.
 ctypedef struct Listing:
     Contents* contents
     uint8_t* copied             # by input section: it is a part of an output section

@@ -87,7 +87,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
 
 
 cdef inline uint64_t mercury_value(const Writer* writer, int32_t symbol) noexcept nogil:
-    """Where a function inside of another begins in the mercury form of that one."""
+    """The start of a function inside of another, in the mercury form of that one."""
     cdef const FileRow* file = &writer.objects.files[writer.objects.symbols[symbol].file]
     cdef uint32_t index = <uint32_t>symbol - file.first_symbol
     if index >= file.mercury_symbols:

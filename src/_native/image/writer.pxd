@@ -1,4 +1,4 @@
-# What the writers of symbols and section headers share.
+# The state that the writers of symbols and section headers share.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted.
 # Exception: `patch_capsule`, for a capsule that breaks its format.

@@ -133,7 +133,10 @@ cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint first,
 
 
 cdef inline bint compat_default(Compat* compat, const CompatRow* row, bint has_code) noexcept nogil:
-    """What an input without the attribute counts as: the row's value, or all that needs no look."""
+    """Count an input that lacks the attribute as the row's value; False without memory.
+
+    For COMPAT_COMMON that is all bits, except for those that only a look at code can tell.
+    """
     cdef uint8_t record[12]
     cdef uint8_t* own = compat_find(compat, row.attribute)
     record[0] = row.format

@@ -100,7 +100,7 @@ cdef enum:
 
 
 cdef void start_part(Info* info, Scratch* scratch, size_t nodes) noexcept:
-    """What a thread needs for itself."""
+    """Allocate the memory that a thread needs for itself."""
     scratch_vector(scratch, &info.reached_infos, 4)
     scratch_vector(scratch, &info.records, sizeof(Record))
     scratch_vector(scratch, &info.list_items, 4)
@@ -157,7 +157,7 @@ cdef void count_aliases(Info* info) noexcept nogil:
             info.aliases[info.merged.symbol_entity[info.objects.sections[section].target]] += 1
 
 
-# What is found of functions by several threads, each with runs of rows of the output.
+# A search for functions with records by several threads, each with runs of rows of the output.
 ctypedef struct Givers:
     Info* info
     uint32_t* roots             # by run: how many kernels
@@ -165,7 +165,7 @@ ctypedef struct Givers:
 
 
 cdef void find_givers(void* context, size_t run) noexcept nogil:
-    """Which functions have records that kernels take over, in a run of rows."""
+    """Mark the functions of a run of rows whose records kernels take over."""
     cdef const Givers* givers = <const Givers*>context
     cdef Info* m = givers.info
     cdef size_t i, first = run * GIVERS_AT_ONCE

@@ -1,4 +1,4 @@
-# What a kernel's records take over from the functions that it reaches: one rule per attribute
+# Values that a kernel's records inherit from the functions that it reaches: one rule per attribute
 # (pylink/facts/inheritance.py), and a mark for recursion (docs/format-notes.md).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -130,7 +130,7 @@ cdef inline uint16_t join_values(uint8_t how, uint16_t own, uint16_t added) noex
 
 # --- the records of the functions that a kernel reaches -------------------------------------------
 
-# Where a walk over them is.
+# The state of a walk over the records of functions that a kernel reaches.
 ctypedef struct RecordWalk:
     int32_t kernel
     size_t next                     # index into Info.reached_infos
@@ -250,7 +250,7 @@ cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
 
 
 cdef inline uint8_t cta_groups(Info* info, uint64_t start) noexcept nogil:
-    """How the kernel's records say that it works: bit 0 by single CTAs, bit 1 by pairs."""
+    """The ways in which a kernel works by its own records: bit 0 by single CTAs, bit 1 by pairs."""
     return <uint8_t>((find_own_record(info, start, EIATTR_TCGEN05_1CTA_USED) >= 0)
                      | (find_own_record(info, start, EIATTR_TCGEN05_2CTA_USED) >= 0) << 1)
 

@@ -88,7 +88,7 @@ cdef struct Rank:
     uint64_t flags
     int64_t rank
 
-# What became of the entries of one link, and how far its scan is read.
+# The picks of one link, and the part of its scan that is not read yet.
 ctypedef struct Picking:
     Vec picks
     uint64_t left               # bytes that compressed payloads may still become

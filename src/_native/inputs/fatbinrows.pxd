@@ -66,7 +66,7 @@ cdef packed struct ByteRange:
     uint64_t offset
     uint64_t size
 
-# What a source is beyond its entries. An offset of 0 says that there is no such section.
+# One source, without its entries. A section whose offset is 0 does not exist.
 cdef packed struct SourceRow:
     uint64_t containers
     ByteRange module            # __nv_module_id

@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #endif
 
-/* What tells a file from others, and that it changed. */
+/* The properties that tell a file from others, and that it changed. */
 typedef struct {
     uint64_t offset; /* in the arena */
     uint64_t size;   /* 0: it is not mapped */

@@ -60,7 +60,7 @@ ctypedef struct SharedFile:
     int failure                 # errno of a part, or 0
 
 
-# What is mapped of an arena.
+# The part of an arena that is mapped.
 ctypedef struct MappedPart:
     uint8_t* start
     uint64_t size
@@ -68,7 +68,7 @@ ctypedef struct MappedPart:
 
 
 cdef inline int open_input(const char* path) noexcept nogil:
-    # What was a file may be a pipe by now, which would have to wait for a writer.
+    # The path may name a pipe by now, and opening that would wait for a writer.
     return c_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
 
 

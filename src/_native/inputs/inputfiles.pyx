@@ -98,7 +98,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     row = <MappedRow*>PyByteArray_AS_STRING(mapped.rows)
     n = len(mapped.paths)
     written_file = -1
-    # What is over sooner than a lease can be needs no look at its files.
+    # A link that ends before a lease can run out needs no look at its files.
     if nanoseconds(CLOCK_MONOTONIC) - mapped.since > LEASE_LASTS:
         written_file = find_written(mapped.paths, row)
     has_mapped = True

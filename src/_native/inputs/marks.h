@@ -8,7 +8,7 @@
 
 #include "base/vectors.h"
 
-/* Which mark begins at a place; 2: none does. */
+/* The number of the mark that begins at a place; 2 without one. */
 static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char* const* marks,
                                     const size_t* sizes) {
     size_t i;
@@ -18,8 +18,8 @@ static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char
     return 2;
 }
 
-/* Where the next mark begins, and its number; `size` without another mark. A mark has two bytes and
-   more: places are looked at where the first two are right. */
+/* Find the next mark: its start and its number; `size` without another mark. A mark has two bytes
+   and more: places are looked at where the first two are right. */
 static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
                                const char* const* marks, const size_t* sizes, size_t* number) {
     const pylink_row first[2] = {pylink_row_of(marks[0][0]), pylink_row_of(marks[1][0])};

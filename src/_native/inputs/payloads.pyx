@@ -132,7 +132,7 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
 
 cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
                      list arenas) except -1:
-    """What `unpack_one` needs to know of a row, except for where to."""
+    """Fill in what `unpack_one` needs to know of a row, except for the destination."""
     cdef bytes chunk
     cdef uint64_t size
     if pick.arena >= len(arenas):

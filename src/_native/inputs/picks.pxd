@@ -1,4 +1,4 @@
-# What a link takes of its sources: a row for each cubin, PTX text or LTO-IR module, in order.
+# Picks of a link from its sources: a row for each cubin, PTX text or LTO-IR module, in order.
 # `fatbin` makes them, `payloads.gather` puts the cubins into an arena.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t

@@ -1,6 +1,6 @@
-"""Which of the files at hand a link takes: members of archives, and the device runtime library.
+"""Selection of the files that a link takes: members of archives, and the device runtime library.
 
-A small copy of symbol resolution that runs before any table exists, so that what is not taken is
+A small copy of symbol resolution that runs before any table exists. Files that are not taken are
 not checked, counted or kept. It follows every name once: linear in the symbols of all files.
 """
 
@@ -18,7 +18,7 @@ from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
 from picknumbers cimport DEMAND_ALWAYS, DEMAND_NEEDED, DEMAND_SYSTEM, DEMAND_TOGETHER
 from read.runtime cimport is_runtime_function
 
-# What a file says of a name, and what the files taken so far say.
+# Claims that a file makes about a name, and that the files taken so far make together.
 cdef enum Claim:
     DEFINES = 1
     NEEDS = 2

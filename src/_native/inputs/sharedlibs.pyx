@@ -26,7 +26,7 @@ cdef enum:
 
 cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 
-# What is known of a file; pylink/inputs/sharedlib.py has the same numbers, and the words.
+# The state of a file; pylink/inputs/sharedlib.py has the same numbers, and the words.
 cdef enum State:
     NO_CODE = 0                 # no shared library, or one without code for this link
     HAS_CODE = 1
@@ -40,7 +40,7 @@ cdef enum What:
     W_ANCHOR = 4                # the first function that no other file defines as well
     W_MODULE = 5                # a module in the file, by `__nv_module_id`
 
-# What a library has of relocatable code.
+# The parts of relocatable code that a library has.
 cdef enum Part:
     P_NOTHING
     P_MODULES                   # fat binaries of modules

@@ -25,16 +25,16 @@ enum { SUCCESS = 0, ERROR_INTERNAL = 6, ERROR_NULL_INPUT = 10 };
 
 typedef uintptr_t Handle;
 
-/* What get_size and get are asked for. */
+/* The results that get_size and get are asked for. */
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
 /* Has the methods that `ask` names; addresses are numbers to them. Changed with the GIL held. */
 static PyObject* volatile installer;
 
-/* What ends programs, on its way to the main thread. */
+/* An exception that ends programs, on its way to the main thread. */
 static PyObject *ending_type, *ending_value, *ending_traceback;
 
-/* What a call of the installer finds and leaves behind. */
+/* The state of the interpreter that a call of the installer finds and restores. */
 struct Interrupted {
     PyGILState_STATE state;
     PyObject *type, *value, *traceback;
@@ -195,7 +195,7 @@ PUBLIC int nvJitLinkVersion(unsigned int* major, unsigned int* minor) {
     return ask(ERROR_INTERNAL, "version", "(nn)", N(major), N(minor));
 }
 
-/* Where the real library's __nvJitLinkAPI is, once it was asked for. */
+/* The address of the real library's __nvJitLinkAPI, once it was asked for. */
 void* pylink_standin_api __attribute__((visibility("hidden")));
 
 static int no_api(void) {

@@ -18,7 +18,7 @@
 #define LARGEST_FILE (256 << 20)
 #define BLANKS       " \t\r\n"
 
-/* What the words were so far. */
+/* Counts of the arguments so far. */
 struct nvcc_words {
     const struct nvcc_option* wants; /* the option whose argument comes next */
     int inputs, files;

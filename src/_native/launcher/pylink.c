@@ -93,7 +93,7 @@ static int find_package(const char* directory, const char* here, char* package, 
     return 0;
 }
 
-/* What follows `start` on a line, which is ended there; NULL when the line starts otherwise. */
+/* Cut a line off and return the rest after `start`; NULL when the line starts otherwise. */
 static char* rest_of(char* line, const char* start) {
     size_t size = strlen(start);
     char* end = strchr(line, '\n');

@@ -25,8 +25,8 @@ cdef enum:
     NAME_AS_BYTES = 128         # moved in the time that it takes to find one
 
 
-# What threads write the names of mercury sections with: they find how long each is, and then put
-# all in their places.
+# The tables with which threads write the names of mercury sections. They first measure each name,
+# and then put all in their places.
 ctypedef struct MercuryNames:
     Plan* plan
     const OutRow* rows
@@ -37,7 +37,7 @@ ctypedef struct MercuryNames:
 
 
 cdef inline const char* mercury_name(const MercuryNames* n, const OutRow* r) noexcept nogil:
-    """What the name of a mercury section has after `.nv.merc` or `.nv.capmerc`."""
+    """The part of a mercury section's name after `.nv.merc` or `.nv.capmerc`."""
     if KIND[r.kind].exact:
         return KIND[r.kind].name + MERC_PREFIX
     if is_renamed(naming_section(n.rows, &n.rows[r.twin])):

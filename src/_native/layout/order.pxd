@@ -20,7 +20,7 @@ from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
 
 
 cdef inline int32_t rank_of(const OutRow* row, uint32_t family) noexcept nogil:
-    """Where a kind of section stands in the output; tables of indices may come late."""
+    """The rank of a kind of section in the output; tables of indices may come late."""
     if row.marks & OF_LATE:
         return RANK_MERC_LATE if KIND[row.kind].mercury else RANK_NOBITS
     return KIND[row.kind].ranks[family]
@@ -126,7 +126,7 @@ cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
 
 
 cdef inline int order_turn(const Ordering* ordering, const OutSymbolRow* symbol) noexcept nogil:
-    """Which of four walks writes a symbol: local, shared, global, of parameters.
+    """The number of the walk that writes a symbol: local, shared, global, of parameters.
 
     The second is that of lean executables (docs/format-notes/releases.md), for a kernel's shared
     variables, which are local by then.

@@ -1,4 +1,4 @@
-# Where every section of the output is in the file: what `place` of layout.pyx works with.
+# The place of every section in the output file: the tables that `place` of layout.pyx works with.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted.
 # `join_all` and the functions below it also return False if the one pool becomes too large.

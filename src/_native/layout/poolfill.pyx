@@ -28,7 +28,7 @@ ctypedef struct Label:
     uint32_t code
 
 
-# What is known of the tables of a family C function from the copy that stays.
+# The jump tables of a family C function, as the copy that stays has them.
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections

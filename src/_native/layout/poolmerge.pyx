@@ -51,7 +51,7 @@ from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
 
 
-# What a symbol of an input pool names.
+# The bytes that a symbol of an input pool names.
 ctypedef struct Piece:
     int32_t section
     int32_t entity
@@ -62,7 +62,7 @@ ctypedef struct Piece:
     bint follows                # `given` is the null symbol's value
 
 
-# Where a piece was put.
+# The place of a piece in the one pool.
 ctypedef struct PiecePlace:
     int32_t at                  # in the one pool
     bint moved                  # nvlink gives its symbol a new value

@@ -13,7 +13,7 @@ from tables.rows cimport SYSTEM_RESERVE, EntityRow, OutRow, SymbolRow, is_missin
 from tables.views cimport MergedView, ObjectsView
 
 
-# What is known of the symbols, and what they get.
+# The tables that values of symbols are made from, and the values.
 ctypedef struct Assignment:
     ObjectsView objects
     MergedView merged

@@ -1,4 +1,4 @@
-# What becomes of one relocation: emitted, resolved or dropped, and why.
+# The decision about one relocation: emitted, resolved or dropped, and why.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -153,7 +153,7 @@ cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const
             # The rest of a copy that lost names the winner, and goes with it only later.
             return VANISHES
         if clear:
-            # What went with a replaced copy clears nothing when its function dies.
+            # An entry that was removed with a replaced copy clears nothing when its function dies.
             return VANISHES if is_removed_from_debug(merge, x.symbol, True) else CLEAR
         # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
         return DEAD if is_frame_or_line(merge, target) else VANISHES

@@ -1,4 +1,4 @@
-"""What an accepted fold means for the tables of a link."""
+"""Effects of an accepted fold on the tables of a link."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t

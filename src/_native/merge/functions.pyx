@@ -1,7 +1,7 @@
-"""What a kernel inherits from the functions it reaches: registers, barriers, stack, recursion.
+"""Registers, barriers, stack and recursion that a kernel inherits from the functions it reaches.
 
-One that sets the number of its registers itself (REG_RECONFIG), or reaches a function that does,
-keeps its own count.
+A kernel that sets the number of its registers itself (REG_RECONFIG), or reaches a function that
+does, keeps its own count. `find_kept_parts` has the exceptions.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -92,7 +92,7 @@ cdef void allocate_merge(ComponentSearch* search, Scratch* scratch, size_t nodes
 
 
 cdef void start_search(ComponentSearch* search) noexcept nogil:
-    """What each function needs by itself."""
+    """Start with the values of each function alone, before it inherits from others."""
     cdef const EntityRow* e
     cdef const SectionRow* info
     cdef int32_t section
@@ -226,7 +226,7 @@ cdef void find_components(ComponentSearch* search) noexcept nogil:
 
 
 cdef void count_recursive(ComponentSearch* search) noexcept nogil:
-    """How many functions that a kernel calls, directly or through a pointer, have no bound.
+    """Count the functions without a bound that a kernel calls, directly or through a pointer.
 
     A function counts once for a prototype, whatever number of files takes its address.
     """

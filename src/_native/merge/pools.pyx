@@ -1,4 +1,4 @@
-"""Where the literal pools and jump tables of functions go.
+"""Places of the literal pools and jump tables of functions.
 
 `.nv.constant2.F` of a device function is not a section of an executable: its bytes are appended to
 the pool of every kernel that reaches F, at one offset for all of them, so that F's code works

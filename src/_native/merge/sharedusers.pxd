@@ -1,4 +1,4 @@
-# Which kernels use a shared variable, as far as creation depends on it, in links that keep all
+# The kernels that use a shared variable, as far as creation depends on them, in links that keep all
 # code: when idle kernels get their sections (merge/idle.pxd), and with --preserve-relocs, whether
 # extern arrays keep their symbols.
 #

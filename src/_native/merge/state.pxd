@@ -68,7 +68,7 @@ cdef enum KeepReason:
     KEEP_DEFINITION = 2         # one of its symbols counts
 
 
-# What becomes columns of the result.
+# The rows that become columns of the result.
 ctypedef struct Columns:
     Vec outs
     Vec out_symbols
@@ -83,7 +83,7 @@ ctypedef struct Columns:
     uint64_t* array_align       # by entity: -r, kernels whose code uses extern arrays, else 0
 
 
-# What the merge alone needs.
+# The memory that the merge alone needs.
 ctypedef struct Work:
     Vec section_list            # ListEntry: every section that has a number
     Vec local_list              # ListEntry: every section's symbol and the local symbols
@@ -297,7 +297,7 @@ cdef inline int32_t pool_of(Merge* merge, int32_t entity) noexcept nogil:
     return find_function_section(merge, entity, K_CONSTANT_FUNC, POOL_BANK)
 
 
-# What a section of a function or of a file is created with.
+# The fields with which a section of a function or of a file is created.
 ctypedef struct SectionHead:
     uint16_t kind
     uint16_t bank

@@ -153,7 +153,7 @@ cdef enum:
     OP_EXIT = 0x4d
 
 
-# What is looked for in each file.
+# A search over all files.
 ctypedef struct FileSearch:
     ObjectsView objects
     bint every

@@ -1,4 +1,4 @@
-# What the reader of cubins works on, and why it refuses an input.
+# The tables that the reader of cubins fills, and the reasons why it refuses an input.
 #
 # A `bint` function of this package that is a verb returns False if the file is refused (`fault`
 # says why) or, without a fault, if memory is exhausted.

@@ -1,4 +1,4 @@
-# What an input is, by its first bytes: see pylink/facts/inputkinds.py.
+# The kind of an input, by its first bytes: see pylink/facts/inputkinds.py.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 

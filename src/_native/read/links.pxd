@@ -1,4 +1,4 @@
-# What sections of a cubin say of each other: functions and their sections, relocations.
+# References between the sections of a cubin: functions and their sections, relocations.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset

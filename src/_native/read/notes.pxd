@@ -1,4 +1,4 @@
-# What a cubin says of itself: e_flags, the note of its toolkit, and .nv.compat.
+# Properties that a cubin states: e_flags, the note of its toolkit, and .nv.compat.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset

@@ -1,4 +1,4 @@
-# Which of the definitions of an entity wins, and which of them exclude each other.
+# The choice between the definitions of an entity, and definitions that exclude each other.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 

@@ -93,7 +93,7 @@ cdef inline bint assign_function(Resolver* resolver, uint32_t first,
 
 
 cdef inline int count_symbol_turns(uint32_t traits) noexcept nogil:
-    """How often a file's symbols are read.
+    """The number of times that a file's symbols are read.
 
     nvlink 13.5 sorts the table of a file for sm_100 and later when it reads it, local symbols
     first. Objects of 13.4 and later are sorted already.

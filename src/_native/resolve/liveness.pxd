@@ -1,4 +1,4 @@
-# Which entities the kernels reach over the call graph.
+# Liveness: the entities that the kernels reach over the call graph.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 
@@ -38,7 +38,7 @@ cdef inline void flag_reached(Reaching* reaching, uint32_t flags) noexcept nogil
 
 cdef inline size_t count_selected(const EntityRow* e, size_t n,
                                   const uint8_t* chosen) noexcept nogil:
-    """How many kernels are selected."""
+    """The number of kernels that are selected."""
     cdef size_t i, count = 0
     for i in range(n):
         count += e[i].flags & EF_KERNEL and chosen[i]

@@ -216,7 +216,7 @@ cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Names
 
 
 cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size) noexcept nogil:
-    """What names the source file in the names of symbols that are local to it."""
+    """Find the part that names the source file in the names of symbols that are local to it."""
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]
     cdef const uint8_t* mark
     cdef int i

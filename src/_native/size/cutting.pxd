@@ -1,5 +1,5 @@
-# What the bytes of a payload are counted into: a row of parts for each function, and one for what
-# no function owns.
+# Counts of the bytes of a payload: a row of parts for each function, and one for bytes that no
+# function owns.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted, if its
 # docstring does not say otherwise.

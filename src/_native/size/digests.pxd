@@ -1,4 +1,4 @@
-# What tells equal contents apart: of functions, of initialized data, of a cubin as a whole.
+# Digests of contents: of functions, of initialized data, of a cubin as a whole.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen

@@ -1,4 +1,4 @@
-"""Where the bytes of device code are: payloads by part and function, added up without the GIL."""
+"""Bytes of device code by part and function: payloads are added up without the GIL."""
 
 import os
 
@@ -92,7 +92,7 @@ cdef int read_payload(Payload* payload, row) except -1:
     return 0
 
 
-# How a thread measures payloads.
+# The means of a thread that measures payloads.
 ctypedef struct Measuring:
     int file                    # descriptor of payloads that are read; -1: none is
     int level                   # of Zstandard
@@ -171,7 +171,7 @@ cdef class Ledger:
             scratch_free(&scratch)
 
     cdef Measured result_of(self, const Payload* payload):
-        """What Python gets to see; None of a payload that is damaged."""
+        """The result for Python; None for a payload that is damaged."""
         cdef Content content
         cdef Measured measured
         if payload.outcome != MEASURED:
@@ -266,9 +266,10 @@ cdef class Ledger:
         return True
 
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
-        """What is known of such contents, new if need be; False without memory.
+        """Find the row of such contents, or add one; False without memory.
 
-        MEASURED is what was counted already. What another thread is counting is counted twice.
+        The outcome is MEASURED for contents that were counted before. Contents that another thread
+        is counting are counted twice.
         """
         cdef uint8_t* place
         cdef Content* content

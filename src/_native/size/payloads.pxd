@@ -21,7 +21,7 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     KEPT_ROOM = 1 << 20         # bytes up to which a room stays for the next payloads
 
-# What became of a payload.
+# The outcome of measuring a payload.
 cdef enum Outcome:
     NOT_MEASURED = 0
     MEASURED = 1
@@ -39,7 +39,7 @@ ctypedef struct Payload:
     int codec
     int kind
     bint compressed             # to be compressed again
-    # What was measured.
+    # Results of the measurement:
     Outcome outcome
     int failure                 # an errno, or -1: the file ends before
     size_t content              # number of its Content
@@ -172,7 +172,7 @@ cdef inline bint compress_payload(Payload* payload, Rooms* rooms, const uint8_t*
     return True
 
 
-# What tells payloads apart: bytes in the file, and what becomes of them.
+# The key that tells payloads apart: their bytes in the file, and how those are used.
 cdef packed struct ContentKey:
     Fingerprint contents
     uint64_t packed
@@ -181,7 +181,7 @@ cdef packed struct ContentKey:
     int32_t kind
     int32_t kept
 
-# What is known of a payload, for the next with the same bytes.
+# The results for a payload, kept for the next one with the same bytes.
 ctypedef struct Content:
     bint counted
     int compressed              # the entry whose frame is made, or -1

@@ -83,7 +83,7 @@ cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t offset,
 
 cdef inline uint64_t name_of(const uint8_t* data, uint64_t offset, uint64_t size,
                              uint64_t* end) noexcept nogil:
-    """Where the name after `.entry` or `.func` begins, and its end; a result may be in front."""
+    """Find the name after `.entry` or `.func`: its start and end; a result may be in front."""
     while offset < size and is_space(data[offset]):
         offset += 1
     if offset < size and data[offset] == c"(":

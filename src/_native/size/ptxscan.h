@@ -10,7 +10,7 @@
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
 static const uint8_t pylink_outside[256] = {['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 
-/* Which bytes of a row end it. */
+/* The bytes of a row that end a plain stretch. */
 static inline pylink_row pylink_ends(pylink_row row, int outside) {
     pylink_row ends = pylink_same(row, pylink_row_of('"')) | pylink_same(row, pylink_row_of('}'));
     ends |= pylink_same(row, pylink_row_of('/'));
