@@ -90,22 +90,29 @@ cdef inline bint is_done_elsewhere(const Patching* r, const FixupRow* fixup) noe
 
 cdef inline void resolve_value(const Patching* r, const FixupRow* fixup,
                                PatchRow* row) noexcept nogil:
+    """Fill in the value and the bank: S + A, or S where the field holds A (`implicit`)."""
     cdef const EntityRow* e = &r.merged.entities[fixup.entity]
     cdef int32_t home
     row.implicit = fixup.how & FIXUP_REL != 0
     row.bank = 0
     row.value = 0 if row.implicit else <uint64_t>fixup.addend
     if fixup.how & (FIXUP_CLEAR | FIXUP_ZERO):
+        # S is 0, and what the field holds does not count. An explicit addend counts for shared
+        # memory alone. The type of a cleared field writes zeros, whatever the value.
         if fixup.how & FIXUP_ZERO and e.kind != E_SHARED:
             row.value = 0
         row.implicit = 0
     elif fixup.section >= 0:
+        # A section symbol: S is the start of the input section in the output section.
         row.value += r.merged.base[fixup.section]
     elif fixup.entity < 0:
         return                  # the addend says all
     elif e.kind == E_CONST0_SIZE:
+        # S is the size of the file-scope bank of constants; an explicit addend does not count.
         row.value = r.placed.values[fixup.entity]
     elif e.flags & EF_UNSIZED and e.kind == E_SHARED:
+        # An extern array: S is its own address, or the one that all arrays have in this function.
+        # Data outside of functions gets -1.
         if r.arrays_by_name:
             row.value += r.placed.dynamic[fixup.entity]
         elif fixup.function >= 0:
@@ -113,6 +120,7 @@ cdef inline void resolve_value(const Patching* r, const FixupRow* fixup,
         else:
             row.value += ~<uint64_t>0
     else:
+        # S is -1 for a shared variable that has no place in the output.
         row.value += ~<uint64_t>0 if r.placed.lost[fixup.entity] else r.placed.values[fixup.entity]
         home = r.placed.homes[fixup.entity]
         if e.kind == E_CONSTANT:

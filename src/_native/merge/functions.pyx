@@ -116,6 +116,10 @@ cdef void start_search(ComponentSearch* search) noexcept nogil:
 
 
 cdef void fill_rows(ComponentSearch* search) noexcept nogil:
+    """Fill in the rows of all functions; only kernels get barriers and inherited register counts.
+
+    A kernel that keeps its registers was raised by no function.
+    """
     cdef const EntityRow* e = search.merged.entities
     cdef FunctionRow* row
     cdef int64_t alone = find_lone_kernel(search)
@@ -160,9 +164,11 @@ cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
 
 cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
                               int64_t alone) noexcept nogil:
-    """KeepsFlag bits of a kernel. A lone one takes over from every live function, others nothing.
+    """The KeepsFlag bits of a kernel: values that it keeps of its own instead of inheriting them.
 
-    Nor does an idle one.
+    Without a lone kernel: the registers, if it or a function it reaches sets their number. With a
+    lone kernel: that one keeps its registers if any live function sets their number, and all other
+    kernels keep everything. An idle kernel always keeps everything.
     """
     cdef const EntityRow* e = search.merged.entities
     cdef size_t i

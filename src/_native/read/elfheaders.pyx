@@ -65,6 +65,7 @@ def read_sections(data not None):
 
 
 cdef ElfSections sections_of(const uint8_t* data, uint64_t size):
+    """List the sections of a file, none without a table; ValueError for a damaged file."""
     cdef ElfSections file = ElfSections.__new__(ElfSections)
     cdef ElfFile elf
     cdef const Shdr* header
@@ -111,6 +112,10 @@ def find_section(data not None, bytes name not None):
 
 
 cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_name):
+    """Offset and size of the first section with this name that has bytes in the file, or None.
+
+    ValueError for a damaged table, and for a section that runs past the file.
+    """
     cdef ElfFile elf
     cdef const char* name
     cdef uint64_t i
