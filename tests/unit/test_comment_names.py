@@ -122,7 +122,7 @@ C_TYPE = re.compile(r"u?int(?:8|16|32|64)_t\b")
 def vectors(text: str, structs: set[str]) -> list[tuple[str, bool]]:
     """Vectors with a comment beside them: name, and whether the comment begins with a type."""
     return [
-        (name, C_TYPE.match(comment) is not None or re.match(r"\w*", comment)[0] in structs)
+        (name, C_TYPE.match(comment) is not None or re.split(r"\W", comment)[0] in structs)
         for name, comment in VECTOR.findall(text)
     ]
 
