@@ -1,4 +1,4 @@
-/* Whether large pages pay now: one is timed, for all kernels. */
+/* A test whether large pages pay now: one is timed, for all kernels. */
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 

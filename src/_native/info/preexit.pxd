@@ -1,4 +1,4 @@
-# Whether a kernel lets grids that depend on it start before it ends, with the instruction PREEXIT
+# Kernels that let grids which depend on them start before they end, with the instruction PREEXIT
 # (griddepcontrol.launch_dependents): a record that ends those of each function says so from 13.4.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
