@@ -1,5 +1,30 @@
-# Values that a kernel's records inherit from the functions that it reaches: one rule per attribute
-# (pylink/facts/inheritance.py), and a mark for recursion (docs/format-notes.md).
+# What a kernel's records inherit from those of the functions that it reaches.
+#
+# The list of a kernel, `.nv.info.K`, also says what the functions that it reaches need: barriers,
+# symbols that are still undefined, bits of SPARSE_MMA_MASK. For each attribute that a kernel
+# inherits, a row of pylink/facts/inheritance.py says how a function's record joins the kernel's. No
+# other attribute moves (docs/format-notes.md, "Attributes of kernels").
+#
+# nvlink appends a record to the kernel's when it first meets one of that attribute. So the order of
+# new records follows from the walk over the functions. In a link with two kernels or more, K has
+# none of these records itself, and reaches z and x, whose lists stand in this order in the output:
+#
+#     z   EXTERNS with symbols that are all defined
+#     x   NUM_BARRIERS, then EXTERNS with the undefined `printf`
+#
+# K gets EXTERNS with `printf`, then NUM_BARRIERS: the list of z adds no symbol, but its record is
+# there when x comes. If K reaches x alone, it gets NUM_BARRIERS, then EXTERNS.
+#
+# A link with one live kernel has another rule: that kernel inherits from every live function, reached
+# or not, attribute by attribute in the order of the table.
+#
+# 1. `mark_recursion` sets CRS_STACK_SIZE of a kernel that reaches recursion.
+# 2. `put_unknown_bits` is for all functions, if any states its bits of SPARSE_MMA_MASK: each that
+#    does not gets a record that says so, and one for each alias.
+# 3. `inherit` lists the functions that give something (`find_reached`). `inherit_in_turn` then takes
+#    over record by record. For a lone kernel, `inherit_alone` does it by attribute: `gather_values`
+#    joins the values of all functions, and `gather_list` makes a list of all their items.
+# 4. `drop_empty_lists` removes the lists that stay empty.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -38,7 +63,10 @@ cdef inline int compare_numbers(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
-    """`reached_infos`: the functions the kernel reaches that give something, in section order."""
+    """Fill `reached_infos`: functions that the kernel reaches and that give something, by section.
+
+    False without memory.
+    """
     cdef size_t depth = 0
     cdef uint32_t node, to, j
     cdef int32_t* row
@@ -71,7 +99,7 @@ cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
 
 
 cdef inline bint inherit(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
-    """Add to the kernel's records, which begin at `start`, what it takes from its callees."""
+    """Add to the kernel's records, which begin at `start`, what it inherits; False without memory."""
     if not find_reached(info, kernel):
         return False
     if info.live_kernels == 1:
@@ -108,6 +136,7 @@ cdef inline bint put_unknown_bits(Info* info, int32_t e, uint64_t start) noexcep
 
 
 cdef inline bint put_value(Info* info, uint8_t attribute, uint16_t value) noexcept nogil:
+    """Append a record with that value, in the format of its rule; False without memory."""
     cdef uint8_t record[4]
     record[0] = info.rules[attribute].format
     record[1] = attribute
@@ -224,7 +253,10 @@ cdef inline void join_value(Info* info, uint64_t start, uint8_t attribute,
 
 cdef inline bint inherit_record(Info* info, uint64_t start, const uint8_t* data,
                                 uint32_t file) noexcept nogil:
-    """Add to the kernel's records what one record of a callee in that file gives it."""
+    """Join one record of a callee with the kernel's, or append one; False without memory.
+
+    `file` is the file whose symbol numbers the record uses.
+    """
     cdef uint8_t attribute = data[1], how = info.rules[data[1]].how
     cdef uint16_t value = load16(data + 2)
     if how == JOIN_NOTHING:
@@ -262,6 +294,7 @@ cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
 
 
 cdef inline bint add_mixed_kernel(Info* info, int32_t kernel) noexcept nogil:
+    """Note a kernel that is for single CTAs and for pairs of them; False without memory."""
     cdef int32_t* row = <int32_t*>vec_push(&info.mixed_kernels)
     if row == NULL:
         return False
@@ -282,7 +315,10 @@ cdef inline uint32_t output_item(Info* info, const uint8_t* data, uint32_t file,
 
 cdef inline bint extend_list(Info* info, uint64_t start, const uint8_t* data,
                              uint32_t file) noexcept nogil:
-    """Add the items of a callee's list that the kernel's lacks; one of them may come twice."""
+    """Add the items of a callee's list that the kernel's lacks; False without memory.
+
+    An item that the callee's list has twice is added twice, except for a list of words.
+    """
     cdef uint64_t at = <uint64_t>find_own_record(info, start, data[1]), end, tail
     cdef uint32_t before = (record_size(info.blob.data + at) - 4) // 4, i, j, item, length
     cdef bint listed = False, is_listed, is_unique = info.rules[data[1]].how == JOIN_WORDS
@@ -319,8 +355,8 @@ cdef inline bint inherit_alone(Info* info, int32_t kernel, uint64_t start) noexc
     cdef int64_t offset
     cdef uint8_t owned = cta_groups(info, start)
     gather_values(info, kernel, start, gathered)
-    for i in range(info.turn_count):
-        attribute = info.turns[i]
+    for i in range(info.rule_count):
+        attribute = info.rule_order[i]
         how = info.rules[attribute].alone
         if is_list(how):
             if not gather_list(info, start, attribute):
@@ -348,10 +384,10 @@ cdef inline void gather_values(Info* info, int32_t kernel, uint64_t start,
     cdef int64_t offset
     cdef RecordWalk walk
     memset(gathered, 0, 256 * sizeof(Gathered))
-    for i in range(info.turn_count):
-        offset = find_own_record(info, start, info.turns[i])
+    for i in range(info.rule_count):
+        offset = find_own_record(info, start, info.rule_order[i])
         if offset >= 0:
-            gathered[info.turns[i]].value = load16(info.blob.data + offset + 2)
+            gathered[info.rule_order[i]].value = load16(info.blob.data + offset + 2)
     begin_walk(&walk, kernel)
     while next_record(info, &walk):
         gather_value(info, &gathered[walk.attribute], walk.attribute, walk.value)
@@ -365,7 +401,10 @@ cdef inline void gather_value(Info* info, Gathered* gathered, uint8_t attribute,
 
 
 cdef inline bint find_record_sections(Info* info) noexcept nogil:
-    """`record_sections`: the records of live functions that give something, in input order."""
+    """Fill `record_sections`: the records of live functions that give something, in input order.
+
+    False without memory.
+    """
     cdef size_t i
     cdef int32_t* row
     cdef const OutRow* out
@@ -381,10 +420,10 @@ cdef inline bint find_record_sections(Info* info) noexcept nogil:
 
 
 cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
-    """The list of a lone kernel: that of every live function, in the order of the input.
+    """Make the list of a lone kernel from those of all live functions, in the order of the input.
 
     Up to 13.1 symbols go to the front. The kernel's own record stays while the others add nothing
-    to it; else one at the end replaces it.
+    to it; else one at the end replaces it. False without memory.
     """
     cdef size_t i, index
     cdef bint forward = (info.rules[attribute].alone != JOIN_SYMBOLS
@@ -427,7 +466,7 @@ cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noex
 
 
 cdef inline bint push_items(Info* info, const uint8_t* data, uint32_t file) noexcept nogil:
-    """Append to `list_items` what a record adds."""
+    """Append the items of a record that `list_items` lacks; False without memory."""
     cdef uint32_t i, item
     cdef uint32_t* row
     cdef size_t j
@@ -466,10 +505,10 @@ cdef inline void drop_empty_lists(Info* info, uint64_t start) noexcept nogil:
     cdef int64_t offset
     if not has_empty_list(info, start):
         return
-    for i in range(info.turn_count):
-        if info.rules[info.turns[i]].format != 4:
+    for i in range(info.rule_count):
+        if info.rules[info.rule_order[i]].format != 4:
             continue
-        offset = find_own_record(info, start, info.turns[i])
+        offset = find_own_record(info, start, info.rule_order[i])
         if (offset >= 0 and info.blob.data[offset] == 4
                 and record_size(info.blob.data + offset) == 4):
             cut_record(info, <uint64_t>offset)

@@ -53,8 +53,8 @@ ctypedef struct Info:
     Vec list_items                  # uint32_t: symbol indices or numbers, for one kernel
     Vec mixed_kernels               # int32_t: kernels for single CTAs and for pairs of them
     InheritRow rules[256]           # by attribute
-    uint8_t turns[256]              # attributes in the order of the table
-    size_t turn_count
+    uint8_t rule_order[256]         # attributes in the order of the table of rules
+    size_t rule_count
     uint8_t unknown_bits            # attribute whose absence means that bits are unknown, or 0
     const uint8_t* closing_records  # records that end those of each function
     uint32_t closing_size
@@ -68,11 +68,12 @@ ctypedef struct Info:
 
 
 cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noexcept nogil:
+    """Index the rules by attribute, and keep the order of their table."""
     cdef size_t i
     for i in range(count):
         info.rules[rows[i].attribute] = rows[i]
-        info.turns[i & 0xff] = rows[i].attribute
-    info.turn_count = count
+        info.rule_order[i & 0xff] = rows[i].attribute
+    info.rule_count = count
 
 
 cdef inline bint is_inheriting(Info* info, int32_t e) noexcept nogil:
@@ -82,6 +83,7 @@ cdef inline bint is_inheriting(Info* info, int32_t e) noexcept nogil:
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
+    """Set a record of an input file, without a twin."""
     record.data = data
     record.twin = NULL
     record.size = record_size(data)
@@ -89,6 +91,7 @@ cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) 
 
 
 cdef inline uint8_t* append_bytes(Info* info, const uint8_t* data, uint32_t size) noexcept nogil:
+    """Append bytes to the output's; returns their place, NULL without memory."""
     cdef uint8_t* place = <uint8_t*>vec_extend(&info.blob, size)
     if place != NULL:
         memcpy(place, data, size)
@@ -117,6 +120,7 @@ cdef inline uint32_t find_external(Info* info, uint32_t file, uint32_t symbol) n
 
 
 cdef inline uint32_t section_symbol_of(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
+    """Output index of the symbol of the section that a file's symbol lies in, or 0."""
     cdef int32_t section = info.objects.symbols[info.objects.files[file].first_symbol
                                                 + symbol].section
     if section < 0 or info.merged.out_of[section] < 0:
