@@ -15,15 +15,16 @@
 # K gets EXTERNS with `printf`, then NUM_BARRIERS: the list of z adds no symbol, but its record is
 # there when x comes. If K reaches x alone, it gets NUM_BARRIERS, then EXTERNS.
 #
-# A link with one live kernel has another rule: that kernel inherits from every live function, reached
-# or not, attribute by attribute in the order of the table.
+# A link with one live kernel has another rule: that kernel inherits from every live function,
+# reached or not, attribute by attribute in the order of the table.
 #
 # 1. `mark_recursion` sets CRS_STACK_SIZE of a kernel that reaches recursion.
 # 2. `put_unknown_bits` is for all functions, if any states its bits of SPARSE_MMA_MASK: each that
 #    does not gets a record that says so, and one for each alias.
-# 3. `inherit` lists the functions that give something (`find_reached`). `inherit_in_turn` then takes
-#    over record by record. For a lone kernel, `inherit_alone` does it by attribute: `gather_values`
-#    joins the values of all functions, and `gather_list` makes a list of all their items.
+# 3. `inherit` lists the functions that give something (`find_reached`). `inherit_in_turn` then
+#    takes over record by record. For a lone kernel, `inherit_alone` does it by attribute:
+#    `gather_values` joins the values of all functions, and `gather_list` makes a list of all their
+#    items.
 # 4. `drop_empty_lists` removes the lists that stay empty.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -99,7 +100,7 @@ cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
 
 
 cdef inline bint inherit(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
-    """Add to the kernel's records, which begin at `start`, what it inherits; False without memory."""
+    """Add to the kernel's records, from `start` on, what it inherits; False without memory."""
     if not find_reached(info, kernel):
         return False
     if info.live_kernels == 1:
