@@ -1,4 +1,24 @@
 # The decision about one relocation: emitted, resolved or dropped, and why.
+#
+# The link knows offsets in shared memory and in constant banks, and resolves what refers to them.
+# The addresses of functions and global variables are known when the driver loads the output. So
+# these relocations are emitted. An entry in code that refers to one of these, in an executable:
+#
+#     a live function, a global variable   EMIT
+#     a shared variable                    RESOLVE
+#     a constant variable                  RESOLVE, but EMIT for the types that the driver resolves
+#     a function that is not live          VANISHES
+#
+# With -r more is emitted: a later stage may define the symbol, or have a strong definition of it.
+#
+# Debug data has rules of its own. It describes copies of functions that lost, were replaced or are
+# dead, and nvlink removes their entries at different times. An entry that it removes late has
+# already created a relocation section, whose number stays, or counts for the rule of two forms
+# (docs/order.md, "Which relocation entries count"). DROP, VANISHES, CLEAR and DEAD are four ways to
+# remove an entry, which differ in what is left.
+#
+# `decide_action` decides by the kind of the symbol, with `decide_function`, `decide_shared` and
+# `decide_nameless`; merge/relocations.pxd does what it decides.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -54,10 +74,12 @@ cdef inline bint is_cleaned(Merge* merge, int32_t out, bint explicit) noexcept n
 
 
 cdef inline bint is_line(Merge* merge, const SectionRow* s) noexcept nogil:
+    """Whether a section is the plain `.debug_line`."""
     return is_named(merge.objects.arena + s.name, s.name_size, b".debug_line")
 
 
 cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept nogil:
+    """Whether a section is `.debug_info` or its mercury twin."""
     cdef const uint8_t* name = merge.objects.arena + target.name
     if is_merc(target.kind, IS_DEBUG):
         return is_named(name, target.name_size, b".nv.merc.debug_info")
@@ -123,7 +145,7 @@ ctypedef struct RelocEntry:
 
 cdef inline int32_t decide_nameless(Merge* merge, const RelocList* relocs,
                                     const RelocEntry* x) noexcept nogil:
-    """`decide_action` for a symbol without an entity: a section, a label or the null symbol."""
+    """Decide for a symbol without an entity: a section, a label or the null symbol."""
     cdef const SymbolRow* symbol = &merge.objects.symbols[x.symbol]
     cdef const SectionRow* section
     if symbol.section < 0:
@@ -141,7 +163,7 @@ cdef inline int32_t decide_nameless(Merge* merge, const RelocList* relocs,
 
 cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const RelocEntry* x,
                                     bint clear) noexcept nogil:
-    """`decide_action` for a function; `clear` if the type of the entry clears the field."""
+    """Decide for a function; `clear` says whether the type of the entry clears the field."""
     cdef uint8_t resolution = merge.merged.symbol_resolution[x.symbol]
     cdef const SectionRow* target = relocs.target
     if not merge.merged.entities[merge.merged.symbol_entity[x.symbol]].flags & EF_LIVE:
@@ -168,7 +190,7 @@ cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const
 
 cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const EntityRow* row,
                                   RelocEntry* x) noexcept nogil:
-    """`decide_action` for a shared variable."""
+    """Decide for a shared variable."""
     if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
     if not merge.objects.mode & LINK_DEBUG and row.flags & EF_UNSIZED:
@@ -188,7 +210,7 @@ cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const E
 
 cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
                                   RelocEntry* x) noexcept nogil:
-    """The Action for one entry, whose `how` gets FixupFlag bits."""
+    """Return the Action for one entry, and add FixupFlag bits to its `how`."""
     cdef int32_t e = merge.merged.symbol_entity[x.symbol]
     cdef const RelocationFacts* facts = facts_of(x.r.r_type)
     cdef const EntityRow* row

@@ -1,14 +1,29 @@
 """Merging: which sections and symbols the output has, and what becomes of each relocation.
 
-Sections and symbols are created one after the other while the inputs are read in command-line
-order, and enter one list of sections and two of symbols (docs/order.md). Per input:
+nvlink numbers sections and symbols in the order in which it creates them, and creates them while it
+reads the inputs in command-line order. It does so for dead code, too, whose numbers stay. So this
+module repeats the events one after the other, with one list of sections and two of symbols
+(docs/order.md). For a file with a kernel `k` and a variable `v` with an initial value, they are:
 
-1. functions in symbol order, each with its .text section, kernels also .nv.info and .nv.shared;
-2. the other symbols, each after the section that holds it;
-3. the sections not yet created, in three passes: all others, .nv.info.F, relocations.
+    step 1    symbol `k`, .text.k, .nv.info.k, .nv.shared.k
+    step 2    .nv.global.init, symbol `v`
+    step 3    .nv.constant0.k and .debug_frame, in the order of the input
+    step 5    .rela.text.k, at the first entry that needs it
 
-Walks over the lists then write the names, and from sm_100 on a second program makes the final file
-of what is there. Afterwards no section or symbol appears.
+`create_first_sections` creates what precedes all inputs, such as the string tables. Then follow for
+each input:
+
+1. `create_functions`: functions in symbol order, each with its .text section. Kernels also get
+   .nv.info and .nv.shared.
+2. `create_objects`: the other symbols, each after the section that holds it.
+3. `create_other_sections`: the sections that no symbol has created.
+4. `create_info_sections`: .nv.info.F of all other functions.
+5. `sort_relocations`: every relocation entry is emitted, resolved or dropped.
+
+`finish_input` creates what follows the last input, such as the call graph. `write_names` then walks
+over the lists and writes the names, so dead code has numbers but no names. From sm_100 on a second
+program makes the final file of what is there (`make_final_file`). In the first, no section or
+symbol appears after the names.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -137,7 +152,7 @@ cdef tuple make_columns(Merge* merge):
 
 
 cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) noexcept:
-    """Allocate the columns of the result, and the memory that the merge alone needs."""
+    """Allocate the lists and tables of the merge; `scratch` frees those that no result takes."""
     cdef CallRows calls
     scratch_vector(scratch, &merge.columns.outs, sizeof(OutRow))
     scratch_vector(scratch, &merge.work.section_list, sizeof(ListEntry))
@@ -175,12 +190,13 @@ cdef enum:
 
 
 cdef void find_referenced_by(void* context, size_t number) noexcept nogil:
+    """Call `find_referenced` for one file, on any thread."""
     cdef Merge* m = <Merge*>context
     find_referenced(m, &m.objects.files[number])
 
 
 cdef void read_inputs(Merge* merge) noexcept nogil:
-    """The events of docs/order.md up to the end of input."""
+    """Go through the events of docs/order.md, from the start to the end of input."""
     cdef size_t f
     cdef const FileRow* file
     find_own_pools(merge)
@@ -260,7 +276,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
     if merge.objects.traits & TRAIT_COMPAT and not merge.objects.traits & TRAIT_EARLY_FILES:
         create_link_section(merge, K_COMPAT)
     if not merge.objects.mode & LINK_RELOCATABLE:
-        list_number(merge)      # without name or trace
+        list_number(merge)      # a number that no section of the output has
 
 
 cdef void create_early_notes(Merge* merge) noexcept nogil:
@@ -321,8 +337,8 @@ cdef void resolve_prototype_offsets(Merge* merge, uint32_t* offsets) noexcept no
 cdef void create_array_instances(Merge* merge) noexcept nogil:
     """Create one symbol for each kernel that uses extern arrays itself, with -r.
 
-    They are made when relocations are gone through, which follow the code of the inputs, not the
-    symbols: a weak kernel is created before others, but its array need not be named before theirs.
+    Their order is that of the relocations that use the arrays, not that of the kernels' symbols. A
+    weak kernel is created before others, but its relocations need not come before theirs.
     """
     cdef const int32_t* kernel = <const int32_t*>merge.work.array_kernels.data
     cdef size_t i

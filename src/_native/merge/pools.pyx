@@ -1,10 +1,31 @@
-"""Places of the literal pools and jump tables of functions.
+"""Placement of literal pools and jump tables: each function's bytes go to its kernels.
 
-`.nv.constant2.F` of a device function is not a section of an executable: its bytes are appended to
-the pool of every kernel that reaches F, at one offset for all of them, so that F's code works
-under each. The last section is placed first, each after the longest pool of its kernels. Copies
-of a weak function that came after the one that stays add their pools to its pool all the same
-(docs/format-notes/literal-pools.md).
+Code reads pooled constants from bank 2 at an offset that is written into the instruction. The bank
+belongs to the kernel that runs: `.nv.constant2.K`. A device function F has a pool of its own,
+`.nv.constant2.F`, which is not a section of an executable. Its bytes are appended to the pool of
+every kernel that reaches F, at one offset for all of them, so that F's code works under each. An
+example with pools of 8 bytes in K1, 16 in K2, and 8 in each of two functions:
+
+    F, reached by K1 and K2    at 16 in both, after the longer pool: K1 gets 8 zeros before it
+    G, reached by K1           placed next, at 24 in K1
+
+F is placed first here since its section comes last in the inputs.
+
+1. `find_pieces` finds the pool of each function's copy that stays, and chains the pools of copies
+   that came later and lost: nvlink drops their code but keeps these bytes.
+2. `place_own` puts the pools of lost copies after the kernel's own, each at its alignment; with -r
+   for any function, whose section then stays separate. A device function whose own pool has no
+   constants, or that has only pools of lost copies, keeps a section of its own, too.
+3. `place_shared` is called for each device function, the last section first. It finds the kernels
+   that reach the function, and the longest of their pools. The function's pools, the copy that
+   stays first, go after that size, rounded up to the largest alignment. A kernel without a pool
+   gets one.
+
+`cut_pools` comes before all this: it ends the pool of a copy that stays at its last constant, since
+what an earlier stage of linking put after it goes (docs/format-notes/literal-pools.md).
+
+A row of the result says where a piece stands in the pool of one kernel; `layout/poolmerge.pyx`
+takes over if such a pool is larger than a bank.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -84,6 +105,7 @@ cdef inline bint is_pool_row(const SectionRow* s) noexcept nogil:
 
 
 cdef bint has_pool(const ObjectsView* v) noexcept:
+    """Whether any input section is a pool."""
     cdef size_t i
     for i in range(v.section_count):
         if is_pool_row(&v.sections[i]):
@@ -121,6 +143,7 @@ def place_pools(MergedTables merged not None):
 
 
 cdef void allocate_merge(PoolPlacement* pools, Scratch* scratch, size_t nodes) noexcept:
+    """Allocate the tables of the placement; `scratch` frees them."""
     cdef size_t n = pools.merged.entity_count, section_count = pools.objects.section_count
     pools.piece = scratch_nones(scratch, n)
     pools.last = scratch_nones(scratch, n)
@@ -135,6 +158,7 @@ cdef void allocate_merge(PoolPlacement* pools, Scratch* scratch, size_t nodes) n
 
 
 cdef void find_named(PoolPlacement* pools) noexcept:
+    """Mark the sections in which symbols other than those of sections lie."""
     cdef const SymbolRow* symbol
     cdef size_t i
     for i in range(pools.objects.symbol_count):
@@ -173,7 +197,7 @@ cdef inline int32_t pool_owner(const PoolPlacement* pools, int32_t section) noex
 cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t k) noexcept nogil:
     """Whether the pool goes to kernels: that of a device function, if it has constants.
 
-    It has no constants if an earlier stage made it of the pools of copies that lost.
+    A pool that an earlier stage made of the pools of copies that lost has none.
     """
     return not pools.merged.entities[k].flags & EF_KERNEL and pools.named[pools.piece[k]]
 
@@ -181,7 +205,7 @@ cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t k) noexcept
 cdef bint find_pieces(PoolPlacement* pools, bint* copies) noexcept nogil:
     """Find the pools of each function, in input order. Returns whether a device function has one.
 
-    `copies` says whether copies that came after the one that stays have some.
+    Sets `copies` if a copy that lost against an earlier one has a pool.
     """
     cdef size_t i
     cdef int32_t k
@@ -225,10 +249,10 @@ cdef inline PoolRow* new_row(PoolPlacement* pools, int32_t section, int32_t kern
 
 
 cdef bint place_own(PoolPlacement* pools, uint32_t kernel) noexcept nogil:
-    """The pools of a kernel's later copies, after its own; with -r of any function's.
+    """Place the pools of lost copies of a function after its own; False without memory.
 
-    If the copy that stays has no pool, they make one, of a device function as well. False without
-    memory.
+    If the copy that stays has no pool, those of the lost copies make one, also for a device
+    function.
     """
     cdef bint alone = pools.alone[kernel] >= 0
     cdef int32_t section = pools.alone[kernel] if alone else pools.next[pools.piece[kernel]]

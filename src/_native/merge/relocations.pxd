@@ -1,4 +1,18 @@
 # The relocation sections of one input, entry by entry.
+#
+# `sort_relocations` goes through a file's relocation sections. From sm_100 on, code and debug data
+# exist twice, and so do their relocations: `.nv.merc.rela.S` is read right after `.rela.S`,
+# wherever it stands in the input, and those without a plain section come last. For each section:
+#
+# 1. `sort_relocation_section` finds the output section that it patches. Sections of dead code are
+#    only numbered (`number_dead_relocations`).
+# 2. `decide_entries` asks merge/decide.pxd about each entry, and `decide_entry` does what it says.
+#    `list_entry` finds the list of the entry's form, which its first entry creates, and counts the
+#    entry.
+# 3. `add_emitted`, `add_fixup` and `add_rebuild` (merge/entries.pxd) add the row: an entry that the
+#    output has, one that the link resolves, or one of a debug section that is written anew.
+#
+# `find_referenced` comes before all this, for every file: it marks what code refers to.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -35,7 +49,7 @@ from tables.rows cimport OF_EMPTY_STAYS, FileRow, OutRow, SectionRow
 
 
 cdef inline void sort_relocations(Merge* merge, const FileRow* file) noexcept nogil:
-    """Each relocation section, a mercury twin right after its plain section."""
+    """Decide all entries of a file, those of a mercury twin after those of the plain section."""
     cdef uint32_t i, end = file.first_section + file.section_count
     cdef int32_t twin
     merge.first_mercury = file.first_section
