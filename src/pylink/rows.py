@@ -192,7 +192,7 @@ class FunctionRow:
     merc_info: int  # input section: .nv.merc.nv.info.F, or -1
     recursive_calls: int  # kernels: callees without a bound on their stack
     keeps: int  # kernels: KeepsFlag bits
-    barriers: int  # kernels: the largest number that sh_flags of functions reached say
+    barriers: int  # kernels: largest barrier count in sh_flags of functions reached
 
 
 class SpanRow:
@@ -235,26 +235,34 @@ class PoolRow:
 
 
 class VariableRow:
+    """A shared variable, or an unsized extern array."""
+
     size: int
     align: int
-    owner: int
-    flags: int
+    owner: int  # number of a kernel, COMMON or DEAD
+    flags: int  # REFERENCED, EXTERN, FILE_ALIGN, STAYS
 
 
 class UseRow:
-    variable: int
+    """A kernel whose code, or that of a function that it reaches, refers to a variable."""
+
+    variable: int  # number of a VariableRow
     kernel: int
 
 
 class ExternUseRow:
+    """A kernel that uses an extern array."""
+
     kernel: int
-    tie: int
+    tie: int  # device function with the use, or the array with -g; -1: own code
     align: int  # alignment of the array, 0 if unknown
-    flags: int
+    flags: int  # LATE
 
 
 class KernelRow:
+    """The section `.nv.shared.K` of a kernel; the last row is that of `.nv_debug.shared`."""
+
     size: int
-    align: int
-    extern_address: int
-    flags: int
+    align: int  # sh_addralign
+    extern_address: int  # of extern arrays in the kernel's own code, -1 without
+    flags: int  # SURVIVES, HAS_SYMBOL

@@ -1,5 +1,21 @@
-# The call graph as flat adjacency: nodes are entities, then prototypes. An indirect call leads to
-# its prototype, a prototype to every function of it whose address is taken.
+# The call graph as flat adjacency, in both directions.
+#
+# The inputs list calls in `.nv.callgraph`. A direct call names both functions. An indirect call
+# names only its prototype, such as `#ii`, and may lead to any function of that prototype whose
+# address is taken, in any file (docs/format-notes.md, "What a function reaches"). With C callers
+# and T such functions that would be C * T edges. So each prototype is a node of its own, between
+# them:
+#
+#     main calls f                              main -> f
+#     main calls through a pointer of `#ii`     main -> #ii
+#     g and h of `#ii` have their address taken #ii -> g, #ii -> h
+#
+# Nodes are numbered: entities first, in their order, then prototypes. The edges of node n are
+# `edges[start[n]]` to `edges[start[n + 1] - 1]`, in the order of their rows.
+#
+# 1. `read_edge` says which edge a row of the table of calls stands for.
+# 2. `graph_init` counts the edges of each node, makes offsets of the counts, and puts each edge in
+#    its place: linear in rows and nodes. With `reverse` edges lead from callee to caller.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t
@@ -29,8 +45,8 @@ cdef inline CallRows calls_of(MergedTables merged) noexcept:
 
 
 ctypedef struct CallGraph:
-    uint32_t* start         # nodes + 2
-    uint32_t* edges
+    uint32_t* start         # nodes + 2: by node, where its edges begin
+    uint32_t* edges         # nodes that they lead to
     size_t nodes
 
 
@@ -59,9 +75,9 @@ cdef inline bint read_edge(const CallRow* call, size_t entities, uint32_t* tail,
 
 cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* calls,
                             bint reverse=False) noexcept nogil:
-    """Edges keep the order of their rows, from caller to callee unless `reverse`.
+    """Make the graph of these rows; edges lead from caller to callee unless `reverse`.
 
-    `scratch` frees the graph; an unknown node fails like missing memory.
+    `scratch` frees the graph, and has failed without memory or if a row names an unknown node.
     """
     cdef size_t nodes = calls.nodes
     cdef size_t i

@@ -231,7 +231,7 @@ cdef packed struct FunctionRow:
     int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
     uint32_t recursive_calls    # kernels: callees without a bound on their stack
     uint32_t keeps              # kernels: KeepsFlag bits
-    uint32_t barriers           # kernels: the largest number that sh_flags of functions reached say
+    uint32_t barriers           # kernels: largest barrier count in sh_flags of functions reached
 
 # Bytes made by the link for one output section: a part of a blob.
 cdef packed struct SpanRow:

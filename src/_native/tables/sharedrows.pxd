@@ -17,27 +17,31 @@ cdef enum:
     EXTERN_ALIGN = 16
     RESERVED = 0x400    # bytes that the system keeps from sm_90 on
 
+# A shared variable, or an unsized extern array.
 cdef packed struct VariableRow:
     uint64_t size
     uint64_t align
-    int32_t owner
-    uint32_t flags
+    int32_t owner           # number of a kernel, COMMON or DEAD
+    uint32_t flags          # REFERENCED, EXTERN, FILE_ALIGN, STAYS
 
+# A kernel whose code, or that of a function that it reaches, refers to a variable.
 cdef packed struct UseRow:
-    uint32_t variable
+    uint32_t variable       # number of a VariableRow
     uint32_t kernel
 
+# A kernel that uses an extern array.
 cdef packed struct ExternUseRow:
     uint32_t kernel
-    int32_t tie
+    int32_t tie             # device function with the use, or the array with -g; -1: own code
     uint64_t align          # alignment of the array, 0 if unknown
-    uint32_t flags
+    uint32_t flags          # LATE
 
+# The section `.nv.shared.K` of a kernel; the last row is that of `.nv_debug.shared`.
 cdef packed struct KernelRow:
     uint64_t size
-    uint64_t align
-    int64_t extern_address
-    uint32_t flags
+    uint64_t align          # sh_addralign
+    int64_t extern_address  # of extern arrays in the kernel's own code, -1 without
+    uint32_t flags          # SURVIVES, HAS_SYMBOL
 
 
 cdef inline bint is_before(const VariableRow* a, const VariableRow* b,
