@@ -1,4 +1,15 @@
 # The choice between the definitions of an entity, and definitions that exclude each other.
+#
+# `resolve_repeated` compares each symbol of a known name with what its entity is by then:
+#
+# 1. Errors come first: a kernel and a function, two state spaces, or two sizes of one name. Each is
+#    a clash, a row that Python reports.
+# 2. A mention without a definition changes at most the size and the binding of an undefined entity.
+# 3. The first definition becomes the current one (`make_current`).
+# 4. A strong definition replaces a weak one; two strong ones clash. The first of weak variables
+#    stays, while a weak function is replaced by one with fewer registers (`is_preferred`).
+# 5. Common symbols, which have a size but no bytes, yield to definitions. Here releases differ:
+#    up to 13.2, a variable without initializer keeps its place among them (`replace_common`).
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
@@ -137,7 +148,7 @@ cdef inline bint compare_sizes(Resolver* resolver, int32_t symbol, EntityRow* e)
 
 cdef inline bint resolve_repeated(Resolver* resolver, int32_t symbol, EntityRow* e,
                                   bint defined) noexcept nogil:
-    """Decide between the definitions of `symbol` and earlier ones; False without memory."""
+    """Decide between `symbol`, which may define it, and its entity; False without memory."""
     cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
     cdef bint is_weak = (s.info >> 4) == STB_WEAK
     cdef int32_t winner = e.winner

@@ -1,7 +1,33 @@
 """Symbol resolution and dead-code removal.
 
-Every distinct symbol of the link becomes one entity, numbered in creation order. For each
-entity one definition wins; from the kernels the call graph decides which functions live.
+Symbols become entities: a global name is one entity in all files, and each local symbol one of its
+own. An entity's number is the order in which its symbol is first met, since nvlink creates symbols
+in that order (docs/order.md). Which definition wins may depend on all files before. A function `f`
+of four files, as an example:
+
+    file   defines `f`            outcome
+    a      weak, 40 registers     wins for now
+    b      weak, 32 registers     replaces it, since it needs fewer registers
+    c      strong                 replaces it, since a strong definition wins over a weak one
+    d      strong                 error: two strong definitions
+
+So the files are read one after the other. What follows from a single file is read before, on any
+thread. `resolve` does this:
+
+1. `prepare_file` hashes the names of a file, and reads the registers and frames of its functions.
+2. `assign_functions` and then `assign_others` give each symbol of a file its entity.
+   `resolve_repeated` (resolve/definitions.pxd) decides between a further definition and the current
+   one. After them, `read_calls` adds the calls of the copies that are current.
+3. `settle_resolutions` and `assign_sections` record what became of each definition in the end, and
+   of the sections of each function's copy.
+
+`find_live` flags what the link keeps:
+
+1. `push_roots` begins at the kernels that are selected, and unless exactly one is, at those that
+   device code launches. A function whose address is taken is kept, but not what it calls.
+2. `flag_reached` follows the call graph (tables/graph.pxd).
+3. `keep_undefined` and `follow_owners` flag what the graph does not lead to: run-time functions
+   without a definition, and functions inside of others.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -111,7 +137,7 @@ cdef enum:
 
 
 cdef void prepare_file(void* context, size_t number) noexcept nogil:
-    """Read what does not depend on other files."""
+    """Read what does not depend on other files, on any thread."""
     cdef Resolver* r = <Resolver*>context
     hash_names(r, &r.objects.files[number])
     read_function_facts(r, &r.objects.files[number])
@@ -139,7 +165,7 @@ cdef bint resolve_files(Resolver* resolver) noexcept nogil:
 
 
 cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept nogil:
-    """Set what only the last file decides: to which definition one lost, and whose calls count."""
+    """Set what only the last file decides: whether a loser lost early, and whose calls count."""
     cdef const EntityRow* e = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data
     cdef size_t i
@@ -151,7 +177,7 @@ cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept n
 
 
 cdef void assign_sections(void* context, size_t number) noexcept nogil:
-    """Give each section of a function the copy that it is part of; of one file."""
+    """Record, for each section of one file, the function and the copy that it is part of."""
     cdef const Copies* copies = <const Copies*>context
     cdef const Resolver* r = copies.resolver
     cdef const FileRow* file = &r.objects.files[number]
@@ -213,7 +239,10 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
 
 
 cdef void push_roots(Reaching* reaching, const uint8_t* is_selected, bint keep_all) noexcept nogil:
-    """Flag what lives by itself, and begin at functions whose callees live; NULL selects all."""
+    """Flag what is kept by itself, and push the functions whose callees are kept.
+
+    `is_selected` says by entity which kernels are selected; NULL: all.
+    """
     cdef EntityRow* e = reaching.entities
     cdef size_t i
     cdef bint launches = (is_selected == NULL
@@ -233,7 +262,7 @@ cdef void push_roots(Reaching* reaching, const uint8_t* is_selected, bint keep_a
 
 
 cdef void keep_undefined(Reaching* reaching) noexcept nogil:
-    """Run-time functions stay for everything that is kept, reached or not."""
+    """Keep the undefined functions that any kept function calls, reached by a kernel or not."""
     cdef EntityRow* e = reaching.entities
     cdef size_t i
     cdef uint32_t j, to
