@@ -1,4 +1,15 @@
 # The code of one kernel, rewritten slot by slot.
+#
+# A slot is what one entry of the capsule stands for, mostly one instruction (exits/capsule.pxd).
+# Code is not edited in place: `emit_code` copies it slot by slot to a buffer, and a function of the
+# caller adds, omits or changes instructions on the way. The buffer keeps the old offset of each
+# instruction.
+#
+# 1. `rewrite_code` asks `needs_of` what the kernel needs, then copies with `emit_rewritten`, which
+#    shortens fences and puts the error barrier before EXITs.
+# 2. `write_if_changed` writes nothing if all instructions are at their old offsets.
+# 3. `write_function` makes the map from old offsets to new ones, which all other sections are moved
+#    by. It writes the text with corrected branches, pads it with NOPs, and writes the capsule.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset

@@ -2,16 +2,30 @@
 
 ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it removes the parts
 of fences that only unknown code needs, and puts the error barrier of debuggable code before each
-EXIT. Both change the size of the text, so every offset into it follows: relative branches, the
-capsule, attribute lists, jump tables, relocations, and the debug sections.
+EXIT. Both change the size of the text, so every offset into it follows. A kernel without calls that
+begins with a fence, as an example:
+
+    input                                output
+    0x00  four dummy loads
+    0x40  MEMBAR, the guard
+    0x50  MEMBAR                         0x00  MEMBAR
+    0x60  EXIT                           0x10  EXIT
+
+The capsule's record of the fence then counts one instruction instead of six.
 docs/format-notes/family-c-exits.md has the rules and the experiments after them.
 
-Code of one chip that is linked for another may need additional waits, which move no instruction.
+The work is done file by file on what the reader made of them, before anything is merged:
 
-The work is done file by file on what the reader made of them, before anything is merged. Contents
-that change are written after the end of the arena, and the rows of their sections tell where, and
-how large they are; symbols of code get new sizes. All else stays, also the mercury sections other
-than the capsules, which count in units of their own.
+1. `rewrite_functions` rewrites text and capsule, slot by slot (exits/code.pxd), and records where
+   each instruction goes.
+2. `resize_symbols` sets the new sizes of functions. `move_places` corrects attribute lists and jump
+   tables, `move_relocations` offsets and addends, and `move_debug` the debug sections.
+3. `put_contents` writes what changed after the end of the arena. The rows of the sections tell
+   where, and how large it is.
+
+All else stays, also the mercury sections other than the capsules, which count in units of their
+own. Code of one chip that is linked for another may need additional waits, which move no
+instruction (`guard_functions`).
 
 Cost: linear in the bytes of the sections read, and of the arena where something changed.
 """
@@ -56,10 +70,12 @@ cdef enum:
 
 
 cdef inline bint is_defined_function(const SymbolRow* symbol) noexcept nogil:
+    """Whether the symbol is a function that its file defines."""
     return symbol.info & 0xf == STT_FUNC and symbol.section >= 0
 
 
 cdef inline bint has_exit(const View* text) noexcept nogil:
+    """Whether any instruction of the text is an EXIT."""
     cdef uint64_t offset
     for offset in range(text.size // WORD):
         if opcode(text.data + offset * WORD) == OP_EXIT:
@@ -68,7 +84,7 @@ cdef inline bint has_exit(const View* text) noexcept nogil:
 
 
 cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil:
-    """A kernel of an executable that only traps does so without waiting."""
+    """Remove the waits of a kernel that does nothing but trap; False with a fault."""
     if not is_only_trap(text.data, text.size):
         return True
     if make_writable(text) == NULL:
@@ -113,9 +129,9 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
 
 
 cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) noexcept nogil:
-    """Rewrite text and capsule of each kernel, or function, that has both.
+    """Rewrite text and capsule of each kernel or function that has both; False with a fault.
 
-    Only functions that have an EXIT exit; their callers are not known.
+    The callers of a device function are not known, so only its EXITs are rewritten.
     """
     cdef int32_t* capsule_of = <int32_t*>scratch_zeros(&file.scratch, file.count, sizeof(int32_t))
     cdef Rewriting rewriting
@@ -316,7 +332,7 @@ cdef bytes copy_arena(const ObjectsView* v, const NewContents* fresh):
 
 cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const FileRow* row,
                      int mode) noexcept:
-    """A file of which nothing is rewritten yet."""
+    """Set up a file of which nothing is rewritten yet."""
     memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count
@@ -330,6 +346,7 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
 
 
 cdef str text_of(int reason):
+    """Return what a fault says of the file."""
     return {
         R_CUT_OFF: "capsule is cut off",
         R_RECORD: "capsule record is unknown",
