@@ -1,4 +1,24 @@
-"""Between the tables of the link and the kernels that rebuild debug sections (family C)."""
+"""Rebuilding of debug sections from sm_100 on: between the tables of the link and `debug`.
+
+Every debug section exists twice there: plain, with offsets of machine code, and as `.nv.merc.*`.
+nvlink joins the mercury ones, but makes plain lines, frames and registers anew, without what
+describes functions that are not in the output (docs/format-notes/family-c-debug.md). The kernels of
+`pylink._native.debug` write these contents. They know pieces, which are what one input has of the
+section, and relocations, but not the tables. `.debug_line` of two files, as an example:
+
+    piece   sequences of                       outcome    output
+    a       f, of which this copy stays        LIVE       unit of a, with this sequence
+            g, which is dead                   DEAD
+    b       f, another copy, which lost        LOST       unit of b, without sequences
+
+1. `find_debug` finds a section. `pieces_of` lists its pieces, and their relocations with outcomes
+   and the order of their symbols, by which lines are sorted.
+2. `headers_of` lists fields of line headers for which only the mercury section has a relocation.
+   `live_names` has the functions of the output, which decide on register ranges.
+3. `adopt` enters the sizes of the new sections, and the relocations that are left, newest first.
+4. `retarget` corrects references to line units, which have moved: `.debug_info` of a second stage
+   refers to them by offset.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -76,6 +96,7 @@ def pieces_of(MergedTables merged not None, int out):
 
 
 cdef void start_rebuild(Rebuild* r, MergedTables merged, int32_t out) noexcept:
+    """Set the views and the OutRow; the vectors are the caller's."""
     merged.objects.view(&r.objects)
     merged.view(&r.merged)
     r.out = out
@@ -93,7 +114,7 @@ cdef void number_symbols(Rebuild* r) noexcept nogil:
 
 
 cdef PieceRow* new_piece(Rebuild* r, size_t section) noexcept nogil:
-    """A row for an input section, or NULL without memory."""
+    """Add a piece for an input section; NULL without memory."""
     cdef PieceRow* piece = <PieceRow*>vec_push(&r.pieces)
     if piece != NULL:
         piece.offset = r.objects.sections[section].offset
@@ -103,7 +124,7 @@ cdef PieceRow* new_piece(Rebuild* r, size_t section) noexcept nogil:
 
 
 cdef bint list_pieces(Rebuild* r) noexcept nogil:
-    """All pieces with their relocations, both in the order of the inputs; False without memory."""
+    """List all pieces and their relocations in the order of the inputs; False without memory."""
     cdef const RebuildRow* row
     cdef PieceRow* piece
     cdef int32_t* section
@@ -129,6 +150,7 @@ cdef bint list_pieces(Rebuild* r) noexcept nogil:
 
 
 cdef bint list_relocation(Rebuild* r, const RebuildRow* row) noexcept nogil:
+    """List a relocation of the piece at hand; False without memory."""
     cdef RelocRow* relocation = <RelocRow*>vec_push(&r.relocations)
     cdef int32_t* number = <int32_t*>vec_push(&r.numbers)
     if relocation == NULL or number == NULL:
@@ -164,7 +186,7 @@ def headers_of(MergedTables merged not None, int out):
 
 
 cdef bint list_headers(Rebuild* r) noexcept nogil:
-    """All pieces with the fields that the link resolved in them; False without memory."""
+    """List all pieces and the fields that the link resolved in them; False without memory."""
     cdef const uint64_t* start = r.merged.base
     cdef const FixupRow* fixup
     cdef DebugPatchRow* patch
