@@ -1,6 +1,22 @@
-"""Relocation arithmetic: values of resolved relocations.
+"""Relocation arithmetic: the values of the relocations that the link resolves.
 
-S is the symbol's offset in its section (sections have address 0), A the addend.
+S is the symbol's offset in its section, since sections have address 0, and A the addend. The value
+is S + A. The implicit form has A in the field, so the row has S alone, and the writer adds it.
+Three relocations in code, as an example:
+
+    refers to                       A          value
+    shared variable at 0x40         8          0x48
+    the same, implicit form         in field   0x40, which is added to the field
+    constant of bank 3 at 0x10      4          0x14, with the bank
+
+`resolve_values` makes a row for each relocation, with its place in the image:
+
+1. `is_done_elsewhere` skips entries of the mercury form that change no bytes of the image.
+2. `plain_type` finds the type whose field is filled. `is_crowded` detects whole addresses in
+   variables of 32 bits, of which only the low half is written.
+3. `resolve_value` computes the value by the kind of the symbol.
+
+`find_unfit` checks, before anything is written, that each field is inside the image.
 """
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -153,6 +169,7 @@ cdef inline bint is_crowded(const Patching* r, size_t i) noexcept nogil:
 
 
 cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
+    """Whether `other` patches the word that follows the field's first."""
     return other.out == fixup.out and other.offset == fixup.offset + 4
 
 
