@@ -1,7 +1,25 @@
 """Mercury vectors in native form, and the comparison of two objects or of one with many.
 
-mercury/stages.pxd and mercury/symbols.pxd compare; this module checks their inputs and returns
-plain results.
+The Mercury sections of a candidate can be omitted if those of a reference can replace them;
+pylink.mercury has the rule, and why it is safe. An object is three vectors: primary data, section
+headers and relocation targets. A reference and a candidate, as an example:
+
+    vector    reference                       candidate
+    primary   bytes of 400 and 80             equal bytes of 400 and 80
+    headers   .debug_line, .debug_frame       .debug_line, .debug_frame
+    targets   .rela.debug_line, of 48 bytes   .rela.debug_line, of 48 bytes that differ
+
+Stages 1 and 2 accept. Stage 3 finds no target with equal name and bytes, and rejects.
+
+1. `Vectors` copies names, and borrows all other bytes. `attach_symbols` adds the symbols that the
+   targets refer to.
+2. `compare` calls `decide_data`, `decide_headers` and `decide_targets` (mercury/stages.pxd); the
+   first stage that fails gives the result. `decide_targets` also compares symbols
+   (mercury/symbols.pxd).
+3. Twins come from a linear search or, if `hashed`, from tables of keys, which an object makes when
+   it is first a reference. Targets with equal keys also need digests: then `compare` returns
+   NEEDS_DIGESTS, and `compare_targets` goes on when the caller has filled them.
+4. `first_accepting` compares with one reference after the other.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -1,5 +1,8 @@
-# Files whose Mercury sections agree in kinds, sizes and names: only these can fold. A walk over the
-# section table finds files that agree in numbers, and names are read only where those tie.
+# Files whose Mercury sections agree in kinds, sizes and names: only these can fold.
+#
+# Folding compares bytes, which is dear for the many files that have no twin. So keys are compared
+# first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and `keep_tied`
+# keeps the files whose key another file has. Names are read only for these, for a second key.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
