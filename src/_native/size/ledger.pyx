@@ -1,4 +1,26 @@
-"""Bytes of device code by part and function: payloads are added up without the GIL."""
+"""The bytes of device code: payloads by part and function, added up without the GIL.
+
+A payload is one entry of a fat binary, mostly a compressed cubin. A ledger has a row for each part,
+such as code or symbols, of each function of an entry; function 0 stands for shared bytes. The rows
+share the bytes that the entry has in the file, and in the archive, in proportion to their own
+(`assign_shares`). An entry of 1,000 bytes that has 300 in the file, as an example:
+
+    function   part      unpacked   installed
+    f          code           600         180
+    0          symbols        400         120
+
+Many entries of a wheel have equal contents, so each contents is decompressed and counted once.
+`measure` goes through payloads, as `measure_row` does for each:
+
+1. `packed_payload` reads it, and `find_content` looks for equal contents. If these were counted,
+   `repeat` copies their rows for the entry.
+2. Otherwise `full_payload` decompresses, `count_payload` cuts the bytes into parts and functions
+   (size/cutting.pxd), and `enter` adds the rows.
+3. Marked payloads are compressed again (`compress_payload`), equal contents once.
+
+`sums` and `repeats` then add up the rows by group. Several threads may measure for one ledger: its
+lock is held while tables change, not while bytes are read, cut or compressed.
+"""
 
 import os
 
@@ -171,7 +193,7 @@ cdef class Ledger:
             scratch_free(&scratch)
 
     cdef Measured result_of(self, const Payload* payload):
-        """The result for Python; None for a payload that is damaged."""
+        """Return the measures of a payload; None if it is damaged."""
         cdef Content content
         cdef Measured measured
         if payload.outcome != MEASURED:
@@ -204,6 +226,7 @@ cdef class Ledger:
         return rooms
 
     cdef void recycle_rooms(self, Rooms* rooms) noexcept:
+        """Keep rooms for the next thread, without their large buffers."""
         if rooms != NULL:
             clear_rooms(rooms, KEPT_ROOM)
             rooms.next = self.rooms
@@ -266,10 +289,10 @@ cdef class Ledger:
         return True
 
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
-        """Find the row of such contents, or add one; False without memory.
+        """Find the contents of a payload, or add a row for them; False without memory.
 
-        The outcome is MEASURED for contents that were counted before. Contents that another thread
-        is counting are counted twice.
+        The payload is MEASURED if they were counted already. Contents that another thread is
+        counting at the moment are counted twice.
         """
         cdef uint8_t* place
         cdef Content* content
@@ -302,7 +325,7 @@ cdef class Ledger:
         return self.compressed
 
     cdef bint repeat(self, const Payload* payload) noexcept nogil:
-        """Rows of an entry whose contents were counted; False without memory, as the next ones."""
+        """Add the rows of an entry whose contents were counted; False without memory."""
         cdef Content content = (<Content*>self.contents.data)[payload.content]
         cdef Shares shares
         cdef LedgerRow* row
@@ -325,7 +348,7 @@ cdef class Ledger:
         return True
 
     cdef bint enter(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
-        """Rows of an entry that was counted, and what is known of its contents from now on."""
+        """Add the rows of an entry just counted, for its contents, too; False without memory."""
         cdef Content* content = &(<Content*>self.contents.data)[payload.content]
         cdef size_t first_row = self.rows.count, first_digest = self.digests.count
         cdef uint8_t* unit = NULL
@@ -348,7 +371,7 @@ cdef class Ledger:
         return True
 
     cdef bint enter_counts(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
-        """Add the payload's bytes by function and part."""
+        """Add the payload's bytes by function and part; False without memory."""
         cdef const uint64_t* counts = <const uint64_t*>cutting.counts.data
         cdef uint64_t owner, part
         cdef uint32_t function
@@ -373,6 +396,7 @@ cdef class Ledger:
         return True
 
     cdef bint enter_digests(self, const Cutting* cutting, uint32_t entry) noexcept nogil:
+        """Add the digests of an entry's functions and data; False without memory."""
         cdef const Digest* digests = <const Digest*>cutting.digests.data
         cdef const Text* functions = <const Text*>cutting.functions.data
         cdef DigestRow* row
