@@ -7,9 +7,10 @@
 #
 # 1. `rewrite_code` asks `needs_of` what the kernel needs, then copies with `emit_rewritten`, which
 #    shortens fences and puts the error barrier before EXITs.
-# 2. `write_if_changed` writes nothing if all instructions are at their old offsets.
-# 3. `write_function` makes the map from old offsets to new ones, which all other sections are moved
-#    by. It writes the text with corrected branches, pads it with NOPs, and writes the capsule.
+# 2. `write_if_changed` writes nothing if no instruction has moved or changed.
+# 3. `write_function` makes the map from old offsets to new ones, by which the offsets in all other
+#    sections are corrected. It writes the text with corrected branches, pads it with NOPs, and
+#    writes the capsule.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset

@@ -2,8 +2,8 @@
 
 ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it removes the parts
 of fences that only unknown code needs, and puts the error barrier of debuggable code before each
-EXIT. Both change the size of the text, so every offset into it follows. A kernel without calls that
-begins with a fence, as an example:
+EXIT. Both change the size of the text, so every offset into it follows. A kernel that is a fence
+and an EXIT alone, as an example without the barrier:
 
     input                                output
     0x00  four dummy loads

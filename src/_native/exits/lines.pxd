@@ -1,5 +1,18 @@
 # Line number programs: sequences of rewritten kernels are encoded anew, all others are copied.
 #
+# A program has opcodes that advance the address and the line, and opcodes that add a row of both.
+# If instructions move, the distances between rows change, and with them the opcodes. A row that is
+# 1 line further, and was 0x600 bytes further before a fence lost its dummy loads, as an example:
+#
+#     before    DW_LNS_advance_line 1, DW_LNS_advance_pc 0x600, DW_LNS_copy
+#     after     DW_LNS_advance_line 1, DW_LNS_advance_pc 0x5c0, DW_LNS_copy
+#
+# If one special opcode can express the new distance, it takes the place of the three.
+#
+# 1. `move_units` goes through the units, and corrects the offsets of relocations in the section.
+# 2. `move_line_unit` copies the header of a unit, and corrects the unit's length.
+# 3. `move_sequence` reads the opcodes of a sequence. `put_row` and `put_advance` write them again.
+#
 # nvlink writes a row as the special opcode when the address and the line both advance and one
 # opcode can say it; else as DW_LNS_advance_line (omitted when the line stays and the address
 # advances), DW_LNS_advance_pc (omitted when the address stays) with a signed LEB128 operand, and
@@ -68,6 +81,7 @@ ctypedef struct UnitPlace:
 
 
 cdef inline bint put_bytes(Vec* out, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Append bytes; False without memory."""
     cdef uint8_t* place
     if size:
         place = <uint8_t*>vec_extend(out, size)
@@ -78,10 +92,12 @@ cdef inline bint put_bytes(Vec* out, const uint8_t* data, uint64_t size) noexcep
 
 
 cdef inline bint put_byte(Vec* out, uint8_t value) noexcept nogil:
+    """Append one byte; False without memory."""
     return put_bytes(out, &value, 1)
 
 
 cdef inline bint put_sleb(Vec* out, int64_t value) noexcept nogil:
+    """Append a signed LEB128 number; False without memory."""
     while not -64 <= value < 64:
         if not put_byte(out, <uint8_t>(value & 0x7f) | 0x80):
             return False
@@ -92,7 +108,7 @@ cdef inline bint put_sleb(Vec* out, int64_t value) noexcept nogil:
 cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
     """Advance address and line to the current row, with opcodes that emit no row.
 
-    `alone`: no row follows.
+    `alone` says that no row follows. False without memory.
     """
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
@@ -236,7 +252,7 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fau
 
 cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following,
                                 RewriteFault* fault) noexcept nogil:
-    """Append the unit at `lines.start`; `following` is where the following one starts."""
+    """Append the unit at `lines.start`, and set `following` to its end; False with a fault."""
     cdef uint64_t start = lines.start, length, header, program, offset
     cdef uint64_t base = lines.out.count
     cdef UnitPlace* place
@@ -275,7 +291,7 @@ cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following
 
 cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbols, size_t rela_at,
                             RewriteFault* fault) noexcept nogil:
-    """Rebuild a line section and the offsets of its relocations."""
+    """Rebuild a line section and the offsets of its relocations; False with a fault."""
     cdef uint64_t count = rela.size // sizeof(Rela) if rela != NULL else 0, i
     cdef Scratch scratch
     cdef uint32_t* row_at

@@ -1,8 +1,12 @@
-# Code of one release as the finalizer of another leaves it (docs/older-objects.md): from 13.2.86
-# on with a NOP in front of each BSYNC that makes threads reconverge; from 13.1 on with fences that
-# wait for their guards; in functions that were not optimized with another addition for sm_120 from
-# 13.1 on, and with other schedule words from 13.3 on. The schedule of optimized code stays that of
-# its compiler.
+# Code of one release as the finalizer of another leaves it (docs/older-objects.md).
+#
+# The finalizer of a release leaves code in a form of its own, also code of another ptxas. The
+# schedule of optimized code stays that of its compiler. The forms differ as follows:
+#
+# * From 13.1 on, fences wait for their guards.
+# * From 13.1 on, functions for sm_120 that were not optimized have another addition.
+# * From 13.2.86 on, a NOP is in front of each BSYNC that makes threads reconverge.
+# * From 13.3 on, functions that were not optimized have other schedule words.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -64,6 +68,7 @@ cdef enum:
 
 
 cdef inline bint needs_nop(const uint8_t* word) noexcept nogil:
+    """Whether the instruction is a BSYNC that makes threads reconverge."""
     return opcode(word) == OP_BSYNC and word[9] & (RELIABLE | RECONVERGENT) != 0
 
 
