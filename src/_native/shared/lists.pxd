@@ -1,4 +1,22 @@
-# Lists the kernels and shared variables of a link, and the references between them.
+# Lists the kernels and shared variables of a link, and which kernel uses which variable.
+#
+# The place of a shared variable depends on the kernels that use it (shared/shared.pyx). A kernel
+# uses what its own code refers to, and what every function that it reaches refers to. The inputs
+# have references by function only. With kernels K1 and K2 that both call F, as an example:
+#
+#     references   F: v, K1: w
+#     uses         K1: w and v, K2: v
+#
+# `list_all` fills the lists in this order:
+#
+# 1. `list_kernels` and `list_variables` list what is there. `list_nameless` makes a variable of the
+#    bytes of a kernel's section that no symbol names.
+# 2. `list_references` lists the references of each function, from the relocations that the link
+#    resolves. `list_emitted_references` adds those that a link with -r and -g emits.
+# 3. `list_uses` walks the calls of each kernel. With -r, and for idle kernels, only their own code
+#    counts.
+# 4. `list_instances` adds the kernels that have an instance of extern arrays with -r. `mark_late`
+#    marks idle kernels that get a section for extern arrays alone.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted, and only
 # then. Exception: `check_tables`, for tables without an extern array.
@@ -83,9 +101,10 @@ cdef inline VariableRow* new_variable(SharedLists* lists, int32_t entity) noexce
 
 
 cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
-    """Variables by creation: one that is defined counts where its definition stands.
+    """List variables in the order of creation, each where its definition stands.
 
-    Arrays, and the instances of an earlier link, may ask for what their symbols say.
+    Extern arrays, and instances of an earlier link, may have the alignment that their symbols say.
+    False without memory.
     """
     cdef const SymbolRow* sym = lists.objects.symbols
     cdef const EntityRow* e = lists.merged.entities
@@ -132,10 +151,11 @@ cdef inline bint has_whole_program(const SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """The bytes of a kernel's section in which no variable lies are one variable.
+    """List the bytes of a kernel's section without variables as one variable of the kernel.
 
-    A link with -r gives such sections to kernels when extern arrays exist, and with `every` these
-    count. Sections of whole programs (-ewp) always do, whose code knows where its variables are.
+    A link with -r gives such sections to kernels when extern arrays exist; with `every` they count.
+    Sections of whole programs (-ewp) always count: their code knows where its variables are. False
+    without memory.
     """
     cdef const SymbolRow* sym = lists.objects.symbols
     cdef const SectionRow* s
@@ -224,7 +244,7 @@ cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newes
 
 cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
                          uint32_t node) noexcept nogil:
-    """Record that code of `node`, which the kernel reaches, refers to a variable."""
+    """Record a use by code of `node`, which the kernel reaches; False without memory."""
     cdef const VariableRow* row = <const VariableRow*>lists.variables.data + variable
     cdef UseRow* use
     cdef ExternUseRow* extern_use
@@ -250,7 +270,7 @@ cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
 
 
 cdef inline bint list_uses(SharedLists* lists) noexcept nogil:
-    """Walk the calls of every kernel; free when nothing refers to shared memory."""
+    """List what each kernel uses, by a walk over its calls; False without memory."""
     cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
     cdef const SharedReference* references = <const SharedReference*>lists.references.data
     cdef uint32_t* stamp = lists.stamp
@@ -302,7 +322,7 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """Mark the idle kernels that get their section only for arrays, after all others."""
+    """Mark the idle kernels that get their section only for arrays; False without memory."""
     cdef size_t i
     cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
     cdef const VariableRow* variable = <const VariableRow*>lists.variables.data
