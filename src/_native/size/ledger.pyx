@@ -1,13 +1,14 @@
 """The bytes of device code: payloads by part and function, added up without the GIL.
 
-A payload is one entry of a fat binary, mostly a compressed cubin. A ledger has a row for each part,
-such as code or symbols, of each function of an entry; function 0 stands for shared bytes. The rows
-share the bytes that the entry has in the file, and in the archive, in proportion to their own
-(`assign_shares`). An entry of 1,000 bytes that has 300 in the file, as an example:
+A payload is the contents of one entry of a fat binary, mostly a compressed cubin. A ledger has a
+row for each part, such as code or debug data, of each function of an entry; function 0 stands for
+shared bytes. The rows share the bytes that the entry has in the file, and in the archive, in
+proportion to their own (`assign_shares`). An entry of 1,000 bytes that has 300 in the file, as an
+example:
 
     function   part      unpacked   installed
     f          code           600         180
-    0          symbols        400         120
+    0          debug          400         120
 
 Many entries of a wheel have equal contents, so each contents is decompressed and counted once.
 `measure` goes through payloads, as `measure_row` does for each:
@@ -226,7 +227,7 @@ cdef class Ledger:
         return rooms
 
     cdef void recycle_rooms(self, Rooms* rooms) noexcept:
-        """Keep rooms for the next thread, without their large buffers."""
+        """Keep rooms for a later call, without their large buffers."""
         if rooms != NULL:
             clear_rooms(rooms, KEPT_ROOM)
             rooms.next = self.rooms
