@@ -17,9 +17,9 @@ Stages 1 and 2 accept. Stage 3 finds no target with equal name and bytes, and re
    first stage that fails gives the result. `decide_targets` also compares symbols
    (mercury/symbols.pxd).
 3. Twins come from a linear search or, if `hashed`, from tables of keys, which an object makes when
-   it is first a reference. Targets with equal keys also need digests: then `compare` returns
+   they are first needed. Targets with equal keys also need digests: then `compare` returns
    NEEDS_DIGESTS, and `compare_targets` goes on when the caller has filled them.
-4. `first_accepting` compares with one reference after the other.
+4. `first_accepting` compares with one reference after the other, until one accepts.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
