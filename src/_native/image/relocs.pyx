@@ -11,12 +11,14 @@ Three relocations in code, as an example:
 
 `resolve_values` makes a row for each relocation, with its place in the image:
 
-1. `is_done_elsewhere` skips entries of the mercury form that change no bytes of the image.
+1. `is_done_elsewhere` skips entries of the mercury form that are done with those of the plain one,
+   or in a capsule.
 2. `plain_type` finds the type whose field is filled. `is_crowded` detects whole addresses in
    variables of 32 bits, of which only the low half is written.
 3. `resolve_value` computes the value by the kind of the symbol.
 
-`find_unfit` checks, before anything is written, that each field is inside the image.
+`find_unfit` then finds the first row that cannot be written: its type has no field, or the field
+is not inside the image.
 """
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
