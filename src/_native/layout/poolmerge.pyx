@@ -1,7 +1,7 @@
 """Merging of literal pools: one pool for all kernels, when that of a kernel exceeds its bank.
 
 A kernel K reads pooled constants and jump tables from bank 2: its pool is `.nv.constant2.K`. There
-`pools.place_pools` also put the pools of the device functions that K reaches. If a pool is then
+`pools.place_pools` also placed those of the device functions that K reaches. If a pool is then
 larger than a bank, nvlink makes one pool of all, in which many equal pieces stand only once. Each
 kernel gets the whole of it, so that one offset is right under every kernel.
 
