@@ -21,9 +21,9 @@ each input:
 5. `sort_relocations`: every relocation entry is emitted, resolved or dropped.
 
 `finish_input` creates what follows the last input, such as the call graph. `write_names` then walks
-over the lists and writes the names, so dead code has numbers but no names. From sm_100 on a second
-program makes the final file of what is there (`make_final_file`). In the first, no section or
-symbol appears after the names.
+over the lists and writes the names, so dead code has numbers but no names. After that, no section
+or symbol of this program appears; from sm_100 on a second program makes the final file of what is
+there (`make_final_file`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
