@@ -6,16 +6,16 @@ describes functions that are not in the output (docs/format-notes/family-c-debug
 `pylink._native.debug` write these contents. They know pieces, which are what one input has of the
 section, and relocations, but not the tables. `.debug_line` of two files, as an example:
 
-    piece   sequences of                       outcome    output
-    a       f, of which this copy stays        LIVE       unit of a, with this sequence
-            g, which is dead                   DEAD
-    b       f, another copy, which lost        LOST       unit of b, without sequences
+    piece   sequences of                   outcome       output
+    a       f, of which this copy stays    LIVE          unit of a, with this sequence
+            g, which is dead               DEAD
+    b       f, another copy, which lost    OVERRIDDEN    unit of b, without sequences
 
 1. `find_debug` finds a section. `pieces_of` lists its pieces, and their relocations with outcomes
    and the order of their symbols, by which lines are sorted.
 2. `headers_of` lists fields of line headers for which only the mercury section has a relocation.
    `live_names` has the functions of the output, which decide on register ranges.
-3. `adopt` enters the sizes of the new sections, and the relocations that are left, newest first.
+3. `adopt` enters the sizes of the new sections, and the relocations that are left.
 4. `retarget` corrects references to line units, which have moved: `.debug_info` of a second stage
    refers to them by offset.
 """
