@@ -1,4 +1,21 @@
-"""Fill the pools that `pools.place_pools` placed."""
+"""Filling of the pools that `pools.place_pools` placed: sizes, bytes and symbols.
+
+A row of the placement says that the bytes of an input section stand at an offset in the pool of a
+kernel. `apply_pools` carries the rows out:
+
+1. `grow_pools` sets the sizes and alignments of the kernels' pools, and of their mercury twins.
+2. `fill_pools` copies the bytes of each row to its pool.
+3. `move_constants` sets the values of constants of device functions, and the pools they are in.
+
+From sm_100 on, nvlink works out the jump tables of copies that lost again, since their code is
+gone. An entry of a table names a place by its offset in the code and by its offset in the mercury
+code. `learn_labels` notes both for the tables of the copy that stays, and `translate` then looks up
+the entries of a lost table by their mercury offsets:
+
+    table of the copy that stays    mercury 0x100, code 0x40
+    table of a lost copy            mercury 0x100: becomes 0x40
+                                    mercury 0x180: becomes 0, since no entry above has it
+"""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -101,7 +118,7 @@ def apply_pools(PlacedTables placed not None):
 
 
 cdef void grow_pools(Filling* filling, size_t out_count) noexcept nogil:
-    """The sizes of the kernels' pools, and those of their mercury twins."""
+    """Set the sizes and alignments of the kernels' pools, and of their mercury twins."""
     cdef size_t i
     cdef const PoolRow* row
     cdef OutRow* out
@@ -149,7 +166,7 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
 
 
 cdef bint start_pool(Filling* filling, int32_t o, bint own) noexcept nogil:
-    """Room for the contents of a pool, which begin with its `own`; False without memory."""
+    """Make room for the contents of a pool, which begin with its `own`; False without memory."""
     cdef const OutRow* out = &filling.outs[o]
     cdef SpanRow* span = <SpanRow*>vec_push(&filling.spans)
     cdef uint8_t* place = <uint8_t*>vec_extend(&filling.blob, out.size)
@@ -169,7 +186,7 @@ cdef bint start_pool(Filling* filling, int32_t o, bint own) noexcept nogil:
 
 cdef void move_constants(const Filling* filling, const EntityRow* entities, size_t count,
                          const SymbolRow* symbols, uint64_t* value, int32_t* home) noexcept nogil:
-    """The places of constants whose bytes went to the pools of kernels."""
+    """Set values and pools of the constants whose bytes went to the pools of kernels."""
     cdef size_t i
     cdef const SymbolRow* symbol
     cdef const PoolRow* row
@@ -216,7 +233,7 @@ cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRo
 
 cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t stays,
                     uint8_t* place) noexcept nogil:
-    """The table of a copy that lost leads to the same places of the code that stays.
+    """Make the table of a copy that lost lead to the same places of the code that stays.
 
     What that code has no such label for is 0. On families A and B the bytes stay.
     """
@@ -241,7 +258,7 @@ cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t stays,
 
 
 cdef bint learn_labels(JumpTables* tables, int32_t stays) noexcept nogil:
-    """The labels in the tables of the copy that stays, whose pool is section `stays`."""
+    """List the labels in the tables of the copy that stays, whose pool is section `stays`."""
     cdef uint64_t n, i
     cdef const SectionRow* pool
     cdef const Rela* r
