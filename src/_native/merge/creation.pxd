@@ -1,4 +1,19 @@
 # Creation, per input: functions, other symbols, and the sections that no symbol needed.
+#
+# These are events of docs/order.md. Each creates what is not there yet, which gets the next number.
+# A definition that lost creates nothing. One that won later takes over the symbol and the sections
+# of an earlier one: if `f` of a.cubin is replaced by `f` of b.cubin, `f` and `.text.f` have the
+# numbers that they got while a.cubin was read, and the code of b.cubin.
+#
+# 1. `create_functions` goes through the functions of a file, in the order in which resolution met
+#    them. A dead one only gets numbers.
+# 2. `create_objects` goes through its other symbols in the same way.
+# 3. `create_other_sections` goes through its sections: it creates those that no symbol needed, and
+#    says where in the output the bytes of each are (`assign_output_section`).
+# 4. `create_info_sections` creates .nv.info.F of functions that have none.
+#
+# `create_pools` is called once, at the end of input: for kernels that get a pool only from device
+# functions.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -56,7 +71,7 @@ cdef inline bint is_emitted(Merge* merge, int32_t entity) noexcept nogil:
 
 
 cdef inline bint is_pooled(Merge* merge, const EntityRow* e) noexcept nogil:
-    """A constant of a device function, whose section goes to the pools of kernels."""
+    """Whether it is a constant of a device function, whose section goes to the pools of kernels."""
     cdef int32_t section = merge.objects.symbols[e.winner].section
     return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
@@ -65,13 +80,13 @@ cdef inline bint is_pooled(Merge* merge, const EntityRow* e) noexcept nogil:
 
 
 cdef inline bint is_lost_pool(Merge* merge, int32_t section) noexcept nogil:
-    """The pool of a copy that lost: it has no name of its own."""
+    """Whether a section is the pool of a copy that lost, which has no name of its own."""
     return (section >= 0 and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
             and has_lost(merge.merged.section_resolution[section]))
 
 
 cdef inline bint is_shared_emitted(Merge* merge, int32_t entity) noexcept nogil:
-    """Shared variables have symbols with -r, -g and --preserve-relocs only."""
+    """Whether a shared variable has a symbol: with -r, -g and --preserve-relocs only."""
     cdef const EntityRow* e = &merge.merged.entities[entity]
     cdef const SymbolRow* s = &merge.objects.symbols[e.winner]
     if merge.objects.mode & LINK_RELOCATABLE:

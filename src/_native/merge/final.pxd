@@ -1,7 +1,14 @@
 # The second program of family C: the final file of the linked mercury file (docs/order.md).
 #
-# It renames the banks of constants, makes the parameters of kernels, and gives the mercury sections
-# a place of their own. All other names are in the tables already.
+# From sm_100 on nvlink first links the mercury halves of the inputs, and a second program makes the
+# final file from the result. It appends to lists and string tables that are complete, and replaces
+# names in place. In .shstrtab, `.nv.constant.user` becomes `.nv.constant3` and four NULs, so the
+# offsets of all other names stay.
+#
+# 1. `rename_sections` gives the banks of constants their final names.
+# 2. `create_symtab_shndx` is called if only the final file has too many sections for 16 bits.
+# 3. `create_parameter_sections` creates .nv.constant0.K, and the symbols of these sections.
+# 4. `create_mercury_twins` creates the mercury sections that do not exist yet.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memmove, memset, strlen
@@ -82,7 +89,7 @@ cdef inline void rename_slot(uint8_t* slot) noexcept nogil:
 
 
 cdef inline void rename_sections(Merge* merge) noexcept nogil:
-    """Final names in .shstrtab; in .strtab new ones for the section symbols of .symtab."""
+    """Give banks of constants final names: in .shstrtab in place, in .strtab by new strings."""
     cdef size_t i
     cdef OutSymbolRow* symbol
     cdef uint8_t* text

@@ -75,6 +75,7 @@ def analyze(MergedTables merged not None):
 
 
 cdef void allocate_merge(ComponentSearch* search, Scratch* scratch, size_t nodes) noexcept:
+    """Allocate the state of the search, all zeros; `scratch` frees it."""
     search.order = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.low = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.next_edge = <uint32_t*>scratch_zeros(scratch, nodes, 4)
@@ -92,7 +93,7 @@ cdef void allocate_merge(ComponentSearch* search, Scratch* scratch, size_t nodes
 
 
 cdef void start_search(ComponentSearch* search) noexcept nogil:
-    """Start with the values of each function alone, before it inherits from others."""
+    """Set what each function needs by itself, before the search."""
     cdef const EntityRow* e
     cdef const SectionRow* info
     cdef int32_t section
@@ -142,7 +143,7 @@ cdef void fill_rows(ComponentSearch* search) noexcept nogil:
 
 cdef inline uint32_t barriers_of_flags(const ComponentSearch* search,
                                        const EntityRow* e) noexcept nogil:
-    """Barriers by sh_flags, where objects before CUDA 13.0 for targets below sm_100 have them."""
+    """The barriers of a function by sh_flags, where objects from before CUDA 13.0 have them."""
     cdef int32_t section = search.objects.symbols[e.winner].section
     if section < 0:
         return 0
@@ -232,7 +233,7 @@ cdef void find_components(ComponentSearch* search) noexcept nogil:
 
 
 cdef void count_recursive(ComponentSearch* search) noexcept nogil:
-    """Count the functions without a bound that a kernel calls, directly or through a pointer.
+    """Count the functions without a bound that each kernel calls, directly or through a pointer.
 
     A function counts once for a prototype, whatever number of files takes its address.
     """

@@ -1,9 +1,14 @@
 # Shared memory of kernels that nobody selected, in a link that keeps all code.
 #
-# Such a kernel has no section at its creation. It gets one when shared memory is laid out: for
-# a common variable that its own code uses and no other kernel, in the order in which these are
-# sorted (`shared.pyx`); then for one that others use as well; then for extern arrays. With -r only
-# arrays are laid out.
+# Such a kernel has no section at its creation. It gets one when nvlink lays shared memory out, in
+# this order:
+#
+# 1. for a common variable that no other kernel uses, in the order in which these are sorted
+#    (`shared.pyx`);
+# 2. for a common variable that other kernels use, too;
+# 3. for extern arrays.
+#
+# Only references from its own code count. With -r, only arrays are laid out.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -39,7 +44,7 @@ ctypedef struct IdleUses:
 
 
 cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
-    """Create the sections that the layout of shared memory needs."""
+    """Create the sections of idle kernels that the layout of shared memory needs."""
     cdef size_t n = merge.merged.entity_count, i
     cdef IdleUses uses
     cdef Scratch scratch
@@ -66,6 +71,7 @@ cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline bint is_idle_code(const Merge* merge, size_t entity) noexcept nogil:
+    """Whether it is a kernel of the output that nobody selected or launches (`is_idle`)."""
     cdef const EntityRow* e = &merge.merged.entities[entity]
     return e.flags & EF_LIVE != 0 and e.flags & EF_KERNEL != 0 and is_idle(e)
 
