@@ -1,13 +1,22 @@
 # The code of one kernel: instructions of 16 bytes and the capsule that counts them.
 #
-# A capsule is: u32 section index of .text; u32 VERSION; u32 number of slots (in 12.8 the number is
-# in the low bits of the version, which begins with EARLY_VERSION); a bitmap with one bit
-# per slot in words of 32; then for each slot whose bit is 0 a record, in slot order. A slot is one
-# instruction, or several that a record expands to; then the record begins with a u16 of
-# 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
-# itself that ends the code; its count also covers the NOPs after it. The first byte of a body
-# gives its size; one of HINT tells the compiler something about what follows, and the slot has no
-# instruction.
+# A slot is one instruction, or several that a record expands to. The capsule says which:
+#
+#     u32           section index of .text
+#     u32           VERSION
+#     u32           number of slots (in 12.8 it is in the low bits of the version, which begins with
+#                   EARLY_VERSION)
+#     bitmap        one bit per slot, in words of 32
+#     records       one for each slot whose bit is 0, in slot order
+#
+# The record of a slot of several instructions begins with a u16 of 0x50 | count << 7, and 1 in the
+# low nibble when a body follows. The first byte of a body gives its size. A body of HINT tells the
+# compiler something about what follows, and its slot has no instruction.
+#
+# The last slot is the branch to itself that ends the code. Its count also covers the NOPs after it.
+#
+# `next_slot` reads slot after slot, and `emit_slot`, `emit_counted` and `emit_record` write them to
+# a buffer.
 
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset

@@ -1,7 +1,9 @@
-# Code from before 13.0 as the finalizer of 13.0 leaves it: a WARPSYNC without the NOP that followed
-# it; a barrier with another form of a shift; waits of several NOPs with the rest in the last of
-# them instead of the first; capsules of 12.8 in the form of all later ones
-# (docs/older-objects.md).
+# Code from before 13.0 as the finalizer of 13.0 leaves it (docs/older-objects.md):
+#
+# * a WARPSYNC without the NOP that followed it;
+# * a barrier with another form of a shift;
+# * waits of several NOPs with the rest in the last of them instead of the first;
+# * capsules of 12.8 in the form of all later ones.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
