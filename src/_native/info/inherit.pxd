@@ -1,4 +1,4 @@
-# Records that a kernel inherits from those of the functions that it reaches.
+# Values that a kernel's records inherit from those of the functions that it reaches.
 #
 # The list of a kernel, `.nv.info.K`, also says what the functions that it reaches need: barriers,
 # symbols that are still undefined, bits of SPARSE_MMA_MASK. For each attribute that a kernel

@@ -93,7 +93,7 @@ cdef void allocate_merge(ComponentSearch* search, Scratch* scratch, size_t nodes
 
 
 cdef void start_search(ComponentSearch* search) noexcept nogil:
-    """Set what each function needs by itself, before the search."""
+    """Start with the values of each function alone, before it inherits from others."""
     cdef const EntityRow* e
     cdef const SectionRow* info
     cdef int32_t section
@@ -233,7 +233,7 @@ cdef void find_components(ComponentSearch* search) noexcept nogil:
 
 
 cdef void count_recursive(ComponentSearch* search) noexcept nogil:
-    """Count the functions without a bound that each kernel calls, directly or through a pointer.
+    """Count the functions without a bound that a kernel calls, directly or through a pointer.
 
     A function counts once for a prototype, whatever number of files takes its address.
     """

@@ -152,7 +152,7 @@ cdef tuple make_columns(Merge* merge):
 
 
 cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) noexcept:
-    """Allocate the lists and tables of the merge; `scratch` frees those that no result takes."""
+    """Allocate the columns of the result, and the memory that the merge alone needs."""
     cdef CallRows calls
     scratch_vector(scratch, &merge.columns.outs, sizeof(OutRow))
     scratch_vector(scratch, &merge.work.section_list, sizeof(ListEntry))

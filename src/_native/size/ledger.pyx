@@ -1,4 +1,4 @@
-"""The bytes of device code: payloads by part and function, added up without the GIL.
+"""Bytes of device code by part and function: payloads are added up without the GIL.
 
 A payload is the contents of one entry of a fat binary, mostly a compressed cubin. A ledger has a
 row for each part, such as code or debug data, of each function of an entry; function 0 stands for
@@ -194,7 +194,7 @@ cdef class Ledger:
             scratch_free(&scratch)
 
     cdef Measured result_of(self, const Payload* payload):
-        """Return the measures of a payload; None if it is damaged."""
+        """The result for Python; None for a payload that is damaged."""
         cdef Content content
         cdef Measured measured
         if payload.outcome != MEASURED:
@@ -290,10 +290,10 @@ cdef class Ledger:
         return True
 
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
-        """Find the contents of a payload, or add a row for them; False without memory.
+        """Find the row of such contents, or add one; False without memory.
 
-        The payload is MEASURED if they were counted already. Contents that another thread is
-        counting at the moment are counted twice.
+        The outcome is MEASURED for contents that were counted before. Contents that another thread
+        is counting are counted twice.
         """
         cdef uint8_t* place
         cdef Content* content
