@@ -11,7 +11,7 @@ and an EXIT alone, as an example without the barrier:
     0x50  MEMBAR                         0x00  MEMBAR
     0x60  EXIT                           0x10  EXIT
 
-The capsule's record of the fence then counts one instruction instead of six.
+The capsule's record of the fence then stands for one instruction instead of six.
 docs/format-notes/family-c-exits.md has the rules and the experiments after them.
 
 The work is done file by file on what the reader made of them, before anything is merged:

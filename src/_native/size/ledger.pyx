@@ -10,8 +10,8 @@ example:
     f          code           600         180
     0          debug          400         120
 
-Many entries of a wheel have equal contents, so each contents is decompressed and counted once.
-`measure` goes through payloads, as `measure_row` does for each:
+Many entries of a wheel have equal contents, which are counted once. `measure` goes through
+payloads; `measure_row` does this for each:
 
 1. `packed_payload` reads it, and `find_content` looks for equal contents. If these were counted,
    `repeat` copies their rows for the entry.
