@@ -134,13 +134,16 @@ test-releases: $(VENV)/extras $(VENV)/built oracles
 	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py \
 	    tests/differential/test_older_objects_linked.py
 
-# `pylink size` and `pylink audit` on public wheels with known figures; 170 MB to fetch.
+# `pylink size` and `pylink audit` on public wheels with known figures; 230 MB to fetch.
 WHEELS := bitsandbytes==0.50.2 faiss-gpu-cu12==1.14.1.post1 nvidia-curand==10.4.5.25
 test-wheels: $(VENV)/extras $(VENV)/bundled
 	$(STEP) "fetching the wheels to measure" $(BIN)/python -m pip download --quiet --no-deps \
 	    --disable-pip-version-check --only-binary :all: --python-version 3.11 --abi cp311 --abi none \
 	    --platform manylinux_2_17_x86_64 --platform manylinux_2_24_x86_64 \
 	    --platform manylinux_2_27_x86_64 --dest build/wheels $(WHEELS)
+	$(STEP) "fetching a wheel to compare with" $(BIN)/python -m pip download --quiet --no-deps \
+	    --disable-pip-version-check --only-binary :all: --python-version 3.11 \
+	    --platform manylinux_2_24_x86_64 --dest build/wheels bitsandbytes==0.49.2
 	$(BIN)/pytest -n 2 tests/wheels/public_wheels.py
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.

@@ -1,4 +1,4 @@
-"""The bytes of a cubin by function and part, by the rules of docs/size.md."""
+"""The bytes of a cubin by function and part, by the rules of docs/size-rules.md."""
 
 from __future__ import annotations
 

@@ -57,6 +57,8 @@ RUN_ELSEWHERE = (
     "docs/fleet.md",
     "docs/bench.md",
 )
+# Shows sizes of public wheels.
+WHEELS_PAGE = "docs/size.md"
 SHOWN = {page: text for page, text in TEXTS.items() if page not in RUN_ELSEWHERE}
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -111,8 +113,15 @@ def commands() -> list[tuple[str, str]]:
 
 
 def shell_sessions() -> list[tuple[str, str]]:
-    """What pages show as typed, with outputs. test_docs_sessions.py has those with a compiler."""
-    pages = {page: text for page, text in SHOWN.items() if not needs_compiler(text)}
+    """What pages show as typed, with outputs.
+
+    test_docs_sessions.py has those with a compiler, tests/wheels those with public wheels.
+    """
+    pages = {
+        page: text
+        for page, text in SHOWN.items()
+        if not needs_compiler(text) and page != WHEELS_PAGE
+    }
     return [(page, session) for page, text in pages.items() for session in sessions(text)]
 
 

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import shlex
+import subprocess
+import sys
 import zipfile
 from collections import Counter
 from functools import cache
@@ -16,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.sessions import commands, prints, sessions
 
 from pylink.audit.command import main
 from pylink.size import LEVELS, Sizes, measure, rows
@@ -25,7 +31,8 @@ from pylink.size.reductions import reductions
 EXPECTED: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("expected.json").read_text(encoding="utf-8")
 )
-FOLDER = Path(__file__).parents[2] / "build" / "wheels"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "build" / "wheels"
 # Bytes of the download that an entry may be off by: its beginning is known to 512 bytes of input.
 OFF = 600
 
@@ -98,3 +105,32 @@ def test_an_audit_is_quiet(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
     said = json.loads(capsys.readouterr().out)
     assert said["files"]
     assert {finding["level"] for finding in said["findings"]} <= {"note"}
+
+
+def shown_on_the_guide() -> list[tuple[str, str]]:
+    guide = (ROOT / "docs" / "size.md").read_text(encoding="utf-8")
+    return [pair for session in sessions(guide) for pair in commands(session)]
+
+
+@pytest.mark.parametrize(("command", "shown"), shown_on_the_guide())
+def test_the_guide_shows_what_commands_print(command: str, shown: str, tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "size.md").read_text(encoding="utf-8")
+    (budget,) = re.findall(r"^```toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    (tmp_path / "size.toml").write_text(budget)
+    for wheel in FOLDER.glob("*.whl"):
+        (tmp_path / wheel.name).symlink_to(wheel)
+    python = shlex.quote(sys.executable)
+    done = subprocess.run(
+        ["bash", "-c", f'pylink() {{ {python} -m pylink "$@"; }}; {command}'],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert prints(shown, done.stdout), f"{command}\n{done.stdout}"
+
+
+def test_there_are_commands_on_the_guide() -> None:
+    assert len(shown_on_the_guide()) > 6
