@@ -458,7 +458,7 @@ HELP: dict[str, str] = {
     "directly.",
     "option-for-nvcc": "`pylink dlink` does the work of `nvcc -dlink` for objects and libraries. "
     "For other options it starts the nvcc of a toolkit with the same command line; "
-    "docs/device-link.md lists the supported options.",
+    "docs/device-link-options.md lists the supported options.",
     "input-for-nvcc": "`pylink dlink` links objects and libraries. nvcc must first compile all "
     "other files: name the toolkit with --cuda or CUDA_HOME, or compile the file yourself.",
     "nvcc-not-started": "The nvcc that was found could not be started, for the reason that the "
