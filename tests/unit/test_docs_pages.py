@@ -1,7 +1,8 @@
 """Every page: its links lead somewhere, what it names is there, and what it shows runs.
 
-docs/reading-diagnostics.md, docs/reports.md, docs/start.md, docs/jitlink.md and docs/fleet.md have
-tests of their own, which run what they show; docs/bench.md shows what takes minutes.
+docs/reading-diagnostics.md, docs/reports.md, docs/report-rules.md, docs/start.md, docs/jitlink.md
+and docs/fleet.md have tests of their own, which run what they show; docs/bench.md shows what takes
+minutes.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ TEXTS = {
 }
 RUN_ELSEWHERE = (
     "docs/reading-diagnostics.md",
+    "docs/report-rules.md",
     "docs/reports.md",
     "docs/start.md",
     "docs/jitlink.md",
