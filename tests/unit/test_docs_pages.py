@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from inspect import signature
+from itertools import filterfalse
 from pathlib import Path
 from textwrap import dedent
 
@@ -105,26 +106,40 @@ def commands() -> list[tuple[str, str]]:
     """What pages show as typed, without an output: indented, or in a block of the console."""
     typed = []
     for page, text in SHOWN.items():
-        shown = [session for session in BLOCK.findall(text) if session not in [*sessions(text)]]
+        blocks = [] if runs_elsewhere(page) else filterfalse(shows_output, sessions(text))
         lines = [
             *PROMPT.findall(BLOCK.sub("", text)),
-            *"".join(shown).replace("\\\n", "").splitlines(),
+            *(command for session in blocks for command, _ in commands_of(session)),
         ]
         typed += [(page, line) for line in lines if line.startswith("pylink ")]
     return typed
 
 
-def shell_sessions() -> list[tuple[str, str]]:
-    """What pages show as typed, with outputs.
+def shows_output(session: str) -> bool:
+    """Whether a page shows what any command of a session prints."""
+    return any(shown for _, shown in commands_of(session))
 
-    test_docs_sessions.py has those with a compiler, tests/wheels those with public wheels.
-    """
-    pages = {
-        page: text
+
+def runs_elsewhere(page: str) -> bool:
+    """test_docs_sessions.py runs sessions with a compiler, tests/wheels those on public wheels."""
+    return needs_compiler(SHOWN[page]) or page == WHEELS_PAGE
+
+
+def test_commands_in_blocks_have_prompts() -> None:
+    """So that a reader can tell them from what they print."""
+    blocks = [(page, block) for page, text in TEXTS.items() for block in BLOCK.findall(text)]
+    assert [(page, block) for page, block in blocks if not block.startswith("$ ")] == []
+
+
+def shell_sessions() -> list[tuple[str, str]]:
+    """What pages show as typed, with outputs."""
+    return [
+        (page, session)
         for page, text in SHOWN.items()
-        if not needs_compiler(text) and page != WHEELS_PAGE
-    }
-    return [(page, session) for page, text in pages.items() for session in sessions(text)]
+        if not runs_elsewhere(page)
+        for session in sessions(text)
+        if shows_output(session)
+    ]
 
 
 def anchor(heading: str) -> str:
