@@ -69,7 +69,7 @@ standins = [
         f"pylink.jitlink.{source.stem}",
         [str(source)],
         depends=[str(source.with_suffix(".map")), str(source.with_name("standin.h"))],
-        extra_compile_args=["-g0"],  # debug data has the folder of the build
+        extra_compile_args=["-g0"],  # debug data has the directory of the build
         extra_link_args=[
             f"-Wl,-soname,{source.stem.replace('nvjitlink', 'libnvJitLink.so.')}",
             f"-Wl,--version-script={source.with_suffix('.map')}",
@@ -142,7 +142,7 @@ class Build(build):
     """Ends with the bundle that a wheel has for fast starts: src/pylink/startup/bundle.py.
 
     It is made by importing what was built. A wheel for another machine gets this machine's bundle,
-    with the name of the native code changed: PYLINK_SHIP_FROM is a folder with the package.
+    with the name of the native code changed: PYLINK_SHIP_FROM is a directory with the package.
     """
 
     def initialize_options(self) -> None:
@@ -179,9 +179,9 @@ class BuildScripts(build_scripts):
 
     def run(self) -> None:
         super().run()
-        folder = Path(self.build_dir)
+        directory = Path(self.build_dir)
         if self.editable_mode:
-            script = folder / "pylink-python"
+            script = directory / "pylink-python"
             first, rest = script.read_text().split("\n", 1)
             script.write_text(f"{first}\n# pylink is in {Path('src').resolve()}\n{rest}")
         compiler = new_compiler()
@@ -203,7 +203,7 @@ class BuildScripts(build_scripts):
             )
             # Compilers bring start code with debug data of their own. Loading the C library takes
             # longer than all that the launcher does.
-            program = str(folder / "pylink")
+            program = str(directory / "pylink")
             if has_static_library(compiler.linker_exe):
                 with suppress(LinkError):  # the library may be that of another system
                     compiler.link_executable(objects, program, extra_postargs=["-s", "-static"])

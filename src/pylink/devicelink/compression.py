@@ -1,7 +1,7 @@
 """Compression of the entries of a fat binary: the modes of `-compress-mode`, and the codecs.
 
 The thresholds were measured on fatbinary 13.0 and 13.5 with cubins of growing size: see
-docs/device-link.md.
+docs/format-notes/device-link.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The object of a device-link step: the container, and the code that registers it.
 
 Each linked unit has a constructor, which calls a function of this object with the unit's wrapper.
-The last such call registers everything. See docs/device-link.md.
+The last such call registers everything. See docs/format-notes/device-link.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The object of a relocatable step (-r): a unit, like a compiled file with device code.
 
 It has the linked relocatable code, a wrapper, and a constructor that passes the wrapper to the
-object of the program's final step. See docs/device-link.md.
+object of the program's final step. See docs/format-notes/device-link.md.
 """
 
 from __future__ import annotations
