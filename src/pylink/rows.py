@@ -33,7 +33,9 @@ class FileRow:
 
 
 class SectionRow:
-    """One input section; `target` is the one that sh_info names (relocations, .nv.info.F ...)."""
+    """One input section. `target` is what sh_info names, or -1: of code and of a capsule the
+    symbol of the function; of others (relocations, .nv.info.F ...) a section.
+    """
 
     name: int  # arena offset of a NUL-terminated name
     offset: int  # arena offset of its bytes; 0 without bytes
@@ -98,7 +100,7 @@ class CallRow:
     caller: int  # entity
     callee: int  # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
     block: int  # Block
-    won: int  # the row belongs to the copy that stays
+    won: int  # whether the copy that stays has the row; first the copy's symbol
 
 
 class ClashRow:
@@ -130,7 +132,7 @@ class OutRow:
     next: int  # next section of the same entity
     head: int  # relocations: the last entry added, see EmittedRow
     count: int  # relocations: entries
-    counted: int  # relocations: entries seen by the sibling rule
+    counted: int  # relocations: entries seen by the rule of two forms
     marks: int  # OutFlag bits
     source: int  # an input section that it was created for
     text: int  # the .text row of its function, or -1

@@ -17,7 +17,8 @@ from image.contents cimport (
 from image.headers cimport HEADERS, copy_header_bytes, list_headers, make_headers, start_header
 from image.symbols cimport count_locals, list_symbols, make_symbols
 from image.windows cimport (
-    Make, Window, WindowQueue, clear_gaps, draw, list_bytes, reserve, sort_windows, write_at,
+    Make, Window, WindowQueue, clear_gaps, list_bytes, make_windows, reserve, sort_windows,
+    write_at,
 )
 from image.writer cimport Writer, contents_at, index_of
 from pylink._native.tables cimport Blob, Patches, PlacedTables, Spans
@@ -154,7 +155,7 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint is_who
             start_queue(&queue, image, make_window, &output, &c.windows)
             with nogil:
                 clear_gaps(&queue, image.size)
-                error = draw(&queue, &scratch)
+                error = make_windows(&queue, &scratch)
         raise_error(error)
         return c.bad
     finally:
@@ -195,7 +196,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
         sort_windows(&windows)
         start_queue(&queue, image, make_table, &writer, &windows)
         with nogil:
-            error = draw(&queue, &scratch)
+            error = make_windows(&queue, &scratch)
     scratch_free(&scratch)
     raise_error(error)
 

@@ -1,7 +1,5 @@
-# Writing the output, to memory or to a file: in windows, runs of bytes that threads make one after
-# the other.
-#
-# Windows are taken in the order of the output, whatever they contain.
+# Writing the output, to memory or to a file: in windows, which are runs of bytes. Each thread takes
+# the next window that no thread has begun, in the order of the output.
 #
 # In memory a window is made in its place. One of a file is made in a buffer that is used again, and
 # written from there: a file that is mapped, or a whole image, takes as many new pages as the output
@@ -126,33 +124,33 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
 
 
 cdef inline void write_windows(void* context, size_t part) noexcept nogil:
-    """Make windows until nobody has any left to begin with."""
-    cdef WindowQueue* d = <WindowQueue*>context
-    cdef uint8_t* buffer = NULL if d.buffers == NULL else d.buffers + part * d.room
+    """Take and make windows until none is left."""
+    cdef WindowQueue* queue = <WindowQueue*>context
+    cdef uint8_t* buffer = NULL if queue.buffers == NULL else queue.buffers + part * queue.room
     cdef const uint8_t* source
     cdef const Window* window
     cdef size_t number
     cdef int error = 0
-    number = claim_items(&d.next, 1)
-    while number < d.count and error == 0:
-        window = &d.windows[number]
+    number = claim_items(&queue.next, 1)
+    while number < queue.count and error == 0:
+        window = &queue.windows[number]
         source = window.source
-        if d.memory != NULL:
+        if queue.memory != NULL:
             if source != NULL:
-                memcpy(d.memory + window.start, source, window.size)
+                memcpy(queue.memory + window.start, source, window.size)
             else:
-                d.make(d.context, window, d.memory + window.start)
+                queue.make(queue.context, window, queue.memory + window.start)
         else:
             if source == NULL:
-                d.make(d.context, window, buffer)
+                queue.make(queue.context, window, buffer)
                 source = buffer
-            error = write_at(d.file, source, window.size, window.start)
-        number = claim_items(&d.next, 1)
+            error = write_at(queue.file, source, window.size, window.start)
+        number = claim_items(&queue.next, 1)
     if error:
-        d.error = error
+        queue.error = error
 
 
-cdef inline int draw(WindowQueue* queue, Scratch* scratch) noexcept nogil:
+cdef inline int make_windows(WindowQueue* queue, Scratch* scratch) noexcept nogil:
     """Make all windows; errno of what failed, or 0. The scratch gets the buffers."""
     cdef uint64_t size = 0
     cdef size_t i, helpers

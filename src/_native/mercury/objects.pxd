@@ -38,18 +38,20 @@ cdef enum SymbolKind:
     S_SECTION = 2       # start of a section that folds with its twin
     S_PRIVATE = 3       # anything else of this file: the same as nothing outside it
 
+# A section header, as far as two objects have to agree in it.
 cdef struct Header:
-    uint64_t q0
-    uint64_t q8
-    uint64_t key
+    uint64_t q0             # sh_size
+    uint64_t q8             # sh_link and sh_info
+    uint64_t key            # hash of the other fields
     const uint8_t* name     # stripped
     uint32_t name_size
     uint32_t addralign
 
+# A section of relocations: its bytes, its name, and the section that they change.
 cdef struct Target:
     const uint8_t* data
     size_t size
-    uint64_t key            # key of stripped name and size
+    uint64_t key            # hash of stripped name and size
     uint64_t digest
     const uint8_t* name     # stripped
     Span place              # stripped name of the section it relocates; only with symbols
@@ -70,8 +72,9 @@ cdef struct Use:
     uint32_t entry
     uint32_t symbol
 
+# One candidate or reference of the comparison, with three kinds of entries (mercury/dedup.pyx).
 cdef struct Object:
-    Span* primary
+    Span* primary           # the bytes of its sections, by position
     Header* headers
     Target* targets
     Symbol* symbols

@@ -46,7 +46,7 @@ cdef enum Action:
     EMIT = 1
     RESOLVE = 2
     CLEAR = 3                   # writes zeros and names the section
-    VANISHES = 4                # counts for the sibling rule, then vanishes
+    VANISHES = 4                # counts for the rule of two forms, then vanishes
     DEAD = 5                    # debug data of a dead function: counts and names the section
 
 

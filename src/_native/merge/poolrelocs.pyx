@@ -41,7 +41,7 @@ ctypedef struct Adoption:
     int32_t* list_of
     Vec constants               # Constant, of all pools, by section and place
     int32_t* end_of             # by section with a pool: the end of its constants
-    Vec entries                 # PoolEntry: the relocations `section_entry` as kernels inherit them
+    Vec entries                 # PoolEntry: relocations in the order that kernels take over
     int32_t listed              # a section, numbered from 1
 
 
@@ -163,7 +163,8 @@ cdef bint adopt_entries(Adoption* a, const PoolRow* pool) noexcept nogil:
     cdef OutRow* reloc = &a.outs[a.reloc_of[pool.kernel]]
     cdef const SectionRow* s = a.objects.sections
     cdef uint32_t first = a.objects.files[s[pool.section].file].first_symbol
-    cdef int32_t relocations = a.list_of[s[s[pool.section].target].target]
+    cdef int32_t code = s[pool.section].target
+    cdef int32_t relocations = a.list_of[s[code].target]    # the target of code is its function
     cdef int32_t head = -1
     cdef bint own = pool.kernel == <int32_t>pool.function
     cdef int32_t* tail_entry = &head if own else &a.tail_of[pool.kernel]

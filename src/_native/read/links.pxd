@@ -28,7 +28,7 @@ cdef enum:
     SHORTEST_CAPSULE = 14       # 12.8: two words, a mask, the record of the last slot
 
 cdef inline bint check_links(Reader* reader, FileRow* row) noexcept nogil:
-    """Resolve sh_info to sections and check the entries of relocation and table sections."""
+    """Resolve sh_info to sections and symbols; check entries of relocation and table sections."""
     cdef SectionRow* sections = <SectionRow*>reader.sections.data + row.first_section
     cdef SectionRow* s
     cdef uint32_t i

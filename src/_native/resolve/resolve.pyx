@@ -23,7 +23,7 @@ thread. `resolve` does this:
 
 `find_live` flags what the link keeps:
 
-1. `push_roots` begins at the kernels that are selected, and unless exactly one is, at those that
+1. `push_kept` begins at the kernels that are selected, and unless exactly one is, at those that
    device code launches. A function whose address is taken is kept, but not what it calls.
 2. `flag_reached` follows the call graph (tables/graph.pxd).
 3. `keep_undefined` and `follow_owners` flag what the graph does not lead to: run-time functions
@@ -218,7 +218,7 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
         if scratch.failed:
             raise MemoryError
         with nogil:
-            push_roots(&reaching, is_selected if has_selection else NULL, keep_all)
+            push_kept(&reaching, is_selected if has_selection else NULL, keep_all)
             flag_reached(&reaching, EF_LIVE)
             for i in range(n):
                 if (e[i].kind == E_FUNC and e[i].flags & EF_TAKEN and not e[i].flags & EF_KERNEL
@@ -238,8 +238,8 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
     merged.entities = entities
 
 
-cdef void push_roots(Reaching* reaching, const uint8_t* is_selected, bint keep_all) noexcept nogil:
-    """Flag what is kept by itself, and push the functions whose callees are kept.
+cdef void push_kept(Reaching* reaching, const uint8_t* is_selected, bint keep_all) noexcept nogil:
+    """Flag what is kept by itself; push the roots and other kernels whose callees are kept.
 
     `is_selected` says by entity which kernels are selected; NULL: all.
     """

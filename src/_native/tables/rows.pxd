@@ -40,7 +40,8 @@ cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
     """The SM number of the PTX that a file was made from, 0 where unknown."""
     return file.ptx_sm if file.ptx_sm != UNKNOWN_SM else 0
 
-# One input section; `target` is the one that sh_info names (relocations, .nv.info.F ...).
+# One input section. `target` is what sh_info names, or -1: of code and of a capsule the symbol of
+# the function; of others (relocations, .nv.info.F ...) a section.
 cdef packed struct SectionRow:
     uint64_t name               # arena offset of a NUL-terminated name
     uint64_t offset             # arena offset of its bytes; 0 without bytes
@@ -114,7 +115,7 @@ cdef packed struct CallRow:
     uint32_t caller             # entity
     uint32_t callee             # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
     int32_t block               # Block
-    uint32_t won                # the row belongs to the copy that stays
+    uint32_t won                # whether the copy that stays has the row; first the copy's symbol
 
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
@@ -149,7 +150,7 @@ cdef packed struct OutRow:
     int32_t next                # next section of the same entity
     int32_t head                # relocations: the last entry added, see EmittedRow
     uint32_t count              # relocations: entries
-    uint32_t counted            # relocations: entries seen by the sibling rule
+    uint32_t counted            # relocations: entries seen by the rule of two forms
     uint32_t marks              # OutFlag bits
     int32_t source              # an input section that it was created for
     int32_t text                # the .text row of its function, or -1

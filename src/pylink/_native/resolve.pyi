@@ -11,18 +11,21 @@ from pylink._native.tables import Clashes, Marks, MergedTables
 def resolve(merged: MergedTables) -> Clashes:
     """Find the entities of the link and the definition that wins for each.
 
-    Fills `entities`, `symbol_entity`, `symbol_resolution`, `calls` and `prototypes`;
-    returns the clashes of the first file that has any, empty if the link can go on.
+    Fills `entities`, `symbol_entity`, `symbol_resolution`, `met`, `section_function`,
+    `section_resolution`, `calls` and `prototypes`. Returns the clashes of the first file that has
+    any, empty if the link can go on.
 
     A strong definition replaces weak ones and common symbols. The weak function that needs the
-    fewest registers wins, the first of equals; among other weak definitions the first wins. Common
-    symbols take the largest size.
+    fewest registers wins. Of equals it is the first, or a later one if its PTX is for a newer
+    architecture than that of the first. Among other weak definitions the first wins. Common symbols
+    take the largest size.
     """
 
 def find_live(merged: MergedTables, selected: Marks, *, keep_all: bool) -> None:
     """Mark the entities that reach the output, in `entities`.
 
-    Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks. An
+    Code is reached from the kernels. With `selected` (by entity, or empty for all) these are the
+    kernels that it marks and, unless it marks exactly one, those that device code launches. An
     indirect call reaches every function of its prototype whose address is taken, in any file. Such
     a function always stays, but keeps nothing else alive by itself. With `keep_all` nothing is
     removed. Data always stays. `ValueError` if `selected` does not have the length of the
