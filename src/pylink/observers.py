@@ -42,7 +42,7 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
     if options.profile is not None or options.profile_aprof or options.time_trace:
         from pylink.profile.output import Collector
 
-        # It comes first, so that the work of the other observers counts for no phase.
+        # The collector comes first, so that the work of other observers counts for no phase.
         active.append(Collector(options, sink, shows_progress=shows_progress))
     if options.Map is not None:
         from pylink.outputs.linkmap import MapObserver

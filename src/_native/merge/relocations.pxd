@@ -224,7 +224,7 @@ cdef inline void find_referenced(Merge* merge, const FileRow* file) noexcept nog
                     add_user(&merge.work.users[e], user)
 
 
-cdef inline bint counts_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
+cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
     """Whether entries of this section count for the rule of two forms (`count_entry`).
 
     On family C the entries of the mercury file count if it has any. Its `.debug_line` names
@@ -244,7 +244,7 @@ cdef inline void decide_entries(Merge* merge, RelocList* relocs) noexcept nogil:
     cdef uint64_t entsize, i
     relocs.explicit = s.type != SHT_REL
     relocs.is_rebuilt = not relocs.mercury and is_rebuilt(merge, relocs.target)
-    relocs.is_counted = counts_for_two_forms(merge, relocs)
+    relocs.is_counted = is_counted_for_two_forms(merge, relocs)
     relocs.is_cleaned = is_cleaned(merge, relocs.out, relocs.explicit)
     relocs.reloc = -1
     relocs.twin = NOT_SOUGHT

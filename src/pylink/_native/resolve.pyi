@@ -16,7 +16,7 @@ def resolve(merged: MergedTables) -> Clashes:
     any, empty if the link can go on.
 
     A strong definition replaces weak ones and common symbols. The weak function that needs the
-    fewest registers wins. Of equals it is the first, or a later one if its PTX is for a newer
+    fewest registers wins. Among equals it is the first, or a later one if its PTX is for a newer
     architecture than that of the first. Among other weak definitions the first wins. Common symbols
     take the largest size.
     """
