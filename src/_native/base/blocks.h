@@ -12,7 +12,7 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 #define PYLINK_RECYCLED_RUNS 64
-/* One for all kernels: the start of each run of recycled pages plus its page count; 0: free. */
+/* One for all native modules: the start of each run of recycled pages plus its page count, or 0. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
 /* Recycled pages stay as they are, in a process that ends after a few links. */
@@ -73,7 +73,7 @@ static inline int pylink_bring_back(char* start, size_t size) {
 #endif
 }
 
-/* Move pages to the beginning of a room instead of their contents; how many bytes moved. One at
+/* Move pages to the start of a room instead of their contents. Returns the bytes moved. One at
    a time: pages that came from several mappings stay in as many, and kernels before 6.17 refuse
    to move from more than one, when they have unmapped the room already. */
 static inline size_t pylink_move_pages(char* from, size_t size, char* to) {

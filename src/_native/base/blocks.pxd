@@ -93,7 +93,7 @@ cdef inline char* take_run(size_t size) noexcept nogil:
 
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
-    """Put recycled pages under the beginning of a room; how many bytes have them, not zeros."""
+    """Put recycled pages under the start of a room. Returns their bytes, which are not zeros."""
     cdef size_t done = 0, have, used, moved, i
     cdef uint64_t run
     cdef char* first
@@ -127,7 +127,7 @@ cdef inline char* reserve_addresses(size_t size) noexcept nogil:
 
 
 cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
-    """Have pages in a room; how many bytes from its beginning on are not zeros."""
+    """Get the pages of a room. Returns how many bytes at its start are recycled, thus not zeros."""
     cdef size_t used = reuse_pages(start, size)
     if used < size and large_pages_pay(start + used):
         madvise(start + used, size - used, MADV_HUGEPAGE)

@@ -1,4 +1,4 @@
-# Times of the items of one kernel, for links that are profiled; other links read no clock.
+# Times of the items of one native function, for links that are profiled; other links read no clock.
 #
 # Moments are those of Python's time.perf_counter_ns, so that rows of kernels and of phases fit into
 # one timeline. Reading the wall clock takes 25 ns; the processor time of a thread is a system call,

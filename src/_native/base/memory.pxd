@@ -1,4 +1,4 @@
-# MemoryError for kernels that call Python between their requests.
+# MemoryError for native functions that call Python between their requests.
 
 
 cdef inline int check_memory(bint is_available) except -1:

@@ -1,4 +1,4 @@
-# The working memory of one call of a kernel: arrays that live as long as the call.
+# The working memory of one call of a native function: arrays that live as long as the call.
 #
 # A kernel asks for what it needs first, tests `failed` once, and gives everything back with one
 # `scratch_free` in a `finally`. Nothing that was asked for is used before the test, since what

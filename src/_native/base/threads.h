@@ -12,8 +12,8 @@
 /* For marks that several threads may set, and nobody takes away. */
 #define set_mark(mark) __atomic_store_n((mark), 1, __ATOMIC_RELAXED)
 
-/* One for all kernels of a process: threads that work besides the first of each link, and bytes that
-   are worth one more. Starting a thread costs as much as moving 0.1 MB. */
+/* One for all native modules of a process: threads that work besides the first of each link, and
+   bytes that are worth one more. Starting a thread costs as much as moving 0.1 MB. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_thread_worth = 4 << 20;
 

@@ -1,4 +1,4 @@
-# Growable arrays of packed rows for kernels that do not know their row count beforehand. A Vec is
+# Growable arrays of packed rows for functions that do not know their row count beforehand. A Vec is
 # owned by the kernel that fills it. `detach_rows` (tables.pxd) moves its memory to the table that
 # leaves the kernel, `vec_to_bytes` makes bytes of it.
 #

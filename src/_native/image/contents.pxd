@@ -129,7 +129,7 @@ cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t*
 
 cdef inline CopyExtent* put_unit(CopyExtent* extent, uint64_t offset, uint64_t size,
                                  const uint8_t* source, int32_t out, bint capsule) noexcept nogil:
-    """Write a unit, if it has bytes; where the next one goes."""
+    """Write a unit, if it has bytes. Returns the place of the next one."""
     if size == 0:
         return extent
     extent.offset = offset

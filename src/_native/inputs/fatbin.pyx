@@ -141,7 +141,7 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
                 source.hosted = kind[i] != IN_FATBIN
                 chosen = linked.get(i)
                 containers = row[i].containers if chosen is None else len(chosen)
-                if (pick_containers(&picking, &source, chosen, rank) != containers
+                if (pick_best_entries(&picking, &source, chosen, rank) != containers
                         and not source.damaged):
                     missing.append(i)
                 if containers == 0:
@@ -175,9 +175,9 @@ cdef bint take_faults(Picking* picking, uint32_t source) noexcept:
     return picking.fault != first
 
 
-cdef int64_t pick_containers(Picking* picking, const PickedSource* source, set chosen,
+cdef int64_t pick_best_entries(Picking* picking, const PickedSource* source, set chosen,
                              rank) except -1:
-    """Add the best entry of each container, if only of `chosen` ones; how many there are."""
+    """Add the best entry of each container, or of each in `chosen`. Returns how many it added."""
     cdef const EntryRow* best
     cdef uint32_t container
     cdef int64_t count = 0

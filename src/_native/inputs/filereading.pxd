@@ -122,7 +122,7 @@ cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
 
 
 cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexcept nogil:
-    """Map the files that are to be mapped; whether that could be done with any."""
+    """Map the files that are to be mapped. Returns whether any could be."""
     cdef MappedPart part
     if reading.mapped == NULL:
         return False

@@ -220,7 +220,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
 
 cdef uint64_t align_files(uint64_t* extent, Py_ssize_t n, const uint8_t* base,
                           uint64_t page) noexcept:
-    """Have files that begin at whole pages of the arena begin at whole pages; how far they move."""
+    """Move all files so that page-aligned ones start on whole pages. Returns the distance."""
     cdef uint64_t before = round_up(<uint64_t>base, page) - <uint64_t>base
     cdef Py_ssize_t i
     for i in range(n):

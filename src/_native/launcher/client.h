@@ -14,7 +14,8 @@
 extern char** environ;
 
 /* Send `size` bytes; the first message carries the descriptors. */
-static int send_all(int server, const char* data, size_t size, const int* lent, size_t count) {
+static int send_all(int server, const char* data, size_t size, const int* descriptors,
+                    size_t count) {
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(4 * sizeof(int))];
@@ -32,12 +33,12 @@ static int send_all(int server, const char* data, size_t size, const int* lent, 
             struct cmsghdr* head;
             memset(&control, 0, sizeof control);
             message.msg_control = &control;
-            message.msg_controllen = CMSG_SPACE(count * sizeof *lent);
+            message.msg_controllen = CMSG_SPACE(count * sizeof *descriptors);
             head = CMSG_FIRSTHDR(&message);
             head->cmsg_level = SOL_SOCKET;
             head->cmsg_type = SCM_RIGHTS;
-            head->cmsg_len = CMSG_LEN(count * sizeof *lent);
-            memcpy(CMSG_DATA(head), lent, count * sizeof *lent);
+            head->cmsg_len = CMSG_LEN(count * sizeof *descriptors);
+            memcpy(CMSG_DATA(head), descriptors, count * sizeof *descriptors);
         }
         sent = sendmsg(server, &message, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
@@ -65,9 +66,8 @@ static int find_server(const char* path) {
     server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (server < 0)
         return -1;
-    if (server <=
-            STDERR_FILENO || /* in place of a stream that is closed, and would be lent as it */
-        connect(server, (struct sockaddr*)&place, sizeof place) != 0 ||
+    /* Streams 0 to 2 are sent along: if one is closed, the socket must not take its number. */
+    if (server <= STDERR_FILENO || connect(server, (struct sockaddr*)&place, sizeof place) != 0 ||
         getsockopt(server, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
         close(server);
         return -1;
@@ -110,14 +110,14 @@ static char* make_request(const char* script, int argc, char** argv, size_t* siz
 
 /* The exit status of the link by a server, or -1 when there was none. */
 static int link_by(int server, const char* script, int argc, char** argv) {
-    int lent[4] = {0, 1, 2, -1}, status = -1;
+    int descriptors[4] = {0, 1, 2, -1}, status = -1;
     unsigned char answer[2];
     size_t size;
     char* request;
     struct pollfd taken = {server, POLLIN, 0};
     request = make_request(script, argc, argv, &size);
-    lent[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (request && lent[3] >= 0 && send_all(server, request, size, lent, 4) &&
+    descriptors[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (request && descriptors[3] >= 0 && send_all(server, request, size, descriptors, 4) &&
         poll(&taken, 1, ANSWER_MS) == 1 && read(server, answer, 1) == 1 && answer[0] == 'y') {
         ssize_t got;
         do
@@ -126,8 +126,8 @@ static int link_by(int server, const char* script, int argc, char** argv) {
         if (got == 1)
             status = answer[1];
     }
-    if (lent[3] >= 0)
-        close(lent[3]);
+    if (descriptors[3] >= 0)
+        close(descriptors[3]);
     free(request);
     close(server);
     return status;

@@ -52,10 +52,10 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
 
 
 cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
-    """Offsets in the order of the file; where the table of sections begins after them.
+    """Set the offsets, in file order. Returns the offset of the table of sections after them.
 
-    nvlink does not align that after Mercury sections; only from 13.5 on are there any whose end is
-    no multiple of 8.
+    nvlink does not align that table after Mercury sections. Only from 13.5 on can the end of one
+    not be a multiple of 8.
     """
     cdef uint64_t offset = sizeof(Ehdr)
     cdef const OutRow* row

@@ -68,7 +68,7 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
 
 
 cdef inline size_t keep_tied(Tie* tie, size_t count) noexcept nogil:
-    """Drop the rows whose key no other row has; the number of those that stay."""
+    """Drop the rows whose key no other row has. Returns the number of rows that stay."""
     cdef size_t i, kept_count = 0
     cdef uint64_t last = 0      # no key is 0
     qsort(tie, count, sizeof(Tie), compare_ties)

@@ -62,7 +62,7 @@ cdef inline bint is_removed_from_debug(Merge* merge, int32_t symbol, bint cleane
 
 
 cdef inline bint is_cleaned(Merge* merge, int32_t out, bint explicit) noexcept nogil:
-    """Whether entries against replaced code leave this debug section: its first list is explicit.
+    """Whether entries against replaced code leave this debug section: its first list is RELA.
 
     `explicit` is the form of the current entries, which make the first list if there is no list
     yet.

@@ -102,11 +102,11 @@ cdef inline int32_t create_relocations_for_mercury(Merge* merge, int32_t source,
     return row
 
 
-cdef inline void count_entry(Merge* merge, int32_t counter, int32_t out, bint explicit,
-                             int64_t addend) noexcept nogil:
-    """Apply the rule of two forms: a later explicit entry with addend 0 creates the other section.
+cdef inline void create_other_form(Merge* merge, int32_t counter, int32_t out, bint explicit,
+                                   int64_t addend) noexcept nogil:
+    """Create the .rel section of `out` for a RELA entry after the first that has addend 0.
 
-    Newer releases have no such rule.
+    This is the rule of two forms. Newer releases have no such rule.
 
     `counter` is the OutRow whose `counted` is used: code has two counters, one for each of its
     lists.

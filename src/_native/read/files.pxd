@@ -12,7 +12,7 @@ from base.vector cimport vec_push
 from elfnumbers cimport SHT_SYMTAB
 from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from read.faults cimport (
-    F_ABI, F_CLASS, F_ENDIAN, F_FLAGS, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
+    F_ABI_VERSION, F_CLASS, F_ELF_FLAGS, F_ENDIAN, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
     F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, Reader, refuse,
 )
 from read.links cimport check_links
@@ -68,9 +68,9 @@ cdef inline bint read_file(Reader* reader, uint64_t offset, uint64_t size) noexc
         return refuse(reader, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
     facts = &FORMAT[format]
     if header.e_ident[8] != facts.abi_version:
-        return refuse(reader, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
+        return refuse(reader, -1, -1, F_ABI_VERSION, header.e_ident[8], facts.abi_version)
     if header.e_flags & facts.refused:
-        return refuse(reader, -1, -1, F_FLAGS, header.e_flags, 0)
+        return refuse(reader, -1, -1, F_ELF_FLAGS, header.e_flags, 0)
     if header.e_type != ET_REL and header.e_type != ET_WHOLE:
         return refuse(reader, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
     fault = open_table(&elf)

@@ -7,8 +7,9 @@ from base.elf64 cimport STT_FUNC, Rel, Rela
 from base.vector cimport vec_extend
 from elfnumbers cimport SHT_CUDA_MERC_RELA, SHT_REL, SHT_RELA
 from read.faults cimport (
-    F_CAPSULE, F_DUPLICATE, F_ENTSIZE, F_NO_CAPSULE, F_RELOC_OFFSET, F_RELOC_SYMBOL, F_RELOC_TYPE,
-    F_SECTION_NAME, F_SIZE, F_TARGET, F_TEXT_ALIGN, F_TOO_LARGE, F_TYPE, Reader, refuse,
+    F_CAPSULE_SIZE, F_DUPLICATE_SECTION, F_ENTSIZE, F_NO_CAPSULE, F_RELOC_OFFSET, F_RELOC_SYMBOL,
+    F_RELOC_TYPE, F_SECTION_NAME, F_SECTION_TYPE, F_SH_INFO, F_TABLE_SIZE, F_TEXT_SIZE, F_TOO_LARGE,
+    Reader, refuse,
 )
 from read.records cimport check_info, check_pairs
 from read.sections cimport is_mercury
@@ -59,7 +60,7 @@ cdef inline bint check_links(Reader* reader, FileRow* row) noexcept nogil:
         elif KIND[s.kind].info == HEAD_TARGET:
             if s.info == 0 or s.info >= row.section_count or not can_be_patched(
                     s.kind, sections[s.info].kind):
-                return refuse(reader, <int32_t>i, -1, F_TARGET, s.info, row.section_count)
+                return refuse(reader, <int32_t>i, -1, F_SH_INFO, s.info, row.section_count)
             s.target = <int32_t>(row.first_section + s.info)
             if not has_name_of_target(reader, row, s):
                 return refuse(reader, <int32_t>i, -1, F_SECTION_NAME, s.type, 0)
@@ -111,15 +112,15 @@ cdef inline bint check_text(Reader* reader, FileRow* row, SectionRow* s,
     if info >= row.symbol_count:
         info = s.info & 0xffffff
     if info == 0 or info >= row.symbol_count:
-        return refuse(reader, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
     s.target = <int32_t>(row.first_symbol + info)
     # Otherwise two sections could name one function.
     if (<SymbolRow*>reader.symbols.data)[s.target].section != <int32_t>(row.first_section + index):
-        return refuse(reader, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
     if ((<SymbolRow*>reader.symbols.data)[s.target].info & 15) != STT_FUNC:
-        return refuse(reader, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
     if s.size % 16:
-        return refuse(reader, <int32_t>index, -1, F_TEXT_ALIGN, s.size, 16)
+        return refuse(reader, <int32_t>index, -1, F_TEXT_SIZE, s.size, 16)
     return check_function_name(reader, row, s, index, s.target)
 
 
@@ -138,14 +139,14 @@ cdef inline bint check_capsule(Reader* reader, FileRow* row, SectionRow* s,
     """A mercury capsule: sh_info is the symbol of a function with code."""
     cdef const SymbolRow* symbol
     if s.info == 0 or s.info >= row.symbol_count:
-        return refuse(reader, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
     s.target = <int32_t>(row.first_symbol + s.info)
     symbol = <SymbolRow*>reader.symbols.data + s.target
     if (symbol.section < 0
             or (<SectionRow*>reader.sections.data)[symbol.section].target != s.target):
-        return refuse(reader, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
     if s.size < SHORTEST_CAPSULE:
-        return refuse(reader, <int32_t>index, -1, F_CAPSULE, s.size, SHORTEST_CAPSULE)
+        return refuse(reader, <int32_t>index, -1, F_CAPSULE_SIZE, s.size, SHORTEST_CAPSULE)
     return mark_section(reader, row, s, index, s.target)
 
 
@@ -155,12 +156,12 @@ cdef inline bint check_owner(Reader* reader, FileRow* row, SectionRow* s, uint32
     cdef SectionRow* sections = <SectionRow*>reader.sections.data + row.first_section
     cdef int32_t function
     if s.info == 0 or s.info >= row.section_count or sections[s.info].kind != kind:
-        return refuse(reader, <int32_t>index, -1, F_TARGET, s.info, row.section_count)
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.section_count)
     s.target = <int32_t>(row.first_section + s.info)
     # A capsule that stands after is not checked yet, but its index is.
     if is_a(kind, IS_CAPSULE) and (sections[s.info].info == 0
                                    or sections[s.info].info >= row.symbol_count):
-        return refuse(reader, <int32_t>s.info, -1, F_TARGET, sections[s.info].info,
+        return refuse(reader, <int32_t>s.info, -1, F_SH_INFO, sections[s.info].info,
                       row.symbol_count)
     function = (sections[s.info].target if is_a(kind, IS_CODE)
                 else <int32_t>(row.first_symbol + sections[s.info].info))
@@ -181,7 +182,7 @@ cdef inline bint mark_section(Reader* reader, FileRow* row, SectionRow* s, uint3
     if is_function_bank(s.kind):
         bit = <uint64_t>1 << s.bank
     if marks[0] & bit:
-        return refuse(reader, <int32_t>index, -1, F_DUPLICATE, 0, 0)
+        return refuse(reader, <int32_t>index, -1, F_DUPLICATE_SECTION, 0, 0)
     marks[0] |= bit
     return True
 
@@ -210,11 +211,11 @@ cdef inline bint check_relocs(Reader* reader, FileRow* row, SectionRow* s,
     cdef uint32_t width
     if not implicit and s.type != (SHT_CUDA_MERC_RELA if mercury else SHT_RELA) \
             and is_a(s.kind, IS_ENTRIES):
-        return refuse(reader, <int32_t>index, -1, F_TYPE, s.type, 0)
+        return refuse(reader, <int32_t>index, -1, F_SECTION_TYPE, s.type, 0)
     if s.entsize != entsize:
         return refuse(reader, <int32_t>index, -1, F_ENTSIZE, s.entsize, entsize)
     if s.size % entsize:
-        return refuse(reader, <int32_t>index, -1, F_SIZE, s.size, entsize)
+        return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, s.size, entsize)
     n = s.size // entsize
     if n > <uint64_t>0x7fffffff:
         return refuse(reader, <int32_t>index, -1, F_TOO_LARGE, n, 0x7fffffff)

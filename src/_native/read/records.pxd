@@ -6,8 +6,8 @@ from libc.string cimport memcpy, strlen
 from attributetypes cimport ATTRIBUTE, AttributeFacts
 from base.elf64 cimport load32
 from read.faults cimport (
-    F_CALLGRAPH_BLOCK, F_CALLGRAPH_STRING, F_CALLGRAPH_SYMBOL, F_NAMES, F_RECORD_END,
-    F_RECORD_FORMAT, F_RECORD_SIZE, F_RECORD_SYMBOL, F_SIZE, Reader, count_name, refuse,
+    F_CALLGRAPH_BLOCK, F_CALLGRAPH_STRING, F_CALLGRAPH_SYMBOL, F_NAME_BYTES, F_RECORD_END,
+    F_RECORD_FORMAT, F_RECORD_SIZE, F_RECORD_SYMBOL, F_TABLE_SIZE, Reader, count_name, refuse,
 )
 from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from sectionkinds cimport K_CALLGRAPH
@@ -70,7 +70,7 @@ cdef inline bint check_pairs(Reader* reader, FileRow* row, SectionRow* s,
     cdef int32_t block = 0
     cdef bint graph = s.kind == K_CALLGRAPH
     if s.size % 8:
-        return refuse(reader, <int32_t>index, -1, F_SIZE, s.size, 8)
+        return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, s.size, 8)
     for i in range(s.size // 8):
         memcpy(pair, data + 8 * i, 8)
         if pair[0] == 0 and graph:
@@ -89,7 +89,8 @@ cdef inline bint check_pairs(Reader* reader, FileRow* row, SectionRow* s,
                               row.strtab_size)
             if not count_name(reader, strlen(<const char*>reader.arena + row.strtab + pair[1]),
                               row.size):
-                return refuse(reader, <int32_t>index, <int64_t>i, F_NAMES, reader.names, row.size)
+                return refuse(reader, <int32_t>index, <int64_t>i, F_NAME_BYTES, reader.names,
+                              row.size)
         elif pair[1] >= row.symbol_count:
             return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[1],
                           row.symbol_count)

@@ -8,9 +8,9 @@ from base.elffile cimport ElfFile, is_in_file, name_at
 from base.vector cimport vec_extend
 from objectformats cimport FORMAT
 from read.faults cimport (
-    CONTENTS_PER_BYTE, F_ALIGN, F_ALIGN_LIMIT, F_ALIGN_SUM, F_ENTSIZE, F_NAME, F_NAMES, F_NONE,
-    F_SECTION_BOUNDS, F_SECTION_NAME, F_SIZE_SUM, F_TOO_LARGE, F_TYPE, MAX_ALIGN, Reader,
-    count_name, max_nobits, refuse,
+    CONTENTS_PER_BYTE, F_ALIGN, F_ALIGN_LIMIT, F_ALIGN_SUM, F_ENTSIZE, F_NAME_BYTES, F_NAME_OFFSET,
+    F_NONE, F_SECTION_BOUNDS, F_SECTION_NAME, F_SECTION_TYPE, F_SIZE_SUM, F_TOO_LARGE, MAX_ALIGN,
+    Reader, count_name, max_nobits, refuse,
 )
 from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport FREE_ALWAYS, FREE_PLAIN, KIND, K_OTHER, RULE, RULE_COUNT, KindRule
@@ -45,11 +45,11 @@ cdef inline bint read_sections(Reader* reader, FileRow* row,
         s.target = -1
         name = name_at(elf, h)
         if name == NULL:
-            return refuse(reader, <int32_t>i, -1, F_NAME, h.sh_name, elf.names_size)
+            return refuse(reader, <int32_t>i, -1, F_NAME_OFFSET, h.sh_name, elf.names_size)
         s.name = <uint64_t>(<const uint8_t*>name - reader.arena)
         s.name_size = <uint32_t>strlen(name)
         if not count_name(reader, s.name_size, row.size):
-            return refuse(reader, <int32_t>i, -1, F_NAMES, reader.names, row.size)
+            return refuse(reader, <int32_t>i, -1, F_NAME_BYTES, reader.names, row.size)
         s.flags = h.sh_flags
         s.type = h.sh_type
         reason = assign_kind(reader, s, row)
@@ -129,7 +129,7 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* s, const FileRow* ro
                 FREE_ALWAYS if is_mercury(row) else FREE_PLAIN):
             free = rule.kind
     if free < 0:
-        return F_SECTION_NAME if has_type else F_TYPE
+        return F_SECTION_NAME if has_type else F_SECTION_TYPE
     for i in range(RULE_COUNT if free == K_OTHER else 0):
         # Data of no kind that is called like one: something wrote the wrong type.
         if has_name(reader.arena + s.name, s.name_size, &RULE[i], 0):

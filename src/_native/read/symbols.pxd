@@ -10,9 +10,9 @@ from base.elf64 cimport (
 from base.vector cimport vec_extend
 from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
 from read.faults cimport (
-    F_BINDING, F_ENTSIZE, F_FUNCTION, F_LINK, F_NAME, F_NAMES, F_NO_SYMTAB, F_NULL_SYMBOL, F_ROWS,
-    F_SIZE, F_STRING_TABLE, F_SYMBOL_BOUNDS, F_SYMBOL_SECTION, F_TOO_LARGE, F_VARIABLE_ALIGN,
-    MAX_ALIGN, MAX_SHARED, Reader, count_name, max_nobits, refuse,
+    F_BINDING, F_ENTSIZE, F_NAME_BYTES, F_NAME_OFFSET, F_NO_SYMTAB, F_NULL_SYMBOL, F_ROW_COUNT,
+    F_SH_LINK, F_STRING_TABLE, F_SYMBOL_BOUNDS, F_SYMBOL_SECTION, F_SYMBOL_TYPE, F_TABLE_SIZE,
+    F_TOO_LARGE, F_VARIABLE_ALIGN, MAX_ALIGN, MAX_SHARED, Reader, count_name, max_nobits, refuse,
 )
 from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport IS_CODE, KIND, K_MERC_SYMTAB, K_SYMTAB, K_SYMTAB_SHNDX
@@ -68,9 +68,9 @@ cdef inline bint find_symbols(Reader* reader, FileRow* row,
     if s.entsize != sizeof(Sym):
         return refuse(reader, tables.symtab, -1, F_ENTSIZE, s.entsize, sizeof(Sym))
     if s.size % sizeof(Sym) or s.size == 0:
-        return refuse(reader, tables.symtab, -1, F_SIZE, s.size, sizeof(Sym))
+        return refuse(reader, tables.symtab, -1, F_TABLE_SIZE, s.size, sizeof(Sym))
     if s.link >= row.section_count or sections[s.link].type != SHT_STRTAB:
-        return refuse(reader, tables.symtab, -1, F_LINK, s.link, row.section_count)
+        return refuse(reader, tables.symtab, -1, F_SH_LINK, s.link, row.section_count)
     tables.strtab = &sections[s.link]
     if (tables.strtab.size == 0
             or reader.arena[tables.strtab.offset + tables.strtab.size - 1] != 0):
@@ -84,14 +84,14 @@ cdef inline bint find_symbols(Reader* reader, FileRow* row,
     if tables.shndx >= 0:
         s = &sections[tables.shndx]
         if s.size // 4 < row.symbol_count:
-            return refuse(reader, tables.shndx, -1, F_ROWS, s.size // 4, row.symbol_count)
+            return refuse(reader, tables.shndx, -1, F_ROW_COUNT, s.size // 4, row.symbol_count)
         tables.indices = reader.arena + s.offset
     if tables.merc >= 0:
         s = &sections[tables.merc]
         if s.entsize != sizeof(Sym):
             return refuse(reader, tables.merc, -1, F_ENTSIZE, s.entsize, sizeof(Sym))
         if s.size // sizeof(Sym) > row.symbol_count:
-            return refuse(reader, tables.merc, -1, F_ROWS, s.size // sizeof(Sym),
+            return refuse(reader, tables.merc, -1, F_ROW_COUNT, s.size // sizeof(Sym),
                           row.symbol_count)
         row.mercury_symbols = <uint32_t>(s.size // sizeof(Sym))
         row.merc_symtab = s.offset
@@ -109,13 +109,13 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* row,
     cdef uint32_t index = input.st_shndx
     memset(symbol, 0, sizeof(SymbolRow))
     if input.st_name >= strtab.size:
-        return refuse(reader, tables.symtab, i, F_NAME, input.st_name, strtab.size)
+        return refuse(reader, tables.symtab, i, F_NAME_OFFSET, input.st_name, strtab.size)
     name = reader.arena + strtab.offset + input.st_name
     symbol.name = strtab.offset + input.st_name
     symbol.name_size = <uint32_t>(
         <const uint8_t*>memchr(name, 0, strtab.size - input.st_name) - name)
     if not count_name(reader, symbol.name_size, row.size):
-        return refuse(reader, tables.symtab, i, F_NAMES, reader.names, row.size)
+        return refuse(reader, tables.symtab, i, F_NAME_BYTES, reader.names, row.size)
     symbol.value = input.st_value
     symbol.size = input.st_size
     symbol.merc_size = tables.mercury[i].st_size if i < row.mercury_symbols else 0
@@ -163,7 +163,7 @@ cdef inline bint check_symbols(Reader* reader, FileRow* row,
             return refuse(reader, symtab, i, F_TOO_LARGE, symbol.size, <uint64_t>0xffffffffU)
         if symbol.section < 0:
             if type == STT_FUNC and symbol.shndx == SHN_COMMON:
-                return refuse(reader, symtab, i, F_FUNCTION, symbol.shndx, 0)
+                return refuse(reader, symtab, i, F_SYMBOL_TYPE, symbol.shndx, 0)
             if (shared or symbol.shndx == SHN_COMMON) and not is_variable_align(symbol):
                 return refuse(reader, symtab, i, F_VARIABLE_ALIGN, symbol.value, MAX_ALIGN)
             continue
@@ -172,7 +172,7 @@ cdef inline bint check_symbols(Reader* reader, FileRow* row,
         home = <const SectionRow*>reader.sections.data + symbol.section
         room = KIND[home.kind].holds in (E_SHARED, E_SYSTEM_SHARED)
         if (type == STT_FUNC) != is_a(home.kind, IS_CODE) or (shared and not room):
-            return refuse(reader, symtab, i, F_FUNCTION,
+            return refuse(reader, symtab, i, F_SYMBOL_TYPE,
                           <uint64_t>symbol.section - row.first_section, 0)
         if room:
             if symbol.size > <uint64_t>0xffffffffU:

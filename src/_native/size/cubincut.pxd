@@ -129,7 +129,7 @@ ctypedef struct Names:
 
 cdef inline void paint(const ElfFile* elf, uint64_t strings, uint32_t* painted, uint64_t offset,
                        uint32_t owner) noexcept nogil:
-    """Give a string to its owner; what is taken already is so up to its end."""
+    """Assign a string to `owner`, up to its end or to the first byte that is assigned already."""
     cdef const Shdr* section = &elf.table[strings]
     while offset < section.sh_size and painted[offset] == 0:
         painted[offset] = owner + 1

@@ -2,14 +2,14 @@
 """Data that passes between phases: tables that own their rows, and results that own their tables.
 
 A table is packed C rows (rows.pxd) with a type, in `bytes` or, if they are many, on pages of its
-own, which came from the kernel that filled them without a copy. Rows are numbered from 0, the
-number is the only reference, and -1 means no row. A visible table never changes: a kernel that
-needs another makes a new one, which may take over the rows of one without other owners. Python
+own, which came from the native function that filled them without a copy. Rows are numbered from
+0, the number is the only reference, and -1 means no row. A visible table never changes: a function
+that needs another makes a new one, which may take over the rows of one without other owners. Python
 reads columns by name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
 
-A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
-fill the columns that their stubs name. `seal` checks their sizes against each other when the phase
-returns; afterwards none can be set.
+A result owns the tables of a phase. Native functions take results, so that no two tables can be
+swapped, and fill the columns that their stubs name. `seal` checks their sizes against each other
+when the phase returns; afterwards none can be set.
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -403,7 +403,7 @@ cdef class Result:
     UNSEALED = ()
 
     cdef int fill(self) except -1:
-        """Raise AttributeError for a sealed result; kernels call this first."""
+        """Raise AttributeError for a sealed result; native functions call this first."""
         if self.sealed:
             raise AttributeError(f"{type(self).__name__} of a phase that has returned")
         return 0

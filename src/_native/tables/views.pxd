@@ -1,8 +1,9 @@
-# Views of results for kernels: the rows of their tables.
+# Views of results for native functions: the rows of their tables.
 #
-# A result fills its view (`tables.pyx`). The view is borrowed for one call of a kernel: the result
-# owns the tables, and one that is made later may take over the rows of an old one. A column without
-# its own count has one element per row that it describes; one that is not filled has no rows.
+# A result fills its view (`tables.pyx`). The view is borrowed for one call of such a function: the
+# result owns the tables, and one that is made later may take over the rows of an old one. A column
+# without its own count has one element per row that it describes; one that is not filled has no
+# rows.
 # `stand_ins` is NULL if nothing was folded.
 
 from libc.stddef cimport size_t
@@ -16,7 +17,7 @@ from tables.rows cimport (
 from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 
 
-# The inputs, and the options that kernels need.
+# The inputs, and the options that native functions need.
 ctypedef struct ObjectsView:
     const uint8_t* arena
     size_t arena_size

@@ -5,9 +5,9 @@ reference, -1 for no row. Tables are immutable. Python reads columns by name (`p
 all names), and numpy all of them at once:
 `numpy.frombuffer(table, table.dtype)`.
 
-A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
-fill the columns that their stubs name. `seal` checks their sizes against each other when the
-phase returns; afterwards none can be set.
+A result owns the tables of a phase. Native functions take results, so that no two tables can be
+swapped, and fill the columns that their stubs name. `seal` checks their sizes against each other
+when the phase returns; afterwards none can be set.
 """
 
 from collections.abc import Iterator

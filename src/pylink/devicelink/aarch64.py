@@ -53,7 +53,7 @@ class AArch64(Machine):
     number = EM_AARCH64
     instruction = 4
     code_align = 4
-    container_align = 256  # `.align 8` is a power of two for its assembler
+    fatbin_align = 256  # `.align 8` is a power of two for its assembler
     absolute = R_ABS64
     relative = R_PREL32
     property = (AARCH64_FEATURE_1_AND, BTI | PAC)

@@ -62,7 +62,7 @@ class Machine(ABC):
     number: int
     instruction: int
     code_align: int
-    container_align: int
+    fatbin_align: int
     absolute: int
     relative: int
     property: tuple[int, int]

@@ -131,7 +131,7 @@ class HostObject:
         object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
         if registered:
             object_file.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
-        payload = Section(CONTAINERS, [], flags=SHF_ALLOC, align=host.container_align)
+        payload = Section(CONTAINERS, [], flags=SHF_ALLOC, align=host.fatbin_align)
         object_file.add(payload)
         segment = Section(
             SEGMENT,

@@ -53,7 +53,7 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
     data = SHF_ALLOC | SHF_WRITE
     object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=WORD, size=WORD))
     payload = object_file.add(
-        Section(RELOCATABLE_CODE, container.pieces, flags=SHF_ALLOC, align=host.container_align)
+        Section(RELOCATABLE_CODE, container.pieces, flags=SHF_ALLOC, align=host.fatbin_align)
     )
     head = struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)
     segment = object_file.add(Section(SEGMENT, [head], flags=data, align=WORD))

@@ -50,7 +50,7 @@ class X86_64(Machine):
     number = EM_X86_64
     instruction = 1
     code_align = 16
-    container_align = 8
+    fatbin_align = 8
     absolute = R_64
     relative = R_PC32
     property = (X86_FEATURE_1_AND, IBT | SHSTK)

@@ -184,10 +184,10 @@ class Counter:
         codec = flags & (LZ4 | ZSTD)
         payload_bytes = leaf.installed - leaf.header
         if codec == LZ4 | ZSTD:
-            return self.refuse(leaf, name, "it is marked as both LZ4 and Zstandard")
+            return self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
         if max(full, payload_bytes) > MOST_ENTRY_BYTES or full > self._left:
             limit = min(self._left, MOST_ENTRY_BYTES)
-            return self.refuse(leaf, name, f"{full} bytes when decompressed, of {limit}")
+            return self.count_unreadable(leaf, name, f"{full} bytes when decompressed, of {limit}")
         self._left -= full
         self._describe(leaf, kind, codec, full)
         number = leaf.number = self._sizes.numbers
@@ -209,7 +209,7 @@ class Counter:
                 try:
                     data = Unpacker(full, 0, Sink()).unpack(memoryview(data), flags, full, name)
                 except DamagedPayload as error:
-                    return self.refuse(leaf, name, str(error))
+                    return self.count_unreadable(leaf, name, str(error))
                 method = Codec.STORED
             size = len(data)
         recompresses = (
@@ -311,10 +311,10 @@ class Counter:
         """
         codec = flags & (LZ4 | ZSTD)
         if codec == LZ4 | ZSTD:
-            self.refuse(leaf, name, "it is marked as both LZ4 and Zstandard")
+            self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
         elif full > min(self._left, MOST_ENTRY_BYTES):
             limit = min(self._left, MOST_ENTRY_BYTES)
-            self.refuse(leaf, name, f"{full} bytes when decompressed, of {limit}")
+            self.count_unreadable(leaf, name, f"{full} bytes when decompressed, of {limit}")
         else:
             self._left -= full
             self._describe(leaf, kind, codec, full)
@@ -323,8 +323,8 @@ class Counter:
         leaf.kind = _KINDS.get(kind, f"kind {kind}")
         leaf.codec, leaf.unpacked = CODEC_NAMES[codec], full
 
-    def refuse(self, leaf: Leaf, name: str, reason: str) -> None:
-        """Make a leaf unreadable; it keeps its bytes, and the reason is recorded."""
+    def count_unreadable(self, leaf: Leaf, name: str, reason: str) -> None:
+        """Count a leaf as unreadable, with its bytes in the file, and record the reason."""
         leaf.kind, leaf.unpacked, leaf.number = UNREADABLE, leaf.installed, NO_NUMBER
         leaf.header = leaf.header_download = 0
         self._sizes.unreadable.append((name, reason))
@@ -342,7 +342,7 @@ class Counter:
             self._in_memory -= batch.cost
         for leaf, name, result in zip(batch.leaves, batch.names, results, strict=True):
             if result is None:
-                self.refuse(leaf, name, "its payload is damaged")
+                self.count_unreadable(leaf, name, "its payload is damaged")
                 continue
             if result.same >= 0:
                 self._copies.append((leaf, result.same))

@@ -196,7 +196,7 @@ class Reader:
                 position = entry.offset + entry.size
         except ArchiveError as error:
             leaf = self._leaf(source, position, source.size, file, UNREADABLE)
-            self._counter.refuse(leaf, path, f"archive is damaged: {error}")
+            self._counter.count_unreadable(leaf, path, f"archive is damaged: {error}")
             return
         self._add_host(source, position, source.size, file, "", "")
 
@@ -303,7 +303,7 @@ class Reader:
             if fields is None:
                 leaf = self._leaf(source, position, end, file, UNREADABLE, unit)
                 leaf.section, leaf.container = section, number
-                self._counter.refuse(leaf, label, "its header does not fit the container")
+                self._counter.count_unreadable(leaf, label, "its header does not fit the container")
                 break
             kind, _, header, size, packed, _, _, _, sm, name, length, flags, key, full = fields
             stop = position + header + size
