@@ -27,7 +27,7 @@ from merge.decide cimport (
     decide_action, find_mercury_section, is_cleaned, is_rebuilt,
 )
 from merge.entries cimport (
-    add_emitted, add_fixup, add_rebuild, create_other_form, find_or_create_mercury_relocations,
+    add_emitted, add_fixup, add_rebuild, count_entry, find_or_create_mercury_relocations,
     find_or_create_relocations,
 )
 from merge.lostbytes cimport find_lost_bytes, is_removed_with_lost_bytes
@@ -225,7 +225,7 @@ cdef inline void find_referenced(Merge* merge, const FileRow* file) noexcept nog
 
 
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
-    """Whether entries of this section count for the rule of two forms (`create_other_form`).
+    """Whether entries of this section count for the rule of two forms (`count_entry`).
 
     On family C the entries of the mercury file count if it has any. Its `.debug_line` names
     `.debug_str`, which the plain one does not, and its tables of whole programs name functions
@@ -302,7 +302,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* r,
                 < 0):
             return False
         if relocs.is_counted:
-            create_other_form(merge, relocs.out, relocs.out, relocs.explicit, x.addend)
+            count_entry(merge, relocs.out, relocs.out, relocs.explicit, x.addend)
         if relocs.is_rebuilt:
             add_rebuild(merge, relocs, &x)
         return True
@@ -395,9 +395,9 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
         if relocs.reloc < 0:
             return False
     if is_a(relocs.target.kind, IS_CAPSULE):
-        create_other_form(merge, relocs.reloc, relocs.out, True, addend)
+        count_entry(merge, relocs.reloc, relocs.out, True, addend)
     elif relocs.is_counted:
-        create_other_form(merge, relocs.out, relocs.out, relocs.explicit,
+        count_entry(merge, relocs.out, relocs.out, relocs.explicit,
                     addend + (<int64_t>merge.columns.base[section] if section >= 0 else 0))
     return True
 
