@@ -104,7 +104,7 @@ cdef inline int32_t create_relocations_for_mercury(Merge* merge, int32_t source,
 
 cdef inline void count_entry(Merge* merge, int32_t counter, int32_t out, bint explicit,
                              int64_t addend) noexcept nogil:
-    """Count a RELA entry. If it is not the first and has addend 0, create the .rel section of `out`.
+    """Count a RELA entry. A later one with addend 0 creates the .rel section of `out`.
 
     This is the rule of two forms. Newer releases have no such rule.
 
