@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from pylink.dedup import MercuryObject, Verdict, compare
@@ -33,6 +35,14 @@ def place(verdict: Verdict) -> tuple[int, int | None, int | None]:
 
 def test_equal_objects_fold(prefilter: str) -> None:
     assert place(compare(described(), described(), prefilter=prefilter)) == (0, None, None)
+
+
+def test_verdicts_can_be_pickled(prefilter: str) -> None:
+    verdict = compare(described(), described([b"dato"]), prefilter=prefilter)
+    again = pickle.loads(pickle.dumps(verdict))
+    assert place(again) == place(verdict) == (17, 1, 0)
+    assert (again.offset, again.stats) == (verdict.offset, verdict.stats)
+    assert again.stats.stage_ns == verdict.stats.stage_ns
 
 
 def test_empty_objects_fold(prefilter: str) -> None:

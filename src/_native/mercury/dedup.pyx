@@ -274,14 +274,8 @@ cdef class Result:
     cdef readonly int64_t twin
     cdef readonly int64_t offset
     cdef readonly int64_t symbol
-    cdef int64_t moved_header
-    cdef Comparison work
-
-    @property
-    def counts(self):
-        cdef const Comparison* work = &self.work
-        return (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
-                work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1], work.ns[2])
+    cdef readonly int64_t moved_header
+    cdef readonly tuple counts
 
 
 cdef Result make_result(const Verdict* out, const Comparison* work):
@@ -289,8 +283,17 @@ cdef Result make_result(const Verdict* out, const Comparison* work):
     result.why, result.index, result.twin = out.why, out.index, out.twin
     result.offset, result.symbol = out.offset, out.symbol
     result.moved_header = out.moved_header
-    result.work = work[0]
+    result.counts = (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
+                     work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1], work.ns[2])
     return result
+
+
+cdef int set_counts(Comparison* work, Result result) except -1:
+    """Begin with the counts of an earlier result."""
+    (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
+     work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1],
+     work.ns[2]) = result.counts
+    return 0
 
 
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
@@ -323,11 +326,12 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
     cdef Verdict out
-    cdef Comparison work = first.work
+    cdef Comparison work
     if not ref.indexed or needs_digests(ref, cand):
         raise ValueError("digests are missing")
     start_outcome(&out)
     out.moved_header = first.moved_header
+    set_counts(&work, first)
     check_memory(build_digests(ref))
     with nogil:
         decide_targets(ref, cand, True, symbols, &out, &work)

@@ -96,7 +96,7 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
     cdef CallTable table
     cdef const SectionRow* s
     cdef uint32_t i
-    cdef bint done = True
+    cdef bint graph, done = True
     scratch_init(&scratch)
     table.file = file
     table.has_clash = False
@@ -107,8 +107,9 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
         if done and not table.has_clash and is_a(s.kind, IS_CALLS):
             table.pairs = <const uint32_t*>(resolver.objects.arena + s.offset)
             table.count = s.size // 8
-            table.block = 0 if s.kind == K_CALLGRAPH else BLOCK_PROTOTYPE
-            done = read_rows(resolver, &table, s.kind == K_CALLGRAPH)
+            graph = s.kind == K_CALLGRAPH
+            table.block = 0 if graph else BLOCK_PROTOTYPE
+            done = read_rows(resolver, &table, graph)
     scratch_free(&scratch)
     return done
 

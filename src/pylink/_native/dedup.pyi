@@ -12,10 +12,11 @@ Signature: TypeAlias = tuple[int, int, int, int, bool]
 class Result:
     """Why a candidate folds or does not, and the work that this took.
 
-    `why` is an index into `pylink.mercury.reasons.REASONS`, `index` the entry of the candidate that
-    fails, `twin` the one of the reference that it was compared with, `offset` the first differing
-    byte or relocation; a row that does not apply is -1. `counts` are memcmp calls, bytes compared,
-    bytes offered, twin probes, prefilter hits, false positives, and nanoseconds of stages 1, 2, 3.
+    `why` is an index into `pylink.mercury.reasons.REASONS`. `index` is the entry of the candidate
+    that fails, and `twin` the one of the reference that it was compared with. `offset` is the first
+    differing byte or relocation, `moved_header` the first header whose twin has another place. A
+    row that does not apply is -1. `counts` are memcmp calls, bytes compared, bytes offered, twin
+    probes, prefilter hits, false positives, and nanoseconds of stages 1, 2 and 3.
     """
 
     why: int
@@ -23,8 +24,8 @@ class Result:
     twin: int
     offset: int
     symbol: int
-    @property
-    def counts(self) -> tuple[int, ...]: ...
+    moved_header: int
+    counts: tuple[int, ...]
 
 class Vectors:
     """One object's vectors; frozen except for digests and tables, filled when first needed.
