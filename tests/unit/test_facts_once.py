@@ -96,13 +96,13 @@ def test_no_record_of_elf_files_is_written_again() -> None:
 
 
 def test_headers_with_names_have_the_fields_of_their_formats() -> None:
-    for record, header in (
+    for record, fields in (
         (records.EHDR, headers.FileHeader),
         (records.PHDR, headers.SegmentHeader),
         (records.SHDR, headers.SectionHeader),
         (fatbinentries.ENTRY, headers.EntryHeader),
     ):
-        assert len(header._fields) == len(record.unpack(bytes(record.size)))
+        assert len(fields._fields) == len(record.unpack(bytes(record.size)))
     # Where a cubin says what it is.
     cubin = one_kernel().build()
     file_header = headers.FileHeader._make(records.EHDR.unpack_from(cubin))

@@ -93,7 +93,7 @@ def loaded(argv: list[str], cwd: Path, tool: str | None = None) -> tuple[int, se
         text=True,
         check=True,
     )
-    status, *modules = done.stdout.split()
+    status, *modules = done.stdout.splitlines()[-1].split()
     return int(status), set(modules)
 
 
@@ -121,6 +121,14 @@ def test_a_link_of_fat_binaries_loads_no_compilers(tmp_path: Path) -> None:
     assert "pylink.inputs.hostobjects" in modules
     assert not any(name.startswith("pylink.subtools") for name in modules)
     assert modules.isdisjoint(FORBIDDEN)
+
+
+def test_sizes_load_no_classes_of_headers(tmp_path: Path) -> None:
+    (tmp_path / "a.fatbin").write_bytes(container(entry(one_kernel().build(), 80)))
+    status, modules = loaded(["size", "a.fatbin"], tmp_path)
+    assert status == 0
+    assert "pylink.inspect.embedded" in modules
+    assert modules.isdisjoint({"typing", "pylink.facts.headers"})
 
 
 @pytest.mark.parametrize("codes", [["-arch=sm_80"], GENCODE], ids=["arch", "gencode"])

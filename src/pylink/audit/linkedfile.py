@@ -15,7 +15,7 @@ from functools import cached_property
 from pylink._native.marks import find_marks
 from pylink.facts.elf import ET_DYN, ET_EXEC, PT_DYNAMIC, PT_INTERP, PT_LOAD, STT_FUNC
 from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
-from pylink.facts.headers import FileHeader, SegmentHeader
+from pylink.facts.headers import EntryHeader, FileHeader, SegmentHeader
 from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
@@ -381,5 +381,6 @@ def _entries(source: ByteSource, offset: int, end: int, file: LinkedFile) -> Ite
             if any(source.read(offset, min(end - offset, _SEARCH))):
                 file.add_fault("a fat binary is damaged")
             return
-        yield Entry(fields.kind, fields.sm, fields.flags, fields.size)
-        offset += fields.header_size + fields.size
+        entry = EntryHeader._make(fields)
+        yield Entry(entry.kind, entry.sm, entry.flags, entry.size)
+        offset += entry.header_size + entry.size

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pylink._native.marks import find_marks
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX, SHT_NULL
 from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
-from pylink.facts.headers import EntryHeader, FileHeader, SectionHeader
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.payload import is_compressed
 
@@ -101,25 +100,24 @@ def sections_of(source: ByteSource) -> list[FileSection]:
     head = source.read(0, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return []
-    header = FileHeader._make(EHDR.unpack(head))
-    table, width = header.shoff, header.shentsize
+    *_, table, _, _, _, _, width, count, names = EHDR.unpack(head)
     if width != SHDR.size or not table:
         return []
     first = source.read(table, width)
     if len(first) < width:
         return []
     # With too many sections for the file's header, count and names are in the first of these.
-    first_section = SectionHeader._make(SHDR.unpack(first))
-    count = header.shnum or first_section.size
-    names = first_section.link if header.shstrndx == SHN_XINDEX else header.shstrndx
+    _, _, _, _, _, first_size, first_link, *_ = SHDR.unpack(first)
+    count = count or first_size
+    names = first_link if names == SHN_XINDEX else names
     if count > _MOST_SECTIONS or names >= count:
         return []
     rows = source.read(table, count * width)
     if len(rows) < count * width:
         return []
     headers = list(SHDR.iter_unpack(rows))
-    name_section = SectionHeader._make(headers[names])
-    strings = source.read(name_section.offset, name_section.size)
+    _, _, _, _, names_start, names_size, *_ = headers[names]
+    strings = source.read(names_start, names_size)
     sections = []
     for name, kind, _, _, offset, size, *_ in headers:
         if kind not in _EMPTY and size and offset + size <= source.size:
@@ -144,16 +142,15 @@ def end_of_cubin(source: ByteSource, start: int) -> int | None:
     head = source.read(start, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return None
-    header = FileHeader._make(EHDR.unpack(head))
-    table, width, count = header.shoff, header.shentsize, header.shnum
-    if header.machine != EM_CUDA or header.ehsize != EHDR.size:
-        return None
-    if width != SHDR.size or not count:
+    _, _, machine, _, _, segments, table, _, header_size, segment, n_segments, width, count, _ = (
+        EHDR.unpack(head)
+    )
+    if machine != EM_CUDA or header_size != EHDR.size or width != SHDR.size or not count:
         return None
     rows = source.read(start + table, count * width)
     if len(rows) < count * width:
         return None
-    end = max(table + count * width, header.phoff + header.phentsize * header.phnum)
+    end = max(table + count * width, segments + segment * n_segments)
     for _, kind, _, _, offset, size, *_ in SHDR.iter_unpack(rows):
         if kind not in _EMPTY:
             end = max(end, offset + size)
@@ -212,13 +209,13 @@ def _end_of_container(source: ByteSource, place: int, *, is_own: bool) -> int | 
     return first + size
 
 
-def entry_at(source: ByteSource, offset: int, end: int) -> EntryHeader | None:
-    """The header of an entry; None if it is not an entry, or runs past `end`."""
+def entry_at(source: ByteSource, offset: int, end: int) -> tuple[int, ...] | None:
+    """The fields of an entry's header; None if it is not an entry, or runs past `end`."""
     head = source.read(offset, ENTRY.size)
     if end - offset < ENTRY.size or len(head) < ENTRY.size:
         return None
-    fields = EntryHeader._make(ENTRY.unpack(head))
-    header, size = fields.header_size, fields.size
+    fields = ENTRY.unpack(head)
+    _, _, header, size, packed, _, _, _, _, _, _, flags, *_ = fields
     if header < ENTRY.size or header > end - offset or size > end - offset - header:
         return None
-    return None if is_compressed(fields.flags) and fields.packed_size > size else fields
+    return None if is_compressed(flags) and packed > size else fields
