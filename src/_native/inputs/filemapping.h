@@ -13,13 +13,13 @@
 #include <sys/vfs.h>
 #endif
 
-/* The properties that tell a file from others, and that it changed. */
+/* A mapped file: its place, what tells it from other files, and what tells that it changed. */
 typedef struct {
-    uint64_t offset; /* in the arena */
-    uint64_t size;   /* 0: it is not mapped */
+    uint64_t offset; /* in the arena, in bytes */
+    uint64_t size;   /* bytes; 0: it is not mapped */
     uint64_t device;
     uint64_t inode;
-    int64_t modified; /* ns */
+    int64_t modified; /* st_mtim in ns */
 } pylink_mapped;
 
 #if defined(__linux__) && defined(F_SETLEASE)
@@ -30,8 +30,8 @@ static int64_t pylink_time_of(const struct stat* status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-/* Whether a mapping keeps the file that it was made of: a file of a file system that lies on
-   others, such as overlayfs, is mapped as another one, which no lease is on. */
+/* Whether a mapping keeps the lease of its file. On file systems that lie on others, such as
+   overlayfs, the kernel maps a file of the lower one, which the lease is not on. */
 static int pylink_can_lease(int file) {
     struct statfs system;
     if (fstatfs(file, &system) != 0)
@@ -48,33 +48,36 @@ static int pylink_can_lease(int file) {
     }
 }
 
-/* Whether a file is among the last that were `met`, by what tells files apart. The leases of a
-   file are a list that the kernel walks with each: few may be on one, whatever its names. */
-static int pylink_seen_before(uint64_t* met, const struct stat* status) {
+/* Whether a file is among those of `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`), which then
+   has its key. The kernel walks all leases of a file when it adds one: a file is mapped once, also
+   if an input is a link to it. The multiplier makes the highest bits depend on all of the inode. */
+static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
     uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
-    return __atomic_exchange_n(&met[key >> 52], key, __ATOMIC_RELAXED) == key;
+    return __atomic_exchange_n(&seen_keys[key >> 52], key, __ATOMIC_RELAXED) == key;
 }
 
-/* Files that are mapped at most, by all links of the process together: it may have 65,530
-   mappings, of which a file and what lies after it take two, and others need some. */
+/* Most files that all links of the process have mapped at a time. Linux allows a process 65,530
+   mappings, and a file and the gap after it take two. */
 #define PYLINK_MOST_MAPPED (1 << 14)
 static int64_t pylink_mapped_now = 0;
 static void pylink_count_mapped(int64_t more) {
     __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
 }
 
-/* Map all of a file of `size` bytes to `place`; 0, and nothing has changed, if it cannot. */
-static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
+/* Map all of a file of `size` bytes to `place`, and fill `row`. Returns 0 if that cannot be done;
+   then nothing has changed. */
+static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_keys,
                            pylink_mapped* row) {
     struct stat status;
-    /* The kernel tells by a signal that somebody waits: one that nobody minds, to nobody. */
+    /* The kernel signals that another process waits for the end of the lease. Here that must not
+       disturb: SIGURG is ignored by default, and no process is set to receive it (F_SETOWN). */
     if (__atomic_load_n(&pylink_mapped_now, __ATOMIC_RELAXED) >= PYLINK_MOST_MAPPED ||
         !pylink_can_lease(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
         fcntl(file, F_SETLEASE, F_RDLCK) != 0)
         return 0;
     fcntl(file, F_SETOWN, 0);
     if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
-        pylink_seen_before(met, &status) ||
+        pylink_seen_before(seen_keys, &status) ||
         mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != place) {
         fcntl(file, F_SETLEASE, F_UNLCK);
         return 0;
@@ -87,8 +90,8 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
     return 1;
 }
 
-/* No thread forks while files are mapped: the child would keep those that are open, and what is
-   not yet kept from it (`pylink_share_pages`). */
+/* No thread forks while files are being mapped: the child would inherit open files and mappings,
+   with their leases, before `pylink_share_pages` excludes these. */
 static pthread_mutex_t pylink_no_forks = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t pylink_fork_once = PTHREAD_ONCE_INIT;
 static void pylink_hold_forks(void) {
@@ -113,19 +116,19 @@ static void pylink_begin_mapping(void) {
     pylink_hold_forks();
 }
 
-/* Set whether child processes inherit these pages; one that does keeps leases while it lives. */
+/* Set whether child processes inherit these pages; a child that does keeps their leases. */
 static void pylink_share_pages(void* place, uint64_t size, int shared) {
     madvise(place, size, shared ? MADV_DOFORK : MADV_DONTFORK);
 }
 
-/* Take pages of files from the kernel all at once instead of one fault after the other; 0 if
-   it cannot give all. Where one has no bytes, such as that of a bad block or after the end
-   of a file, its first use would be a signal that ends the process. */
+/* Let the kernel provide all pages of mapped files at once, instead of one fault after the other.
+   Returns 0 if it cannot. The first use of a page without bytes, such as one of a bad block or
+   after the end of a file, would be a signal that ends the process. */
 static int pylink_fetch_pages(void* place, uint64_t size) {
     return madvise(place, size, MADV_POPULATE_READ) == 0;
 }
 
-/* Whether somebody wrote to the file that is mapped; one in its place is another file. */
+/* Whether the mapped file was written to. A file that took its path does not count. */
 static int pylink_was_written(const char* path, const pylink_mapped* row) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_dev == row->device &&
@@ -133,13 +136,13 @@ static int pylink_was_written(const char* path, const pylink_mapped* row) {
            ((uint64_t)status.st_size != row->size || pylink_time_of(&status) != row->modified);
 }
 
-/* Put memory of zeros in the place of files; 0 if that cannot be. */
+/* Replace mapped files by pages of zeros. Returns 0 if that cannot be done. */
 static int pylink_unmap_files(void* place, uint64_t size) {
     return mmap(place, size, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == place;
 }
 
-/* Put a copy in the place of files, or of a piece of them; 0 if that cannot be. */
+/* Replace mapped files, or a part of them, by a copy. Returns 0 if that cannot be done. */
 static int pylink_copy_mapped(void* place, uint64_t size) {
     void* copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED)
@@ -156,12 +159,12 @@ static void pylink_count_mapped(int64_t more) {
     (void)more;
 }
 
-static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
+static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_keys,
                            pylink_mapped* row) {
     (void)file;
     (void)place;
     (void)size;
-    (void)met;
+    (void)seen_keys;
     (void)row;
     return 0;
 }

@@ -1,10 +1,11 @@
-# Files that lie in an arena as the kernel has them, instead of as a copy: no new memory is taken,
-# which is what a large link waits for (`base/hugepages.pxd`).
+# Input files mapped into an arena instead of copied: a large link mostly waits for new memory
+# (`base/hugepages.pxd`), and the page cache already holds these bytes.
 #
 # A file that changes would change under the link, and one that becomes shorter would end the
 # process. So a file is mapped only under a read lease (fcntl(2), "Leases"): whoever opens it to
 # write waits until the lease ends, or for 45 s at most. The mapping keeps the lease, since it keeps
-# the open file; there is none of a file that somebody has open to write, nor on every file system.
+# the open file. The kernel refuses a lease on a file that is open for writing, and not every file
+# system has leases; such files are read.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -34,15 +35,16 @@ cdef extern from "inputs/filemapping.h":
     bint copy_mapped "pylink_copy_mapped"(void* place, uint64_t size) noexcept nogil
 
 cdef enum:
-    # The least that a lease lasts while somebody waits for its end (fs.lease-break-time), in ns.
+    # Shortest time in ns that a lease lasts when another process wants to write to the file
+    # (fs.lease-break-time is in whole seconds).
     LEASE_LASTS = 1000000000
-    # Bytes from which a file is mapped: below, copying it takes no longer.
+    # Bytes of the smallest file that is mapped: a smaller one is copied as fast.
     WORTH_MAPPING = 32 << 10
-    # Bytes that all of these have: a link that is done in a moment has nothing to gain.
+    # Bytes of all inputs from which files are mapped: a shorter link has nothing to gain.
     ALL_WORTH_MAPPING = 4 << 20
-    # Bytes that are copied at a time: each such copy is a mapping for as long as somebody keeps it.
+    # Bytes that are copied at a time when mappings end; each copy stays a mapping of its own.
     COPIED = 32 << 20
-    # Files that are known again when they come once more, by 12 bits of a key (`map_file`).
+    # Keys of files that `map_file` remembers, by the highest 12 bits, so that it maps a file once.
     SEEN_KEYS = 1 << 12
 
 
@@ -54,14 +56,17 @@ cdef inline bint is_mappable(const Ehdr* head, bint hosts) noexcept nogil:
 
 cdef inline bint map_input_file(int file, bint hosts, uint8_t* place, uint64_t size,
                                 uint64_t* seen_keys, MappedRow* row) noexcept nogil:
-    """Map a file that is mappable; others are taken apart, which may last longer than a lease."""
+    """Map a cubin or, with `hosts`, an object of the host. Returns whether it is mapped.
+
+    Other files are unpacked, which may take longer than a lease lasts.
+    """
     cdef Ehdr head
     return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr) and is_mappable(&head, hosts)
             and map_file(file, place, size, seen_keys, row))
 
 
 cdef inline void unmap_unreadable(uint8_t* base, MappedRow* row, size_t count) noexcept nogil:
-    """End the mapping of each file that the kernel cannot give all pages of: it is to be read."""
+    """Unmap each file some of whose pages the kernel cannot provide, so that it is read instead."""
     cdef uint8_t* place
     cdef uint64_t size
     cdef size_t i
@@ -75,7 +80,10 @@ cdef inline void unmap_unreadable(uint8_t* base, MappedRow* row, size_t count) n
 
 cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t count,
                                  uint64_t* size) noexcept nogil:
-    """The pages from the first file that is mapped to the last; NULL when none is."""
+    """Return the start of the first mapped file; NULL when none is mapped.
+
+    `size` becomes the bytes from there to the end of the last mapped file's pages.
+    """
     cdef uint8_t* first = NULL
     cdef size_t i
     for i in range(count):
@@ -88,7 +96,10 @@ cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t cou
 
 cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
                            bint keeps) noexcept nogil:
-    """End all mappings, with copies in their places or with zeros in all of it; False: not all."""
+    """End all mappings: copies take the places of the files or, without `keeps`, zeros do.
+
+    Returns False if some files stay mapped.
+    """
     cdef uint64_t size = 0, offset = 0
     cdef uint8_t* first = mapped_part(base, row, count, &size)
     cdef size_t i

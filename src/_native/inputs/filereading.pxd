@@ -35,16 +35,16 @@ cdef inline uint64_t padded_size(uint64_t size) noexcept nogil:
 
 
 ctypedef struct Reading:
-    uint8_t* base
-    const uint64_t* extent
-    const char** path               # NULL: the bytes are in `data`
-    const char** data
-    int* outcome                    # what `read_whole_file` says
-    MappedRow* mapped               # with a size: to map, later mapped; NULL: map nothing
+    uint8_t* base                   # start of the arena
+    const uint64_t* extent          # offset and size of each input in the arena, alternating
+    const char** path               # by input; NULL: the bytes are in `data`
+    const char** data               # by input
+    int* outcome                    # by input: result of `read_whole_file`
+    MappedRow* mapped               # by input: its size if it is (to be) mapped; NULL: none is
     bint maps_hosts                 # map objects of the host, too
-    uint64_t* seen_keys             # `SEEN_KEYS` keys of recently seen files; NULL as `mapped`
-    TimeRow* times                  # NULL: times are not recorded
-    uint64_t[MOST_THREADS] spent    # by thread, see start_item
+    uint64_t* seen_keys             # SEEN_KEYS keys for `map_file`; not set if `mapped` is NULL
+    TimeRow* times                  # by input; NULL: times are not recorded
+    uint64_t[MOST_THREADS] spent    # by thread, see `start_item`
 
 
 cdef enum:
@@ -52,19 +52,19 @@ cdef enum:
     PART = 1 << 20              # bytes of such a file that are read at a time
 
 
-# A file that all threads read.
+# A file that all threads read, each a part at a time.
 ctypedef struct SharedFile:
     int fd
     uint8_t* place
     uint64_t size
-    int failure                 # errno of a part, or 0
+    int failure                 # result of `read_bytes` for a part that failed, or 0
 
 
-# The part of an arena that is mapped.
+# The part of an arena from its first mapped file to the end of its last one.
 ctypedef struct MappedPart:
     uint8_t* start
     uint64_t size
-    bint failed                 # to get some of its pages
+    bint failed                 # the kernel could not provide some of its pages
 
 
 cdef inline int open_input(const char* path) noexcept nogil:
@@ -73,7 +73,10 @@ cdef inline int open_input(const char* path) noexcept nogil:
 
 
 cdef inline int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end) noexcept nogil:
-    """Read from `start` to before `end`, to the same places after `place`: as `read_whole_file`."""
+    """Read bytes from `start` to before `end` of a file to `place + start`.
+
+    Returns 0, an errno, or -1 when the file ends before `end`.
+    """
     cdef uint64_t offset = start
     cdef ssize_t count
     while offset < end:
@@ -89,7 +92,7 @@ cdef inline int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end)
 
 
 cdef inline int read_whole_file(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
-    """0, an errno, or -1 when the file ends before `size` bytes."""
+    """Read `size` bytes. Returns 0, an errno, or -1 when the file ends before that."""
     cdef int fd = open_input(path), failure
     if fd < 0:
         return errno
@@ -98,31 +101,36 @@ cdef inline int read_whole_file(const char* path, uint8_t* place, uint64_t size)
     return failure
 
 
-cdef inline bint is_mapped(const Reading* r, size_t item) noexcept nogil:
-    return r.mapped != NULL and r.mapped[item].size != 0
+cdef inline bint is_mapped(const Reading* reading, size_t item) noexcept nogil:
+    return reading.mapped != NULL and reading.mapped[item].size != 0
 
 
 cdef inline void map_input(void* context, size_t item) noexcept nogil:
-    """Map a file that is to be mapped, if that can be done."""
-    cdef Reading* r = <Reading*>context
-    cdef MappedRow* row = &r.mapped[item]
+    """Map one input if its row says so; its size there becomes 0 if that fails."""
+    cdef Reading* reading = <Reading*>context
+    cdef MappedRow* row = &reading.mapped[item]
     cdef uint64_t size = row.size
-    cdef int fd = open_input(r.path[item]) if size else -1
+    cdef int fd = open_input(reading.path[item]) if size else -1
     row.size = 0
     if fd >= 0:
-        row.offset = r.extent[2 * item]
-        map_input_file(fd, r.maps_hosts, r.base + row.offset, size, r.seen_keys, row)
+        row.offset = reading.extent[2 * item]
+        map_input_file(fd, reading.maps_hosts, reading.base + row.offset, size,
+                       reading.seen_keys, row)
         c_close(fd)
 
 
 cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
+    """Let the kernel provide the pages of one PART of the mapped part."""
     cdef MappedPart* part = <MappedPart*>context
     if not fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART)):
         part.failed = True
 
 
 cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexcept nogil:
-    """Map the files that are to be mapped. Returns whether any could be."""
+    """Map the files that are to be mapped, of `count` inputs with `size` bytes in all.
+
+    Returns whether any file could be mapped.
+    """
     cdef MappedPart part
     if reading.mapped == NULL:
         return False
@@ -141,29 +149,34 @@ cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexc
     return True
 
 
-cdef inline bint is_shared(const Reading* r, size_t item) noexcept nogil:
-    return r.path[item] != NULL and r.extent[2 * item + 1] >= SHARED and not is_mapped(r, item)
+cdef inline bint is_shared(const Reading* reading, size_t item) noexcept nogil:
+    return (reading.path[item] != NULL and reading.extent[2 * item + 1] >= SHARED
+            and not is_mapped(reading, item))
 
 
 cdef inline void read_input(void* context, size_t item) noexcept nogil:
-    """Read a file that is not for all threads, or copy what is at hand."""
-    cdef Reading* r = <Reading*>context
-    cdef uint64_t size = r.extent[2 * item + 1]
-    cdef uint8_t* place = r.base + r.extent[2 * item]
-    cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
-    r.outcome[item] = 0
-    if is_mapped(r, item) or is_shared(r, item):
+    """Read one file, or copy the bytes of an input without a path.
+
+    Mapped files are in their places; large ones are left to `read_shared`.
+    """
+    cdef Reading* reading = <Reading*>context
+    cdef uint64_t size = reading.extent[2 * item + 1]
+    cdef uint8_t* place = reading.base + reading.extent[2 * item]
+    cdef TimeRow* row = NULL if reading.times == NULL else &reading.times[item]
+    reading.outcome[item] = 0
+    if is_mapped(reading, item) or is_shared(reading, item):
         return
-    start_item(row, thread_number, r.spent)
+    start_item(row, thread_number, reading.spent)
     memset(place + size, 0, padded_size(size) - size)
-    if r.path[item] == NULL:
-        memcpy(place, r.data[item], size)
+    if reading.path[item] == NULL:
+        memcpy(place, reading.data[item], size)
     else:
-        r.outcome[item] = read_whole_file(r.path[item], place, size)
-    end_item(row, r.spent)
+        reading.outcome[item] = read_whole_file(reading.path[item], place, size)
+    end_item(row, reading.spent)
 
 
 cdef inline void read_part(void* context, size_t item) noexcept nogil:
+    """Read one PART of a shared file."""
     cdef SharedFile* file = <SharedFile*>context
     cdef int failure = read_bytes(file.fd, file.place, item * PART,
                                   min((item + 1) * PART, file.size))
@@ -172,7 +185,7 @@ cdef inline void read_part(void* context, size_t item) noexcept nogil:
 
 
 cdef inline void read_shared(Reading* reading, size_t item) noexcept nogil:
-    """Read a large file in parts; its time is that of the thread of the link."""
+    """Read a large file in parts, by all threads; its recorded time is that of thread 0."""
     cdef SharedFile file
     cdef TimeRow* row = NULL if reading.times == NULL else &reading.times[item]
     start_item(row, 0, reading.spent)

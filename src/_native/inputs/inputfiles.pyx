@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Files into one arena: their sizes, their bytes, and what kind of input each of them is."""
+"""Input files, measured, read or mapped into one arena, and sorted by the kind of input."""
 
 cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING
@@ -47,18 +47,19 @@ cdef extern from "<sys/stat.h>" nogil:
 
 
 cdef enum:
-    MOST_PAGES = 128            # recycled ones for an arena: half of what is kept
+    # Large pages of the largest arena that is put into recycled pages: half of those that are kept.
+    MOST_ARENA_PAGES = 128
 
 
 @cython.no_gc
 cdef class MappedFiles:
-    cdef bytes arena            # None: no file is mapped
-    cdef list paths
-    cdef bytearray rows         # a MappedRow of each
-    cdef uint64_t since         # ns
-    cdef int process            # the process that has them mapped
-    cdef char* pages            # recycled ones with all files in place of mappings, or NULL
-    cdef size_t size            # bytes of the pages
+    cdef bytes arena            # of `read_files`; None: nothing to unmap or to give back
+    cdef list paths             # of all inputs of the arena: bytes, or None
+    cdef bytearray rows         # a MappedRow for each input
+    cdef uint64_t since         # when mapping began: ns of CLOCK_MONOTONIC
+    cdef int process            # id of the process that mapped the files
+    cdef char* pages            # recycled pages with copies of all files; NULL: files are mapped
+    cdef size_t size            # bytes from `pages` on
 
     def __enter__(self):
         return self
@@ -74,7 +75,10 @@ cdef class MappedFiles:
 
 
 cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
-    """The first file that somebody wrote to, or -1."""
+    """Unmap the files, or give recycled pages back; `keeps` leaves their bytes in the arena.
+
+    Returns the number of the first file that was written to while it was mapped, or -1.
+    """
     global has_mapped
     cdef uint8_t* base
     cdef MappedRow* row
@@ -89,7 +93,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
         mapped.pages = NULL
         mapped.arena = None
         return -1
-    # There is nothing in their places in a child process, nor is that memory to be given back.
+    # A child process inherits no mapped pages (`share_pages`), so the arena has gaps: it is leaked.
     if mapped.process != getpid():
         Py_INCREF(mapped.arena)
         mapped.arena = None
@@ -98,7 +102,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     row = <MappedRow*>PyByteArray_AS_STRING(mapped.rows)
     n = len(mapped.paths)
     written_file = -1
-    # A link that ends before a lease can run out needs no look at its files.
+    # Before a lease can run out, no file can have been written to.
     if nanoseconds(CLOCK_MONOTONIC) - mapped.since > LEASE_LASTS:
         written_file = find_written(mapped.paths, row)
     has_mapped = True
@@ -124,9 +128,10 @@ cdef Py_ssize_t find_written(list paths, const MappedRow* row) except -2:
 
 
 cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* mapped) except? 0:
-    """Fill the rows of an arena, offset and size of each file; returns the size of all.
+    """Set the `extent` of each file, its offset and size. Returns the bytes of all files together.
 
-    A file that is to be mapped gets whole pages, and its size in `mapped`, which may be NULL.
+    A file that is to be mapped gets whole pages, and its size in `mapped`, a row for each file.
+    No file is to be mapped if `mapped` is NULL.
     """
     cdef uint64_t total = 0, size
     cdef Py_ssize_t i, n_mapped = 0
@@ -145,16 +150,16 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
-# Whether a link of this process has mapped files and ended: another one will read them.
+# Whether a link of this process has mapped files and ended: later ones read files instead.
 cdef bint has_mapped = False
 
 
 cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
-    """Whether files are read to recycled pages, which takes less time than to map them.
+    """Whether `size` bytes of files are read to recycled pages, which is faster than mapping.
 
-    Only a process that has linked before has any. It keeps those of the arena as well then.
+    Only a process that has linked before has recycled pages. The arena's are recycled, too, later.
     """
-    return (mapped is not None and size // LARGE_PAGE < MOST_PAGES and not blocks.no_recycling
+    return (mapped is not None and size // LARGE_PAGE < MOST_ARENA_PAGES and not blocks.no_recycling
             and not space_is_limited() and (has_mapped or has_recycled()))
 
 
@@ -170,7 +175,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t size = sum(sizes)
     if size < ALL_WORTH_MAPPING:
         mapped = None
-    # The pages of an arena with a tail are not its own alone.
+    # Pages of an arena with a tail hold more than its files, so they are not recycled.
     cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
     if mapped is not None and not recycles:
         rows = bytearray(n * sizeof(MappedRow))
@@ -199,12 +204,12 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
             fill_room(mapped.pages, mapped.size)
     if mapped is not None:
         mapped.process = getpid()
-    cdef bytes outcomes = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
-    reading.outcome = <int*>PyBytes_AS_STRING(outcomes)
-    cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
-    reading.path = <const char**>PyBytes_AS_STRING(sources)
-    cdef bytes contents = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
-    reading.data = <const char**>PyBytes_AS_STRING(contents)
+    cdef bytes outcome_buffer = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
+    reading.outcome = <int*>PyBytes_AS_STRING(outcome_buffer)
+    cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    reading.path = <const char**>PyBytes_AS_STRING(path_pointers)
+    cdef bytes data_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    reading.data = <const char**>PyBytes_AS_STRING(data_pointers)
     reading.times = time_rows(times, n)
     memset(reading.spent, 0, sizeof(reading.spent))
     fill_sources(&reading, paths, data)
@@ -220,7 +225,10 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
 
 cdef uint64_t align_files(uint64_t* extent, Py_ssize_t n, const uint8_t* base,
                           uint64_t page) noexcept:
-    """Move all files so that page-aligned ones start on whole pages. Returns the distance."""
+    """Move all files by less than a page, so that multiples of `page` are at such addresses, too.
+
+    Returns the distance in bytes.
+    """
     cdef uint64_t before = round_up(<uint64_t>base, page) - <uint64_t>base
     cdef Py_ssize_t i
     for i in range(n):
@@ -229,7 +237,7 @@ cdef uint64_t align_files(uint64_t* extent, Py_ssize_t n, const uint8_t* base,
 
 
 cdef int fill_sources(Reading* reading, list paths, list data) except -1:
-    """Set the path of each input, or its bytes."""
+    """Set the path of each input, or its bytes if it has no path."""
     cdef bytes path, chunk
     cdef Py_ssize_t i
     for i in range(len(paths)):
@@ -261,9 +269,9 @@ def measure(list paths, uint64_t largest, list outputs):
     cdef bytes path
     cdef Measuring measuring
     cdef bytes sizes = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
-    cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
     measuring.size = <int64_t*>PyBytes_AS_STRING(sizes)
-    measuring.path = <const char**>PyBytes_AS_STRING(sources)
+    measuring.path = <const char**>PyBytes_AS_STRING(path_pointers)
     measuring.largest = largest
     measuring.n_outputs = len(outputs)
     cdef bytes pairs = PyBytes_FromStringAndSize(NULL, measuring.n_outputs * 2 * sizeof(uint64_t))
@@ -289,6 +297,7 @@ def are_unchanged(files, int directory):
     for row in files:
         if not row[1]:
             continue
+        # A Row of pylink/startup/bundle.py: its path, size and time begin at index 1.
         name, size, time = PyUnicode_EncodeFSDefault(row[1]), row[2], row[3]
         if (fstatat(directory, PyBytes_AS_STRING(name), &status, 0) != 0 or status.st_size != size
                 or status.seconds * 1000000000 + status.nanoseconds != time):
@@ -297,31 +306,33 @@ def are_unchanged(files, int directory):
 
 
 cdef enum:
-    STAT_COST = 4096            # moved in the time of one `stat`
+    STAT_COST = 4096            # bytes that are copied in the time of one `stat`, for `run_each`
 
 
 ctypedef struct Measuring:
-    const char** path           # NULL: there is no file to look at
-    int64_t* size
-    uint64_t largest
-    uint64_t* output            # device and inode of each file that will be written
+    const char** path           # by input; NULL: not measured
+    int64_t* size               # by input: bytes, or -1
+    uint64_t largest            # bytes of the largest file that may be an input
+    uint64_t* output            # device and inode of each file that will be written, one by one
     size_t n_outputs
 
 
 cdef void measure_input(void* context, size_t item) noexcept nogil:
     """Set the size of one file, or -1 if it may not be an input."""
-    cdef Measuring* m = <Measuring*>context
+    cdef Measuring* measuring = <Measuring*>context
     cdef Stat status
     cdef size_t i
-    m.size[item] = -1
-    if m.path[item] == NULL or c_stat(m.path[item], &status) != 0 or not S_ISREG(status.st_mode):
+    measuring.size[item] = -1
+    if (measuring.path[item] == NULL or c_stat(measuring.path[item], &status) != 0
+            or not S_ISREG(status.st_mode)):
         return
-    if status.st_size <= 0 or <uint64_t>status.st_size > m.largest:
+    if status.st_size <= 0 or <uint64_t>status.st_size > measuring.largest:
         return
-    for i in range(m.n_outputs):
-        if status.st_dev == m.output[2 * i] and status.st_ino == m.output[2 * i + 1]:
+    for i in range(measuring.n_outputs):
+        if (status.st_dev == measuring.output[2 * i]
+                and status.st_ino == measuring.output[2 * i + 1]):
             return
-    m.size[item] = status.st_size
+    measuring.size[item] = status.st_size
 
 
 def keep_memory():
@@ -343,5 +354,5 @@ def classify(bytes arena, bytes extents):
     with nogil:
         for i in range(n):
             kind[i] = input_kind(base + extent[2 * i], extent[2 * i + 1])
-            any_other |= kind[i]
+            any_other |= kind[i]    # IN_CUBIN is 0
     return kinds if any_other else b""
