@@ -1,4 +1,4 @@
-"""Archives: where the members of one lie and what each of them is, in every dialect.
+"""Archives: offset, name and kind of each member, in every dialect.
 
 pylink/inputs/archiveformat.py has the format, and the words for what is wrong with one.
 """
@@ -16,14 +16,15 @@ from read.filekinds cimport input_kind
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
 
+# The header of a member, in bytes: `struct ar_hdr` of ar(5).
 cdef enum:
-    HEADER = 60
-    NAME_SIZE = 16
-    SIZE_AT = 48
-    SIZE_SIZE = 10
-    END_AT = 58
+    HEADER_SIZE = 60
+    NAME_SIZE = 16              # of the name, which is the first field
+    SIZE_OFFSET = 48            # of the member's size, a decimal number
+    SIZE_DIGITS = 10
+    END_OFFSET = 58             # of the two bytes that end each header
 
-# Reasons; archiveformat.py has the sentence for each.
+# Reasons why an archive is refused; archiveformat.py has the sentence for each.
 cdef enum ArchiveFault:
     A_GOOD = 0
     A_CUT = 1                   # bytes that are too few for a header
@@ -41,28 +42,28 @@ cdef enum ArchiveFault:
 cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive
     uint64_t offset             # offset of the contents; unused for thin archives
-    uint64_t size
+    uint64_t size               # bytes of the contents
     int64_t place               # PLACE of `/OFFSET:PLACE`, or -1
-    uint64_t name
+    uint64_t name               # offset of the name, in the header or where the long names are
     uint32_t name_size
-    uint8_t kind                # an InputKind, where the contents are in the archive
+    uint8_t kind                # an InputKind; 0 in thin archives, which lack the contents
     uint8_t inline              # the name stands before the contents
-    uint16_t spare
+    uint16_t spare              # 0
 
 ctypedef struct ArchiveWalk:
-    const uint8_t* data
+    const uint8_t* data         # bytes of the file with the archive; offsets begin here
     uint64_t start              # offset of the archive
-    uint64_t end
-    uint64_t at                 # offset of the next header
-    bint thin
+    uint64_t end                # offset of its end
+    uint64_t next               # offset of the next header
+    bint is_thin
     uint64_t names              # offset of the long names, 0 before they are found
     uint64_t names_size
-    uint64_t value              # what is wrong, and what would be right
-    uint64_t limit
-    Vec rows
+    uint64_t value              # of a fault: the number that is wrong
+    uint64_t limit              # of a fault: what `value` must not exceed
+    Vec rows                    # MemberRow
 
 
-def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen):
+def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tuple state):
     cdef Py_buffer view
     cdef ArchiveWalk walk
     cdef int reason = A_GOOD
@@ -76,25 +77,25 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
         walk.data = <const uint8_t*>view.buf
         walk.start = start
         walk.end = start + size
-        walk.at = start + 8
+        walk.next = start + 8
         walk.names = walk.names_size = walk.value = walk.limit = 0
-        if seen:
-            walk.at, walk.names, walk.names_size = seen
-            if (walk.at < start + 8 or walk.names > walk.end
+        if state:
+            walk.next, walk.names, walk.names_size = state
+            if (walk.next < start + 8 or walk.names > walk.end
                     or walk.names_size > walk.end - walk.names):
                 raise IndexError("members before the archive")
         with nogil:
-            walk.thin = has_text(walk.data + start, b"!<thin>\n")
-            while (not scratch.failed and reason == A_GOOD and walk.at < walk.end
-                   and walk.rows.count < most):
+            walk.is_thin = has_text(walk.data + start, b"!<thin>\n")
+            while (not scratch.failed and reason == A_GOOD and walk.next < walk.end
+                   and walk.rows.count < max_members):
                 scratch.failed = not read_header(&walk, &reason)
         if scratch.failed:
             raise MemoryError
-        more = reason == A_GOOD and walk.at < walk.end
+        more = reason == A_GOOD and walk.next < walk.end
         return (
             vec_to_bytes(&walk.rows),
-            (walk.at, walk.names, walk.names_size) if more else None,
-            (reason, walk.at - start, walk.value, walk.limit) if reason != A_GOOD else None,
+            (walk.next, walk.names, walk.names_size) if more else None,
+            (reason, walk.next - start, walk.value, walk.limit) if reason != A_GOOD else None,
         )
     finally:
         scratch_free(&scratch)
@@ -123,18 +124,21 @@ def split_rows(bytes data, bytes rows, str prefix):
 
 
 cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
-    """The header at `at`, and `at` after its member; False when memory is exhausted."""
-    cdef const uint8_t* header = walk.data + walk.at
-    cdef uint64_t remaining = walk.end - walk.at, size = 0, offset = walk.at + HEADER
+    """Read the header at `next`, add its member, and move `next` to the header after it.
+
+    Sets `reason` to an ArchiveFault instead if it cannot. False when memory is exhausted.
+    """
+    cdef const uint8_t* header = walk.data + walk.next
+    cdef uint64_t remaining = walk.end - walk.next, size = 0, offset = walk.next + HEADER_SIZE
     cdef uint32_t length = NAME_SIZE
-    cdef bint index, names, external
-    if remaining < HEADER:
+    cdef bint is_index, is_names, is_external
+    if remaining < HEADER_SIZE:
         if is_padding(header, remaining):
-            walk.at = walk.end
+            walk.next = walk.end
         else:
             reason[0] = A_CUT
         return True
-    if header[END_AT] != c"`" or header[END_AT + 1] != c"\n":
+    if header[END_OFFSET] != c"`" or header[END_OFFSET + 1] != c"\n":
         reason[0] = A_END
         return True
     while length and header[length - 1] == c" ":
@@ -142,23 +146,23 @@ cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     if not parse_size(header, &size):
         reason[0] = A_SIZE
         return True
-    index = is_named(header, length, b"/") or is_named(header, length, b"/SYM64/")
-    names = is_named(header, length, b"//")
-    external = walk.thin and not index and not names
-    if not external and size > remaining - HEADER:
+    is_index = is_named(header, length, b"/") or is_named(header, length, b"/SYM64/")
+    is_names = is_named(header, length, b"//")
+    is_external = walk.is_thin and not is_index and not is_names
+    if not is_external and size > remaining - HEADER_SIZE:
         walk.value = size
-        walk.limit = remaining - HEADER
+        walk.limit = remaining - HEADER_SIZE
         reason[0] = A_RANGE
         return True
-    if names:
+    if is_names:
         walk.names = offset
         walk.names_size = size
-    elif not index:
+    elif not is_index:
         if not add_member(walk, length, size, reason):
             return False
         if reason[0] != A_GOOD:
             return True
-    walk.at = offset if external else offset + size + (size & 1)
+    walk.next = offset if is_external else offset + size + (size & 1)
     return True
 
 
@@ -172,8 +176,8 @@ cdef bint is_padding(const uint8_t* data, uint64_t size) noexcept nogil:
 
 
 cdef bint parse_size(const uint8_t* header, uint64_t* size) noexcept nogil:
-    """Read the size of a member, which may have blanks around it; False if it is not a number."""
-    cdef uint32_t first = SIZE_AT, last = SIZE_AT + SIZE_SIZE
+    """Read a member's size from its header. Blanks may surround it; False if it is not a number."""
+    cdef uint32_t first = SIZE_OFFSET, last = SIZE_OFFSET + SIZE_DIGITS
     while first < last and header[first] == c" ":
         first += 1
     while first < last and header[last - 1] == c" ":
@@ -182,19 +186,19 @@ cdef bint parse_size(const uint8_t* header, uint64_t* size) noexcept nogil:
 
 
 cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* reason) noexcept nogil:
-    """Add the member whose header is at `at`, with a name field of `length` bytes.
+    """Add the member whose header is at `next`; `length` is its name field's without blanks.
 
-    A member with a fault in its name is not added. False when memory is exhausted.
+    If the name has a fault, no member is added and `reason` is set. False when memory is exhausted.
     """
-    cdef const uint8_t* header = walk.data + walk.at
+    cdef const uint8_t* header = walk.data + walk.next
     cdef MemberRow* row = <MemberRow*>vec_push(&walk.rows)
     if row == NULL:
         return False
-    row.header = walk.at - walk.start
-    row.offset = walk.at + HEADER
+    row.header = walk.next - walk.start
+    row.offset = walk.next + HEADER_SIZE
     row.size = size
     row.place = -1
-    row.name = walk.at
+    row.name = walk.next
     row.name_size = length
     row.kind = row.inline = row.spare = 0
     if length and header[0] == c"/":
@@ -206,13 +210,13 @@ cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* rea
         row.name_size -= 1
     if reason[0] != A_GOOD:
         walk.rows.count -= 1
-    elif not walk.thin:
+    elif not walk.is_thin:
         row.kind = input_kind(walk.data + row.offset, row.size)
     return True
 
 
 cdef bint parse_decimal(const uint8_t* text, uint32_t size, uint64_t* value) noexcept nogil:
-    """Whether the text is a decimal number; it has at most 15 digits."""
+    """Set `value` to a decimal number of at most 15 digits; False if the text is not a number."""
     cdef uint32_t i
     value[0] = 0
     for i in range(size):
@@ -224,9 +228,9 @@ cdef bint parse_decimal(const uint8_t* text, uint32_t size, uint64_t* value) noe
 
 cdef int read_inline_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,
                           uint32_t length) noexcept nogil:
-    """The name of `#1/N`, which stands in front of the contents: an ArchiveFault."""
+    """Set the name of a member `#1/N`: the N bytes before its contents. Returns an ArchiveFault."""
     cdef uint64_t size = 0, used
-    if not parse_decimal(field + 3, length - 3, &size) or size > row.size:
+    if not parse_decimal(field + 3, length - 3, &size) or size > row.size:     # after "#1/"
         walk.limit = row.size
         return A_NAME_LENGTH
     row.name = row.offset
@@ -242,7 +246,7 @@ cdef int read_inline_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* fiel
 
 cdef int read_long_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,
                         uint32_t length) noexcept nogil:
-    """The name that `/OFFSET` or `/OFFSET:PLACE` stands for: an ArchiveFault."""
+    """Set the long name that `/OFFSET` or `/OFFSET:PLACE` stands for. Returns an ArchiveFault."""
     cdef uint64_t offset = 0, place = 0, size
     cdef const uint8_t* colon = <const uint8_t*>memchr(field, c":", length)
     cdef uint32_t digits = <uint32_t>(colon - field if colon != NULL else length)
@@ -260,7 +264,7 @@ cdef int read_long_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,
     walk.limit = walk.names_size
     if offset >= walk.names_size:
         return A_NAME_RANGE
-    # GNU ends each with a slash and a line feed, others with a line feed or a NUL alone.
+    # GNU ends each long name with a slash and a line feed, others with a line feed or a NUL.
     name = walk.data + walk.names + offset
     size = walk.names_size - offset
     end = <const uint8_t*>memchr(name, c"\n", size)

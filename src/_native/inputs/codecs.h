@@ -7,6 +7,10 @@
 #include <pthread.h>
 #include <stddef.h>
 
+/* Numbers of Codec in pylink/facts/picknumbers.py. */
+enum { PYLINK_LZ4_BLOCK = 1, PYLINK_ZSTD_FRAME = 2 };
+
+/* Functions of the libraries; NULL before their library is opened. */
 typedef int (*pylink_lz4_t)(const char*, char*, int, int);
 typedef size_t (*pylink_zstd_t)(void*, void*, size_t, const void*, size_t);
 typedef void* (*pylink_zstd_make_t)(void);
@@ -17,13 +21,14 @@ static pylink_zstd_t pylink_zstd;
 static pylink_zstd_make_t pylink_zstd_make;
 static pylink_zstd_free_t pylink_zstd_free;
 static pylink_zstd_error_t pylink_zstd_error;
-static pthread_key_t pylink_zstd_key;
+static pthread_key_t pylink_zstd_key; /* a thread's ZSTD_DCtx */
 
 static void pylink_zstd_end(void* context) {
     pylink_zstd_free(context);
 }
 
-/* The memory of this thread, which goes with it; NULL without such a function. */
+/* Return the ZSTD_DCtx of this thread, made at its first call and freed with the thread; NULL if
+   memory is exhausted. */
 static void* pylink_zstd_context(void) {
     void* context = pthread_getspecific(pylink_zstd_key);
     if (context == NULL && (context = pylink_zstd_make()) != NULL &&
@@ -34,11 +39,12 @@ static void* pylink_zstd_context(void) {
     return context;
 }
 
+/* Described in `inputs/codecs.pxd`, like pylink_decompress. */
 static int pylink_open_codec(int codec, const char* path) {
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL)
         return 0;
-    if (codec == 1) {
+    if (codec == PYLINK_LZ4_BLOCK) {
         pylink_lz4 = (pylink_lz4_t)dlsym(library, "LZ4_decompress_safe");
         return pylink_lz4 != NULL;
     }
@@ -54,14 +60,14 @@ static int pylink_open_codec(int codec, const char* path) {
 }
 
 static int pylink_decompress(int codec, const void* from, size_t size, void* to, size_t room) {
-    if (codec == 1 && pylink_lz4 != NULL && size <= INT_MAX && room <= INT_MAX) {
-        int made = pylink_lz4((const char*)from, (char*)to, (int)size, (int)room);
-        return made >= 0 && (size_t)made == room;
+    if (codec == PYLINK_LZ4_BLOCK && pylink_lz4 != NULL && size <= INT_MAX && room <= INT_MAX) {
+        int unpacked_size = pylink_lz4((const char*)from, (char*)to, (int)size, (int)room);
+        return unpacked_size >= 0 && (size_t)unpacked_size == room;
     }
-    if (codec == 2 && pylink_zstd != NULL) {
+    if (codec == PYLINK_ZSTD_FRAME && pylink_zstd != NULL) {
         void* context = pylink_zstd_context();
-        size_t made = context == NULL ? 0 : pylink_zstd(context, to, room, from, size);
-        return context != NULL && !pylink_zstd_error(made) && made == room;
+        size_t unpacked_size = context == NULL ? 0 : pylink_zstd(context, to, room, from, size);
+        return context != NULL && !pylink_zstd_error(unpacked_size) && unpacked_size == room;
     }
     return 0;
 }

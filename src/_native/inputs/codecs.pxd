@@ -1,18 +1,20 @@
-# LZ4 blocks and Zstandard frames, decompressed by the C libraries that the packages of these names
-# contain: importing the packages themselves takes longer than most links, and their functions hold
-# the interpreter. Each library is opened once in a process and stays open.
+# LZ4 blocks and Zstandard frames, decompressed by the C libraries in the Python packages `lz4` and
+# `zstandard`: importing these packages takes longer than most links, and their functions keep the
+# GIL. Each library is opened once in a process and stays open.
 #
-# Zstandard needs 160 KB while it is at a frame, and getting these takes as long as decompressing a
-# small one: 2,000 of 11 kB took 41 ms with memory of their own each, 24 ms with that of a thread.
+# Zstandard needs 160 KB while it decompresses a frame. Allocating them takes as long as
+# decompressing a small frame, so each thread keeps its own: for 2,000 frames of 11 kB that took
+# 24 ms instead of 41 ms.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from "inputs/codecs.h":
-    # Whether the library at `path` has what the codec needs; it decompresses from then on.
+    # Open the library at `path` for a codec. Returns whether it has what the codec needs;
+    # `decompress` uses it from then on.
     bint open_codec "pylink_open_codec"(int codec, const char* path) nogil
-    # Whether the `size` bytes at `from_` become exactly `room` bytes at `to`, which may be filled
-    # in part otherwise. Never more is written or read.
+    # Decompress the `size` bytes at `from_` to `to`. Returns whether they become exactly `room`
+    # bytes; otherwise some of these may be written. Nothing outside the two ranges is touched.
     bint decompress "pylink_decompress"(
         int codec, const void* from_, size_t size, void* to, size_t room
     ) noexcept nogil

@@ -22,13 +22,13 @@ from picknumbers cimport (
 )
 
 
-def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
+def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
     cdef Scanner scanner
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef bytes places = place_sources(arenas, homes, extents, n)
-    cdef const uint8_t** place = <const uint8_t**>PyBytes_AS_STRING(places)
+    cdef bytes arena_pointers = find_arenas(arenas, arena_numbers, extents, n)
+    cdef const uint8_t** arena_pointer = <const uint8_t**>PyBytes_AS_STRING(arena_pointers)
     cdef Scratch scratch
     scratch_init(&scratch)
     try:
@@ -37,7 +37,7 @@ def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
         scratch_vector(&scratch, &scanner.faults, sizeof(FaultRow))
         with nogil:
             for i in range(0 if scratch.failed else n):
-                scanner.arena = place[i]
+                scanner.arena = arena_pointer[i]
                 if not scan_source(&scanner, <uint32_t>i, kind[i], extent[2 * i],
                                    extent[2 * i + 1]):
                     scratch.failed = True
@@ -50,22 +50,22 @@ def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
         scratch_free(&scratch)
 
 
-cdef bytes place_sources(list arenas, bytes homes, bytes extents, Py_ssize_t n):
-    """A pointer for each source, to its arena; its extent is known to lie there."""
+cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize_t n):
+    """Return a pointer for each source, to the start of its arena; checks all extents."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
-    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
-    cdef const uint8_t** place = <const uint8_t**>PyBytes_AS_STRING(places)
+    cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
+    cdef bytes arena_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef const uint8_t** arena_pointer = <const uint8_t**>PyBytes_AS_STRING(arena_pointers)
     cdef bytes arena
     cdef Py_ssize_t i
     cdef int32_t last = -1, number
     cdef uint64_t limit = 0
     if PyBytes_GET_SIZE(extents) != 16 * n:
         raise ValueError("one kind per source")
-    if PyBytes_GET_SIZE(homes) not in (0, 4 * n):
+    if PyBytes_GET_SIZE(arena_numbers) not in (0, 4 * n):
         raise ValueError("one arena per source")
     for i in range(n):
-        number = home[i] if PyBytes_GET_SIZE(homes) else 0
+        number = arena_number[i] if PyBytes_GET_SIZE(arena_numbers) else 0
         if number != last:
             if number < 0 or number >= len(arenas):
                 raise IndexError(f"no arena {number}")
@@ -74,56 +74,57 @@ cdef bytes place_sources(list arenas, bytes homes, bytes extents, Py_ssize_t n):
             last = number
         if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
             raise IndexError(f"source {i} runs past its arena")
-        place[i] = <const uint8_t*>PyBytes_AS_STRING(arena)
-    return places
+        arena_pointer[i] = <const uint8_t*>PyBytes_AS_STRING(arena)
+    return arena_pointers
 
 
 cdef enum:
-    RANKS = 64                  # ranks that are kept: a link has few kinds of entries
+    RANKS = 64                  # slots of the cache below: a link has few kinds of entries
 
+# A slot of the cache of what the caller's `rank` returned for a kind, SM number and flags.
 cdef struct Rank:
-    bint known
+    bint is_set
     uint32_t kind
     uint32_t sm
     uint64_t flags
-    int64_t rank
+    int64_t rank                # negative: the entry cannot be used
 
 # The picks of one link, and the part of its scan that is not read yet.
 ctypedef struct Picking:
-    Vec picks
-    uint64_t left               # bytes that compressed payloads may still become
-    uint32_t codecs             # bits of those that there is something for
-    const EntryRow* entry
+    Vec picks                   # PickRow
+    uint64_t bytes_left         # decompressed bytes that further payloads may have
+    uint32_t codecs             # a bit, 1 << codec, for each codec of a pick
+    const EntryRow* entry       # next row, and the end of all
     const EntryRow* entry_end
-    const FaultRow* fault
+    const FaultRow* fault       # next row, and the end of all
     const FaultRow* fault_end
     Rank[RANKS] ranks
 
 # A source with containers.
 ctypedef struct PickedSource:
     uint32_t number
-    int32_t home
-    bint hosted
-    bint damaged
+    int32_t arena_number
+    bint hosted                 # its containers are in a host object or shared library
+    bint damaged                # it has faults, so nothing is picked
 
 
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
-    cdef bytes entries, rows, faults, homes, extents, kinds
+    cdef bytes entries, rows, faults, arena_numbers, extents, kinds
     entries, rows, faults = scan
-    homes, extents, kinds = sources
+    arena_numbers, extents, kinds = sources
     cdef Picking picking
     cdef PickedSource source
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, before
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, pick_number
     cdef int64_t containers
-    cdef list numbers = [], odd = [], missing = [], bare = []
+    cdef list numbers = [], special = [], unmatched = [], bare = []
     cdef set chosen
     cdef Scratch scratch
-    if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(homes) != 4 * n
+    if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(arena_numbers) != 4 * n
             or PyBytes_GET_SIZE(rows) != n * <Py_ssize_t>sizeof(SourceRow)):
         raise ValueError("columns differ in length")
     start_picking(&picking, entries, faults, limit)
@@ -131,11 +132,11 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
     try:
         scratch_vector(&scratch, &picking.picks, sizeof(PickRow))
         for i in range(n):
-            before = <Py_ssize_t>picking.picks.count
-            source.number, source.home = <uint32_t>i, home[i]
+            pick_number = <Py_ssize_t>picking.picks.count
+            source.number, source.arena_number = <uint32_t>i, arena_number[i]
             source.damaged = take_faults(&picking, source.number)
             if kind[i] not in (IN_HOST, IN_FATBIN, IN_SHARED):
-                pick_source(&picking, source.number, source.home, kind[i], extent[2 * i],
+                pick_source(&picking, source.number, source.arena_number, kind[i], extent[2 * i],
                             extent[2 * i + 1])
             else:
                 source.hosted = kind[i] != IN_FATBIN
@@ -143,23 +144,23 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
                 containers = row[i].containers if chosen is None else len(chosen)
                 if (pick_best_entries(&picking, &source, chosen, rank) != containers
                         and not source.damaged):
-                    missing.append(i)
+                    unmatched.append(i)
                 if containers == 0:
                     bare.append(i)
-            while before < <Py_ssize_t>picking.picks.count:
-                if is_odd(<PickRow*>picking.picks.data + before):
-                    odd.append(before)
+            while pick_number < <Py_ssize_t>picking.picks.count:
+                if is_special(<PickRow*>picking.picks.data + pick_number):
+                    special.append(pick_number)
                 numbers.append(i)
-                before += 1
-        return vec_to_bytes(&picking.picks), numbers, odd, missing, bare, picking.codecs
+                pick_number += 1
+        return vec_to_bytes(&picking.picks), numbers, special, unmatched, bare, picking.codecs
     finally:
         scratch_free(&scratch)
 
 
 cdef void start_picking(Picking* picking, bytes entries, bytes faults, uint64_t limit) noexcept:
-    """Begin at the first row of the scan, all but `picks`."""
+    """Set all fields except `picks`, to begin at the first rows of the scan."""
     memset(picking.ranks, 0, sizeof(picking.ranks))
-    picking.left = limit
+    picking.bytes_left = limit
     picking.codecs = 0
     picking.entry = <const EntryRow*>PyBytes_AS_STRING(entries)
     picking.entry_end = picking.entry + PyBytes_GET_SIZE(entries) // sizeof(EntryRow)
@@ -168,7 +169,7 @@ cdef void start_picking(Picking* picking, bytes entries, bytes faults, uint64_t 
 
 
 cdef bint take_faults(Picking* picking, uint32_t source) noexcept:
-    """Whether the source has faults, which come next."""
+    """Skip the faults of a source, which are next. Returns whether it has any."""
     cdef const FaultRow* first = picking.fault
     while picking.fault != picking.fault_end and picking.fault.source == source:
         picking.fault += 1
@@ -183,17 +184,17 @@ cdef int64_t pick_best_entries(Picking* picking, const PickedSource* source, set
     cdef int64_t count = 0
     while picking.entry != picking.entry_end and picking.entry.source == source.number:
         container = picking.entry.container
-        best = best_entry(picking, rank)
+        best = take_best_entry(picking, rank)
         if best != NULL and not source.damaged and (chosen is None or container in chosen):
-            pick_entry(picking, best, source.home, source.hosted)
+            pick_entry(picking, best, source.arena_number, source.hosted)
             count += 1
     return count
 
 
-cdef const EntryRow* best_entry(Picking* picking, rank) except? NULL:
-    """The first entry of the highest rank in the container that comes next, which is then read.
+cdef const EntryRow* take_best_entry(Picking* picking, rank) except? NULL:
+    """Read the entries of the next container. Returns the first one of the highest rank.
 
-    NULL where the highest is negative.
+    NULL if the ranks of all are negative.
     """
     cdef const EntryRow* entry = picking.entry
     cdef const EntryRow* best = NULL
@@ -201,7 +202,7 @@ cdef const EntryRow* best_entry(Picking* picking, rank) except? NULL:
     cdef int64_t best_rank = -1, place
     while (entry != picking.entry_end and entry.source == source
             and entry.container == container):
-        place = rank_of(picking.ranks, entry, rank)
+        place = find_rank(picking.ranks, entry, rank)
         if place > best_rank:
             best, best_rank = entry, place
         entry += 1
@@ -209,45 +210,48 @@ cdef const EntryRow* best_entry(Picking* picking, rank) except? NULL:
     return best
 
 
-cdef inline bint is_odd(const PickRow* pick) noexcept nogil:
+cdef inline bint is_special(const PickRow* pick) noexcept nogil:
+    """Whether Python must look at a pick: it is not a cubin, or cannot be linked."""
     return pick.kind != IN_CUBIN or pick.state != PICK_GOOD
 
 
-cdef int64_t rank_of(Rank* ranks, const EntryRow* entry, rank) except? -2:
-    """The rank of an entry: few links have entries of many kinds, so it is seldom asked for."""
+cdef int64_t find_rank(Rank* ranks, const EntryRow* entry, rank) except? -2:
+    """Return the rank of an entry: `rank` is seldom called, since few links have many kinds."""
     cdef uint64_t key = (entry.flags * 31 + entry.sm) * 31 + entry.kind
     cdef Rank* cached = &ranks[(key ^ key >> 12) % RANKS]
-    if not (cached.known and cached.kind == entry.kind and cached.sm == entry.sm
+    if not (cached.is_set and cached.kind == entry.kind and cached.sm == entry.sm
             and cached.flags == entry.flags):
         cached.rank = rank(entry.kind, entry.sm, entry.flags)
         cached.kind, cached.sm, cached.flags = entry.kind, entry.sm, entry.flags
-        cached.known = True
+        cached.is_set = True
     return cached.rank
 
 
-cdef PickRow* new_pick(Picking* picking, uint32_t source, int32_t home) except NULL:
+cdef PickRow* add_pick(Picking* picking, uint32_t source, int32_t arena_number) except NULL:
+    """Add a row of zeros for a source in an arena."""
     cdef PickRow* pick = <PickRow*>vec_push(&picking.picks)
     if pick == NULL:
         raise MemoryError
     memset(pick, 0, sizeof(PickRow))
     pick.source = source
-    pick.arena = home
+    pick.arena = arena_number
     return pick
 
 
-cdef int pick_source(Picking* picking, uint32_t source, int32_t home, uint8_t kind, uint64_t offset,
-                     uint64_t size) except -1:
+cdef int pick_source(Picking* picking, uint32_t source, int32_t arena_number, uint8_t kind,
+                     uint64_t offset, uint64_t size) except -1:
     """Add the pick of a whole source."""
-    cdef PickRow* pick = new_pick(picking, source, home)
+    cdef PickRow* pick = add_pick(picking, source, arena_number)
     pick.kind = kind
     pick.header = pick.offset = offset
     pick.size = pick.full_size = size
     return 0
 
 
-cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t home, bint hosted) except -1:
+cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_number,
+                    bint hosted) except -1:
     """Add the pick of an entry: its payload, codec and sizes."""
-    cdef PickRow* pick = new_pick(picking, entry.source, home)
+    cdef PickRow* pick = add_pick(picking, entry.source, arena_number)
     pick.container = entry.container
     pick.index = entry.index
     pick.kind = (IN_CUBIN if entry.kind == ENTRY_ELF
@@ -264,33 +268,33 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t home, bint 
         if entry.flags & LZ4 and entry.flags & ZSTD:
             pick.state = PICK_BOTH_CODECS
             return 0
-        if entry.full_size > picking.left:
+        if entry.full_size > picking.bytes_left:
             pick.state = PICK_TOO_LARGE
             return 0
-        picking.left -= entry.full_size
+        picking.bytes_left -= entry.full_size
         pick.codec = CODEC_ZSTD_FRAME if entry.flags & ZSTD else CODEC_LZ4_BLOCK
         picking.codecs |= 1 << pick.codec
     return 0
 
 
-def collect_names(list arenas, bytes homes, bytes rows, list numbers):
+def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i
     cdef dict external = {}, internal = {}, variables = {}
     cdef bytes arena
     cdef int k
-    if PyBytes_GET_SIZE(homes) != 4 * n:
+    if PyBytes_GET_SIZE(arena_numbers) != 4 * n:
         raise ValueError("one arena per source")
     for number in numbers:
         i = number
         if i < 0 or i >= n:
             raise IndexError(f"no source {i}")
-        if home[i] < 0 or home[i] >= len(arenas):
-            raise IndexError(f"no arena {home[i]}")
+        if arena_number[i] < 0 or arena_number[i] >= len(arenas):
+            raise IndexError(f"no arena {arena_number[i]}")
         if row[i].containers == 0 or row[i].kernels[0].offset == 0:
             return None
-        arena = arenas[home[i]]
+        arena = arenas[arena_number[i]]
         add_names(external, arena, &row[i].kernels[0])
         add_names(internal, arena, &row[i].kernels[1])
         for k in range(4):
@@ -298,21 +302,21 @@ def collect_names(list arenas, bytes homes, bytes rows, list numbers):
     return external, internal, variables
 
 
-cdef int add_names(dict names, bytes arena, const ByteRange* place) except -1:
-    """The names between zero bytes in a section."""
-    cdef const char* at = PyBytes_AS_STRING(arena) + place.offset
-    cdef const char* end = at + place.size
+cdef int add_names(dict names, bytes arena, const ByteRange* section) except -1:
+    """Add the names in a section, which zero bytes separate, as keys of `names`."""
+    cdef const char* name = PyBytes_AS_STRING(arena) + section.offset
+    cdef const char* end = name + section.size
     cdef const char* zero
-    if place.offset == 0:
+    if section.offset == 0:
         return 0
-    if (place.offset > <uint64_t>PyBytes_GET_SIZE(arena)
-            or place.size > <uint64_t>PyBytes_GET_SIZE(arena) - place.offset):
+    if (section.offset > <uint64_t>PyBytes_GET_SIZE(arena)
+            or section.size > <uint64_t>PyBytes_GET_SIZE(arena) - section.offset):
         raise IndexError("names outside the arena")
-    while at != end:
-        zero = <const char*>memchr(at, 0, end - at)
+    while name != end:
+        zero = <const char*>memchr(name, 0, end - name)
         if zero == NULL:
             zero = end
-        if zero != at:
-            names[PyBytes_FromStringAndSize(at, zero - at)] = None
-        at = zero if zero == end else zero + 1
+        if zero != name:
+            names[PyBytes_FromStringAndSize(name, zero - name)] = None
+        name = zero if zero == end else zero + 1
     return 0

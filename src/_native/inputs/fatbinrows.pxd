@@ -1,4 +1,4 @@
-# Fat binaries as they lie in a file, and the rows of what is found in them.
+# Fat binaries as they lie in a file (docs/inputs.md), and the rows of what is found in them.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -19,6 +19,7 @@ cdef enum FatbinFault:
     B_SECTION_SUM = 12
 
 cdef enum:
+    # Bytes of the headers; either may be longer in a file.
     CONTAINER_HEADER = 16
     ENTRY_HEADER = 64
     # Flags of an entry.
@@ -36,8 +37,8 @@ cdef packed struct FatbinEntry:
     uint16_t kind
     uint16_t version
     uint32_t header_size
-    uint64_t size
-    uint32_t compressed_size
+    uint64_t size               # bytes of the payload with its padding
+    uint32_t compressed_size    # bytes of a compressed payload without padding, or 0
     uint32_t options
     uint16_t minor
     uint16_t major
@@ -46,11 +47,11 @@ cdef packed struct FatbinEntry:
     uint32_t name_size
     uint64_t flags
     uint64_t hash
-    uint64_t full_size
+    uint64_t full_size          # bytes of the decompressed payload
 
-# One entry. Offsets are in the arena.
+# One entry. Offsets are in the arena, in bytes.
 cdef packed struct EntryRow:
-    uint32_t source
+    uint32_t source             # number of the source
     uint32_t container          # number in the source
     uint32_t index              # number in the source, counted through all containers
     uint32_t kind
@@ -59,24 +60,26 @@ cdef packed struct EntryRow:
     uint64_t flags
     uint64_t offset             # offset of the header
     uint64_t size               # bytes of the payload with its padding
-    uint64_t packed_size        # without padding, if known
-    uint64_t full_size          # when it is decompressed; 0 when it is not compressed
+    uint64_t packed_size        # bytes of the payload without padding if the entry says, or `size`
+    uint64_t full_size          # bytes when it is decompressed; 0 when it is not compressed
 
+# A range of the arena.
 cdef packed struct ByteRange:
     uint64_t offset
     uint64_t size
 
 # One source, without its entries. A section whose offset is 0 does not exist.
 cdef packed struct SourceRow:
-    uint64_t containers
+    uint64_t containers         # number of them
     ByteRange module            # __nv_module_id
     ByteRange kernels[2]        # .nvHRKE, .nvHRKI
     ByteRange variables[4]      # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
     uint64_t machine            # e_machine of a host file with containers
 
+# Damage in a source, after which nothing more of it is read.
 cdef packed struct FaultRow:
-    uint32_t source
-    int32_t index               # the entry, or -1
-    uint64_t reason
-    uint64_t value
-    uint64_t limit
+    uint32_t source             # number of the source
+    int32_t index               # number of the entry in the source, or -1
+    uint64_t reason             # a FatbinFault
+    uint64_t value              # the number that is wrong
+    uint64_t limit              # what `value` should be, or must not exceed

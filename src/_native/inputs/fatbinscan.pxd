@@ -1,5 +1,5 @@
-# Scanning for entries: the sections of a host object, containers, the entries in each; with every
-# size checked against what is left.
+# Scanning for entries: the sections of a host object, the containers in them, the entries of each.
+# Every size is compared with the bytes that remain.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp
@@ -20,23 +20,23 @@ from inputs.fatbinrows cimport (
 from read.filekinds cimport FATBIN_MAGIC
 
 ctypedef struct Scanner:
-    const uint8_t* arena
-    Vec entries
-    Vec sources
-    Vec faults
-    uint32_t source
-    uint32_t index
-    uint32_t containers
+    const uint8_t* arena        # of the current source
+    Vec entries                 # EntryRow
+    Vec sources                 # SourceRow
+    Vec faults                  # FaultRow
+    uint32_t source             # number of the current source
+    uint32_t index              # number of its next entry
+    uint32_t containers         # number of its containers so far
 
 
-cdef inline bint add_fault(Scanner* scanner, bint entry, uint32_t reason, uint64_t value,
+cdef inline bint add_fault(Scanner* scanner, bint is_of_entry, uint32_t reason, uint64_t value,
                            uint64_t limit) noexcept nogil:
-    """Add the fault of the current source; False without memory."""
+    """Add a fault of the current source, or of its next entry; False without memory."""
     cdef FaultRow* row = <FaultRow*>vec_push(&scanner.faults)
     if row == NULL:
         return False
     row.source = scanner.source
-    row.index = <int32_t>scanner.index if entry else -1
+    row.index = <int32_t>scanner.index if is_of_entry else -1
     row.reason = reason
     row.value = value
     row.limit = limit
@@ -49,89 +49,97 @@ cdef inline void set_range(ByteRange* row, uint64_t base, const Shdr* section) n
 
 
 cdef inline bint scan_container(Scanner* scanner, uint64_t offset, uint64_t end) noexcept nogil:
-    """List the entries of one container; False without memory."""
-    cdef FatbinEntry e
+    """List the entries of one container, from `offset` to `end`; False without memory."""
+    cdef FatbinEntry entry
     cdef EntryRow* row
     cdef uint64_t remaining
     while offset < end:
         remaining = end - offset
         if remaining < ENTRY_HEADER:
             return add_fault(scanner, True, B_TAIL, remaining, ENTRY_HEADER)
-        memcpy(&e, scanner.arena + offset, ENTRY_HEADER)
-        if e.header_size < ENTRY_HEADER or e.header_size > remaining:
-            return add_fault(scanner, True, B_ENTRY_HEADER, e.header_size, remaining)
-        remaining -= e.header_size
-        if e.size > remaining:
-            return add_fault(scanner, True, B_ENTRY_SIZE, e.size, remaining)
-        if e.flags & COMPRESSED and e.compressed_size > e.size:
-            return add_fault(scanner, True, B_COMPRESSED_SIZE, e.compressed_size, e.size)
+        memcpy(&entry, scanner.arena + offset, ENTRY_HEADER)
+        if entry.header_size < ENTRY_HEADER or entry.header_size > remaining:
+            return add_fault(scanner, True, B_ENTRY_HEADER, entry.header_size, remaining)
+        remaining -= entry.header_size
+        if entry.size > remaining:
+            return add_fault(scanner, True, B_ENTRY_SIZE, entry.size, remaining)
+        if entry.flags & COMPRESSED and entry.compressed_size > entry.size:
+            return add_fault(scanner, True, B_COMPRESSED_SIZE, entry.compressed_size, entry.size)
         row = <EntryRow*>vec_push(&scanner.entries)
         if row == NULL:
             return False
         row.source = scanner.source
         row.container = scanner.containers
         row.index = scanner.index
-        row.kind = e.kind
-        row.sm = e.sm
-        row.header_size = e.header_size
-        row.flags = e.flags
+        row.kind = entry.kind
+        row.sm = entry.sm
+        row.header_size = entry.header_size
+        row.flags = entry.flags
         row.offset = offset
-        row.size = row.packed_size = e.size
+        row.size = row.packed_size = entry.size
         row.full_size = 0
-        if e.flags & COMPRESSED:
-            row.packed_size = e.compressed_size if e.compressed_size else e.size
-            row.full_size = e.full_size
+        if entry.flags & COMPRESSED:
+            row.packed_size = entry.compressed_size if entry.compressed_size else entry.size
+            row.full_size = entry.full_size
         scanner.index += 1
-        offset += e.header_size + e.size
+        offset += entry.header_size + entry.size
     return True
 
 
 cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t size) noexcept nogil:
-    """Read containers until something else follows; only what comes first must be one."""
-    cdef FatbinContainer c
+    """List the entries of all containers in a section, or in a file.
+
+    The first bytes must be a container; the section ends where another thing follows. False
+    without memory.
+    """
+    cdef FatbinContainer header
     cdef uint64_t end = offset + size
     cdef bint first = True
     while True:
         while not first and offset < end and scanner.arena[offset] == 0:
             offset += 1             # linkers pad between the parts of a section
         if end - offset < CONTAINER_HEADER:
-            return not first or add_fault(scanner, False, B_HEADER, end - offset, CONTAINER_HEADER)
-        memcpy(&c, scanner.arena + offset, CONTAINER_HEADER)
-        if c.magic != FATBIN_MAGIC:
-            return not first or add_fault(scanner, False, B_MAGIC, c.magic, FATBIN_MAGIC)
-        if c.version != 1:
-            return add_fault(scanner, False, B_VERSION, c.version, 1)
-        if c.header_size < CONTAINER_HEADER or c.header_size > end - offset:
-            return add_fault(scanner, False, B_HEADER, c.header_size, CONTAINER_HEADER)
-        if c.size > end - offset - c.header_size:
-            return add_fault(scanner, False, B_SIZE, c.size, end - offset - c.header_size)
-        offset += c.header_size
-        if not scan_container(scanner, offset, offset + c.size):
+            return not first or add_fault(scanner, False, B_HEADER, end - offset,
+                                          CONTAINER_HEADER)
+        memcpy(&header, scanner.arena + offset, CONTAINER_HEADER)
+        if header.magic != FATBIN_MAGIC:
+            return not first or add_fault(scanner, False, B_MAGIC, header.magic, FATBIN_MAGIC)
+        if header.version != 1:
+            return add_fault(scanner, False, B_VERSION, header.version, 1)
+        if header.header_size < CONTAINER_HEADER or header.header_size > end - offset:
+            return add_fault(scanner, False, B_HEADER, header.header_size, CONTAINER_HEADER)
+        if header.size > end - offset - header.header_size:
+            return add_fault(scanner, False, B_SIZE, header.size, end - offset - header.header_size)
+        offset += header.header_size
+        if not scan_container(scanner, offset, offset + header.size):
             return False
         if (scanner.faults.count
                 and (<FaultRow*>scanner.faults.data)[scanner.faults.count - 1].source
                 == scanner.source):
             return True
-        offset += c.size
+        offset += header.size
         scanner.containers += 1
         first = False
 
 
 cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, uint64_t size,
                              uint16_t type) noexcept nogil:
-    """Look for the sections of CUDA, in a file of that ELF type alone."""
+    """Scan the sections of CUDA in an ELF file at `base`, if its e_type is `type`.
+
+    False without memory.
+    """
     cdef ElfFile elf
     cdef const Shdr* section
     cdef uint64_t i, total = 0
     cdef const char* name
-    cdef int wrong = open_elf(&elf, scanner.arena + base, size)
-    if wrong == ELF_GOOD:
+    cdef int failure = open_elf(&elf, scanner.arena + base, size)
+    if failure == ELF_GOOD:
         if elf.header.e_type != type:
             return True
-        wrong = open_table(&elf)
-    if wrong == ELF_NO_TABLE:
+        failure = open_table(&elf)
+    if failure == ELF_NO_TABLE:
         return True
-    if wrong != ELF_GOOD:
+    if failure != ELF_GOOD:
         return add_fault(scanner, False, B_SECTIONS, elf.value, elf.limit)
     if open_names(&elf) != ELF_GOOD:
         return add_fault(scanner, False, B_SECTION_RANGE, elf.strings, elf.count)

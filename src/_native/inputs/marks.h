@@ -1,4 +1,5 @@
-/* The next of two marks in bytes, 64 at a time: most of a library is searched for them. */
+/* Search for the next of two marks: short texts that device code begins with. Bytes are compared 64
+   at a time, since most of a library is searched. */
 #ifndef PYLINK_INPUTS_MARKS_H
 #define PYLINK_INPUTS_MARKS_H
 
@@ -8,18 +9,19 @@
 
 #include "base/vectors.h"
 
-/* The number of the mark that begins at a place; 2 without one. */
-static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char* const* marks,
+/* Return the number of the mark that begins at `data`, 0 or 1; 2 if none does. */
+static inline size_t pylink_mark_at(const uint8_t* data, size_t remaining, const char* const* marks,
                                     const size_t* sizes) {
     size_t i;
     for (i = 0; i < 2; i++)
-        if (sizes[i] <= left && memcmp(data, marks[i], sizes[i]) == 0)
+        if (sizes[i] <= remaining && memcmp(data, marks[i], sizes[i]) == 0)
             return i;
     return 2;
 }
 
-/* Find the next mark: its start and its number; `size` without another mark. A mark has two bytes
-   and more: places are looked at where the first two are right. */
+/* Return the offset of the next mark, from `at` on, and set its number; `size` without another
+   mark. A mark has two bytes or more. Blocks of 64 bytes in which the first two bytes of no mark
+   occur are skipped; a block needs the byte after it, too. */
 static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
                                const char* const* marks, const size_t* sizes, size_t* number) {
     const pylink_row first[2] = {pylink_row_of(marks[0][0]), pylink_row_of(marks[1][0])};

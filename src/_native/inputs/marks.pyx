@@ -1,4 +1,4 @@
-"""Marks of containers and cubins in a file, which is searched as fast as it is read."""
+"""Marks: the bytes that containers and cubins begin with. A file is searched as fast as read."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -22,7 +22,7 @@ def find_marks(data not None, tuple marks not None):
 
 
 cdef list list_marks(const uint8_t* data, size_t size, tuple marks):
-    """Rows of the offset and the number of a mark."""
+    """List the offset and the number of each mark."""
     cdef const char* texts[2]
     cdef size_t sizes[2]
     cdef size_t at = 0, number = 0

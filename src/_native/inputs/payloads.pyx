@@ -17,17 +17,19 @@ from inputs.picks cimport PickRow
 from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
 
 cdef enum:
-    UNPACKING = 4               # a byte takes as long as so many that are copied
-    PLACE_ALIGN = 8             # alignment of a cubin in place, for its tables
+    # Time to decompress a byte, in bytes that are copied in that time: the work of `run_each`.
+    UNPACKING_COST = 4
+    PLACE_ALIGN = 8             # alignment in bytes of a cubin that is not copied, for its tables
 
+# A payload before and after it is copied or decompressed.
 ctypedef struct Packed:
-    int codec
-    bint is_elf                 # must be
-    bint unpacked               # is in its place, all of it
-    const uint8_t* start        # NULL: nobody but the caller knows
-    uint64_t size
-    uint8_t* to
-    uint64_t full_size
+    int codec                   # a CODEC_ number
+    bint is_elf                 # it is in a fat binary, so it must be a cubin
+    bint unpacked               # all of it is at `target`
+    const uint8_t* start        # NULL: `produce` of the caller returns it
+    uint64_t size               # bytes from `start` on
+    uint8_t* target
+    uint64_t full_size          # bytes that it becomes
 
 
 def use_codec(int codec, bytes path):
@@ -58,10 +60,10 @@ def gather(bytes picks, list arenas, produce):
         if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
             continue
         fill_packed(&place[i], &pick[i], i, arenas)
-        place[i].to = base + extent[2 * i]
-        work += place[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING)
+        place[i].target = base + extent[2 * i]
+        work += place[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING_COST)
     with nogil:
-        run_each(unpack_one, place, n, work)
+        run_each(unpack_payload, place, n, work)
     for i in range(n):
         if place[i].unpacked:
             continue
@@ -78,7 +80,7 @@ def gather(bytes picks, list arenas, produce):
 @cython.no_gc
 cdef class Tail:
     cdef bytes arena
-    cdef uint64_t start         # offset of the unused rest
+    cdef uint64_t start         # offset of the unused bytes
 
     def __init__(self, bytes arena not None, uint64_t size):
         if size > <uint64_t>PyBytes_GET_SIZE(arena):
@@ -105,7 +107,7 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
         fill_packed(packed, &pick[i], i, arenas)
         if pick[i].codec == CODEC_STORED and packed.size == packed.full_size \
                 and arenas[pick[i].arena] is tail.arena:
-            # In order, since it is not known that nobody asks for that.
+            # Offsets must increase, as those of every other arena do: readers may rely on it.
             if pick[i].offset % PLACE_ALIGN or pick[i].offset < end or not has_elf(packed):
                 return None
             extent[2 * i] = pick[i].offset
@@ -115,24 +117,24 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
                     or padded_size(packed.full_size) > limit - min(offset, limit)):
                 return None
             extent[2 * i] = offset
-            packed.to = base + offset
+            packed.target = base + offset
             n_packed += 1
             offset += padded_size(packed.full_size)
             end = offset
-            work += packed.full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING)
+            work += packed.full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING_COST)
         extent[2 * i + 1] = pick[i].full_size
     tail.start = offset
     with nogil:
-        run_each(unpack_one, place, n_packed, work)
+        run_each(unpack_payload, place, n_packed, work)
     for i in range(n_packed):
         if not place[i].unpacked:
             return None
     return tail.arena, extents
 
 
-cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
+cdef int fill_packed(Packed* packed, const PickRow* pick, Py_ssize_t number,
                      list arenas) except -1:
-    """Fill in what `unpack_one` needs to know of a row, except for the destination."""
+    """Set what `unpack_payload` needs for the pick with that number, except for `target`."""
     cdef bytes chunk
     cdef uint64_t size
     if pick.arena >= len(arenas):
@@ -141,32 +143,32 @@ cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
     size = <uint64_t>PyBytes_GET_SIZE(chunk)
     if pick.offset > size or pick.size > size - pick.offset:
         raise ValueError(f"pick {number} is outside of its arena")
-    place.codec = pick.codec
-    place.is_elf = pick.embedded != ORIGIN_FILE
-    place.unpacked = False
-    place.start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick.offset
-    place.size = pick.size
-    place.full_size = pick.full_size
+    packed.codec = pick.codec
+    packed.is_elf = pick.embedded != ORIGIN_FILE
+    packed.unpacked = False
+    packed.start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick.offset
+    packed.size = pick.size
+    packed.full_size = pick.full_size
     return 0
 
 
 cdef inline bint has_elf(const Packed* packed) noexcept nogil:
-    """Whether stored bytes begin as they must."""
+    """Whether stored bytes begin like an ELF file, if they must be one."""
     return not packed.is_elf or has_prefix(packed.start, packed.size, b"\x7fELF")
 
 
-cdef void unpack_one(void* context, size_t item) noexcept nogil:
-    """Copy or decompress one payload; `unpacked` says whether that worked."""
+cdef void unpack_payload(void* context, size_t item) noexcept nogil:
+    """Copy or decompress one payload; sets `unpacked` if that succeeds."""
     cdef Packed* packed = <Packed*>context + item
     if packed.start == NULL:
         return
     if packed.codec == CODEC_STORED:
         if packed.size != packed.full_size:
             return
-        memcpy(packed.to, packed.start, packed.size)
-    elif not decompress(packed.codec, packed.start, packed.size, packed.to, packed.full_size):
+        memcpy(packed.target, packed.start, packed.size)
+    elif not decompress(packed.codec, packed.start, packed.size, packed.target, packed.full_size):
         return
-    if packed.is_elf and (packed.full_size < 4 or not has_text(packed.to, b"\x7fELF")):
+    if packed.is_elf and (packed.full_size < 4 or not has_text(packed.target, b"\x7fELF")):
         return
     packed.unpacked = True
-    memset(packed.to + packed.full_size, 0, padded_size(packed.full_size) - packed.full_size)
+    memset(packed.target + packed.full_size, 0, padded_size(packed.full_size) - packed.full_size)

@@ -1,6 +1,6 @@
 """Selection of the files that a link takes: members of archives, and the device runtime library.
 
-A small copy of symbol resolution that runs before any table exists. Files that are not taken are
+A small form of symbol resolution that runs before any table exists. Files that are not taken are
 not checked, counted or kept. It follows every name once: linear in the symbols of all files.
 """
 
@@ -25,30 +25,31 @@ cdef enum Claim:
     CALLS = 4               # needs it as a function that no driver supplies
 
 cdef enum:
-    DAMAGED = 2             # in place of a byte of the result
+    IS_DAMAGED = 2          # `is_selected` of a file without readable symbols, while names are read
 
+# A name in the symbol table of a file.
 cdef packed struct Mention:
-    int32_t name
-    uint8_t claim
+    int32_t name            # number of the Name
+    uint8_t claim           # a Claim, or NEEDS | CALLS
 
 cdef packed struct Name:
-    int32_t definer         # the first file that can be taken for it, or -1
-    uint8_t claims
+    int32_t definer         # number of the first file that can be taken for it, or -1
+    uint8_t claims          # bits of all files that are taken so far
 
 ctypedef struct Selector:
     const uint8_t* arena
-    const uint64_t* extents
-    const uint8_t* demand
-    const int32_t* group
-    uint8_t* is_selected
-    uint32_t* first         # by file: its first mention; one more at the end
+    const uint64_t* extents     # offset and size of each file in the arena, alternating
+    const uint8_t* demand       # by file: a DEMAND_ number
+    const int32_t* group        # by file: equal for adjacent files of one archive
+    uint8_t* is_selected        # by file: 1 if it is taken
+    uint32_t* first             # by file: number of its first mention; one more for the end
     size_t file_count
-    size_t missing          # functions that files taken so far need and do not define
-    bint relocatable
-    NameIndex index
-    Vec names
-    Vec mentions
-    Vec needed_names        # int32_t: names in the order in which they were needed
+    size_t n_missing            # functions that files taken so far need and do not define
+    bint relocatable            # names may stay undefined
+    NameIndex index             # numbers of names
+    Vec names                   # Name
+    Vec mentions                # Mention: those of a file after those of the file before
+    Vec needed_names            # int32_t: numbers of names in the order in which they were needed
 
 
 def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
@@ -62,7 +63,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint reloc
     selector.group = <const int32_t*>PyBytes_AS_STRING(groups)
     selector.is_selected = <uint8_t*>PyBytes_AS_STRING(result)
     selector.file_count = n
-    selector.missing = 0
+    selector.n_missing = 0
     selector.relocatable = relocatable
     if <size_t>PyBytes_GET_SIZE(demand) != n or <size_t>PyBytes_GET_SIZE(groups) != 4 * n:
         raise ValueError("columns differ in length")
@@ -83,6 +84,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint reloc
 
 
 cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
+    """Make the empty index, names and mentions."""
     scratch_vector(scratch, &selector.names, sizeof(Name))
     scratch_vector(scratch, &selector.mentions, sizeof(Mention))
     scratch_index(scratch, &selector.index, 1024)
@@ -123,7 +125,7 @@ def find_missing(bytes arena, bytes extents):
 
 
 cdef bint claim_all(Selector* selector, size_t count) noexcept nogil:
-    """Read the names of all files; each has the claims of all."""
+    """Read the names of `count` files; each name has the claims of all files then."""
     cdef size_t i
     cdef const Mention* mention
     for i in range(count):
@@ -137,7 +139,7 @@ cdef bint claim_all(Selector* selector, size_t count) noexcept nogil:
 
 cdef bint select_all(Selector* selector) noexcept nogil:
     """Read all names, then select the files; False without memory."""
-    cdef size_t i, at, selected_count = 0
+    cdef size_t i, needed, selected_count = 0
     cdef bint damaged
     cdef Name* name
     for i in range(selector.file_count):
@@ -149,17 +151,17 @@ cdef bint select_all(Selector* selector) noexcept nogil:
     selector.first[selector.file_count] = <uint32_t>selector.mentions.count
     # In the order of the link: the device runtime depends on what is missing at its place.
     for i in range(selector.file_count):
-        damaged = selector.is_selected[i] == DAMAGED
+        damaged = selector.is_selected[i] == IS_DAMAGED
         selector.is_selected[i] = False
         if (selector.demand[i] == DEMAND_ALWAYS
-                or (selector.demand[i] == DEMAND_SYSTEM and selector.missing)
+                or (selector.demand[i] == DEMAND_SYSTEM and selector.n_missing)
                 or (selector.demand[i] != DEMAND_TOGETHER and damaged)):
             if not select_file(selector, i):
                 return False
-    at = 0
-    while at < selector.needed_names.count:
-        name = <Name*>selector.names.data + (<int32_t*>selector.needed_names.data)[at]
-        at += 1
+    needed = 0
+    while needed < selector.needed_names.count:
+        name = <Name*>selector.names.data + (<int32_t*>selector.needed_names.data)[needed]
+        needed += 1
         if (not name.claims & DEFINES and name.definer >= 0
                 and not select_with_group(selector, name.definer)):
             return False
@@ -172,7 +174,7 @@ cdef bint select_all(Selector* selector) noexcept nogil:
 
 
 cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
-    """Take a file for what it defines, and with it its group."""
+    """Select a file that defines a needed name; with DEMAND_TOGETHER also the rest of its group."""
     cdef size_t first = file, end = file + 1
     if selector.demand[file] != DEMAND_TOGETHER:
         return select_file(selector, file)
@@ -192,7 +194,7 @@ cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
     """Select a file, and record the names that it needs; False without memory."""
     cdef const Mention* mention
     cdef Name* name
-    cdef uint8_t before
+    cdef uint8_t claims_before
     cdef uint32_t i
     cdef int32_t* name_number
     if selector.is_selected[file]:
@@ -201,15 +203,15 @@ cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
     for i in range(selector.first[file], selector.first[file + 1]):
         mention = <const Mention*>selector.mentions.data + i
         name = <Name*>selector.names.data + mention.name
-        before = name.claims
+        claims_before = name.claims
         name.claims |= mention.claim
         if mention.claim == DEFINES:
-            if before & CALLS and not before & DEFINES:
-                selector.missing -= 1
+            if claims_before & CALLS and not claims_before & DEFINES:
+                selector.n_missing -= 1
             continue
-        if mention.claim & CALLS and not before & (CALLS | DEFINES):
-            selector.missing += 1
-        if not before & (NEEDS | DEFINES):
+        if mention.claim & CALLS and not claims_before & (CALLS | DEFINES):
+            selector.n_missing += 1
+        if not claims_before & (NEEDS | DEFINES):
             name_number = <int32_t*>vec_push(&selector.needed_names)
             if name_number == NULL:
                 return False
@@ -218,13 +220,16 @@ cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
 
 
 cdef bint read_file_names(Selector* selector, size_t file) noexcept nogil:
-    """The names that a file defines or needs, as mentions; none of a file that it marks damaged."""
+    """Add a mention for each name that a file defines or needs.
+
+    A file without readable symbols is marked as IS_DAMAGED. False without memory.
+    """
     cdef ElfFile elf
     cdef const Shdr* symtab = NULL
     cdef const Shdr* strtab
     cdef const Sym* symbol
     cdef uint64_t n
-    selector.is_selected[file] = DAMAGED    # until all is there
+    selector.is_selected[file] = IS_DAMAGED     # until its symbols and their names are found
     if (open_elf(&elf, selector.arena + selector.extents[2 * file], selector.extents[2 * file + 1])
             != ELF_GOOD or elf.header.e_machine != EM_CUDA or open_table(&elf) != ELF_GOOD):
         return True
@@ -252,7 +257,10 @@ cdef bint read_file_names(Selector* selector, size_t file) noexcept nogil:
 
 cdef bint mention_name(Selector* selector, int32_t file, const Sym* symbol, const uint8_t* text,
                        uint64_t room) noexcept nogil:
-    """Record that a file defines or needs a name; False without memory."""
+    """Record that a file defines or needs the name at `text`; False without memory.
+
+    `room` is the number of bytes up to the end of the string table.
+    """
     cdef const uint8_t* end = <const uint8_t*>memchr(text, 0, room)
     cdef uint32_t size
     cdef NameSlot* slot

@@ -1,7 +1,7 @@
-"""Shared libraries of the host: what their dynamic symbols say of the device code in them.
+"""Shared libraries of the host: what their dynamic symbols say about the device code in them.
 
-Only a library with relocatable code, or with the device link of such code, is looked at closely.
-Any other costs its section headers, and with device code a search in the names of its symbols.
+All symbols are read only of a library with relocatable code, or with the device link of such code.
+Any other costs its section headers and, with device code, a search in the names of its symbols.
 docs/shared-libraries.md has what the symbols mean.
 """
 
@@ -20,20 +20,23 @@ cdef enum:
     DT_SYMBOLIC = 16
     DT_FLAGS = 30
     DF_SYMBOLIC = 2
-    DYNAMIC_SIZE = 16
-    REGISTER_SIZE = 27      # bytes of REGISTER
-    WRAPPER_SIZE = 13       # bytes of "__fatbinwrap_"
+    DYNAMIC_SIZE = 16       # bytes of Elf64_Dyn
+    # Bytes of REGISTER and of "__fatbinwrap_"; the last one is the first of the ID that follows.
+    REGISTER_SIZE = 27
+    WRAPPER_SIZE = 13
+    VISIBILITY = 3          # bits of st_other
 
 cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 
-# The state of a file; pylink/inputs/sharedlib.py has the same numbers, and the words.
+# The state of a file; pylink/inputs/sharedlib.py has the same numbers, and the messages.
 cdef enum State:
-    NO_CODE = 0                 # no shared library, or one without code for this link
+    NO_CODE = 0                 # not a shared library, or one without code for this link
     HAS_CODE = 1
     BAD_SYMBOLS = 2             # the dynamic symbols lie outside the file
-    BAD_NAME = 3
+    BAD_NAME = 3                # the name of a dynamic symbol lies outside the string table
 
-cdef enum What:
+# Meaning of a row.
+cdef enum SymbolKind:
     W_OPEN = 1                  # __cudaRegisterLinkedBinary<ID>, undefined
     W_CLOSED = 2                # the same, defined
     W_WRAPPER = 3               # __fatbinwrap<ID>, defined
@@ -46,19 +49,18 @@ cdef enum Part:
     P_MODULES                   # fat binaries of modules
     P_LINK                      # no modules, but an image that a device link made of some
 
-# One symbol; `name` is where the ID begins, counted from the start of the data.
 cdef packed struct DynamicRow:
-    uint32_t what
-    uint32_t interposable       # W_CLOSED: calls inside the library follow another definition
-    uint64_t name
-    uint64_t size
-    uint64_t index
+    uint32_t kind               # a SymbolKind
+    uint32_t interposable       # W_CLOSED: calls inside the library use another file's definition
+    uint64_t name               # offset of the ID, of W_ANCHOR the name, from the file's start
+    uint64_t size               # bytes from there to the end of the name
+    uint64_t index              # number of the dynamic symbol; UINT64_MAX for W_MODULE
 
 ctypedef struct Library:
     ElfFile elf
-    const char* names           # names of the symbols
-    uint64_t names_size
-    Vec rows
+    const char* names           # string table of the dynamic symbols
+    uint64_t names_size         # bytes of it
+    Vec rows                    # DynamicRow
     bint calls_runtime          # needs a function of the CUDA runtime from another file
     bint opens_libraries        # needs dlsym, by which a runtime finds the driver
 
@@ -87,7 +89,7 @@ def find_symbols(data, uint64_t offset, uint64_t size):
             if state == HAS_CODE:
                 state = find_modules(&library)
             if state == HAS_CODE and part == P_LINK:
-                state = keep_closed(&library)
+                state = find_link_state(&library)
         if scratch.failed or state < 0:
             raise MemoryError
         return state, vec_to_bytes(&library.rows), bool(library.opens_libraries
@@ -99,7 +101,7 @@ def find_symbols(data, uint64_t offset, uint64_t size):
 
 cdef Part find_relocatable_code(Library* library, const uint8_t* data,
                                 uint64_t size) noexcept nogil:
-    """The kind of relocatable code in a shared library; `elf` is valid if it has any."""
+    """Return the kind of relocatable code in a shared library; sets `elf` if it has any."""
     cdef ElfFile* elf = &library.elf
     cdef const char* name
     cdef const Shdr* symbols = NULL
@@ -120,8 +122,8 @@ cdef Part find_relocatable_code(Library* library, const uint8_t* data,
             has_image = True
     if not has_image or symbols == NULL or symbols.sh_link >= elf.count:
         return P_NOTHING
-    # Any library with device code has such an image. Its names tell whether a link made it of
-    # modules: one search in all of them is faster than a look at each symbol.
+    # Any library with device code has such an image. It is from a device link if a dynamic symbol
+    # has REGISTER in its name: one search in the string table is faster than reading each symbol.
     strings = &elf.table[symbols.sh_link]
     if not is_in_file(elf, strings) or memmem(data + strings.sh_offset, strings.sh_size, REGISTER,
                                               REGISTER_SIZE) == NULL:
@@ -131,25 +133,25 @@ cdef Part find_relocatable_code(Library* library, const uint8_t* data,
 
 cdef int find_modules(Library* library) noexcept nogil:
     """Add the ids of the modules in the file; HAS_CODE, or -1 without memory."""
-    cdef const Shdr* s
+    cdef const Shdr* section
     cdef const char* name
     cdef const uint8_t* text
     cdef const uint8_t* end
     cdef const uint8_t* stop
     cdef uint64_t i
     for i in range(1, library.elf.count):
-        s = &library.elf.table[i]
-        name = name_at(&library.elf, s)
-        if (name == NULL or strcmp(name, b"__nv_module_id") != 0 or s.sh_type == SHT_NOBITS
-                or not is_in_file(&library.elf, s)):
+        section = &library.elf.table[i]
+        name = name_at(&library.elf, section)
+        if (name == NULL or strcmp(name, b"__nv_module_id") != 0 or section.sh_type == SHT_NOBITS
+                or not is_in_file(&library.elf, section)):
             continue
-        text = library.elf.data + s.sh_offset
-        end = text + s.sh_size
+        text = library.elf.data + section.sh_offset
+        end = text + section.sh_size
         while text < end:
             stop = <const uint8_t*>memchr(text, 0, end - text)
             if stop == NULL:
                 break
-            # All else is not a module: `def ID` of a device link, and a word for other code.
+            # Other texts are not modules: `def ID` of a device link, and a word for other code.
             if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
                     and not add_row(library, W_MODULE, <const char*>text, UINT64_MAX)):
                 return -1
@@ -157,36 +159,36 @@ cdef int find_modules(Library* library) noexcept nogil:
     return HAS_CODE
 
 
-cdef int keep_closed(Library* library) noexcept nogil:
-    """A State: a library without modules matters for the registrations that it defines."""
+cdef int find_link_state(Library* library) noexcept nogil:
+    """Return the State of a library without modules: HAS_CODE if it defines a registration."""
     cdef const DynamicRow* row = <const DynamicRow*>library.rows.data
     cdef size_t i
     for i in range(library.rows.count):
-        if row[i].what == W_CLOSED:
+        if row[i].kind == W_CLOSED:
             return HAS_CODE
     return NO_CODE
 
 
 cdef int find_rows(Library* library) noexcept nogil:
-    """Read the table of dynamic symbols: a State, or -1 without memory."""
-    cdef const Shdr* s
+    """Add a row for each dynamic symbol about device code; a State, or -1 without memory."""
+    cdef const Shdr* section
     cdef const Shdr* strings
     cdef uint64_t i
     cdef int state
     for i in range(1, library.elf.count):
-        s = &library.elf.table[i]
-        if s.sh_type != SHT_DYNSYM:
+        section = &library.elf.table[i]
+        if section.sh_type != SHT_DYNSYM:
             continue
-        if (not is_in_file(&library.elf, s) or s.sh_link >= library.elf.count
-                or s.sh_size % sizeof(Sym)):
+        if (not is_in_file(&library.elf, section) or section.sh_link >= library.elf.count
+                or section.sh_size % sizeof(Sym)):
             return BAD_SYMBOLS
-        strings = &library.elf.table[s.sh_link]
+        strings = &library.elf.table[section.sh_link]
         if not is_string_table(&library.elf, strings):
             return BAD_SYMBOLS
         library.names = <const char*>library.elf.data + strings.sh_offset
         library.names_size = strings.sh_size
-        state = read_dynamic_symbols(library, <const Sym*>(library.elf.data + s.sh_offset),
-                                     s.sh_size // sizeof(Sym))
+        state = read_dynamic_symbols(library, <const Sym*>(library.elf.data + section.sh_offset),
+                                     section.sh_size // sizeof(Sym))
         if state == HAS_CODE and not is_symbolic(library):
             mark_interposable(library, <uint32_t>i)
         return state            # a file has one such table
@@ -194,10 +196,10 @@ cdef int find_rows(Library* library) noexcept nogil:
 
 
 cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t count) noexcept nogil:
-    """List the symbols about device code: a State, or -1 without memory."""
+    """Add rows of the symbols about device code; a State, or -1 without memory."""
     cdef uint64_t i
     cdef const char* name
-    cdef bint defined, anchored = False
+    cdef bint defined, has_anchor = False
     cdef bint ok = True
     for i in range(1, count):
         if symbol[i].st_name >= library.names_size:
@@ -213,10 +215,10 @@ cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t coun
             library.calls_runtime = True
         elif not defined and strcmp(name, b"dlsym") == 0:
             library.opens_libraries = True
-        elif (not anchored and defined and symbol[i].st_info == (STB_GLOBAL << 4 | STT_FUNC)
-                and (symbol[i].st_other & 3) == 0 and strcmp(name, b"_init") != 0
+        elif (not has_anchor and defined and symbol[i].st_info == (STB_GLOBAL << 4 | STT_FUNC)
+                and (symbol[i].st_other & VISIBILITY) == 0 and strcmp(name, b"_init") != 0
                 and strcmp(name, b"_fini") != 0):
-            anchored = True
+            has_anchor = True
             ok = add_row(library, W_ANCHOR, name, i)
         if not ok:
             return -1
@@ -231,11 +233,11 @@ cdef inline bint is_of_runtime(const char* name) noexcept nogil:
 
 
 cdef bint add_row(Library* library, uint32_t kind, const char* name, uint64_t index) noexcept nogil:
-    """Add one row; False without memory."""
+    """Add the row of a symbol, or of a module with UINT64_MAX as index; False without memory."""
     cdef DynamicRow* row = <DynamicRow*>vec_push(&library.rows)
     if row == NULL:
         return False
-    row.what = kind
+    row.kind = kind
     row.interposable = False
     row.name = <const uint8_t*>name - library.elf.data
     row.size = strlen(name)
@@ -244,7 +246,7 @@ cdef bint add_row(Library* library, uint32_t kind, const char* name, uint64_t in
 
 
 cdef bint is_symbolic(const Library* library) noexcept nogil:
-    """Whether the library's own definitions come first for it (-Bsymbolic)."""
+    """Whether the library was linked with -Bsymbolic: it uses its own definitions first."""
     cdef uint64_t i, j, tag
     cdef const uint8_t* entry
     for i in range(1, library.elf.count):
@@ -261,33 +263,36 @@ cdef bint is_symbolic(const Library* library) noexcept nogil:
     return False
 
 
-cdef void mark_interposable(Library* library, uint32_t symbols) noexcept nogil:
-    """Mark the registration functions that a dynamic relocation names: O(relocations)."""
+cdef void mark_interposable(Library* library, uint32_t symbol_table) noexcept nogil:
+    """Mark the registration functions that a dynamic relocation names.
+
+    `symbol_table` is the section index of the dynamic symbols. O(relocations log rows).
+    """
     cdef uint64_t i, j, total = 0
-    cdef const Rela* r
+    cdef const Rela* relocation
     cdef DynamicRow* row = <DynamicRow*>library.rows.data
     cdef size_t low, high, middle
     cdef bint any_closed = False
     for i in range(library.rows.count):
-        any_closed |= row[i].what == W_CLOSED
+        any_closed |= row[i].kind == W_CLOSED
     if not any_closed:
         return
     for i in range(1, library.elf.count):
-        if (library.elf.table[i].sh_type != SHT_RELA or library.elf.table[i].sh_link != symbols
+        if (library.elf.table[i].sh_type != SHT_RELA or library.elf.table[i].sh_link != symbol_table
                 or not is_in_file(&library.elf, &library.elf.table[i])):
             continue
         # Honest sections share no bytes; without a limit the work could be quadratic.
         total += library.elf.table[i].sh_size
         if total > library.elf.size:
             return
-        r = <const Rela*>(library.elf.data + library.elf.table[i].sh_offset)
+        relocation = <const Rela*>(library.elf.data + library.elf.table[i].sh_offset)
         for j in range(library.elf.table[i].sh_size // sizeof(Rela)):
             low, high = 0, library.rows.count
             while low < high:   # rows are in order of their indices
                 middle = (low + high) // 2
-                if row[middle].index < r[j].r_sym:
+                if row[middle].index < relocation[j].r_sym:
                     low = middle + 1
                 else:
                     high = middle
-            if low < library.rows.count and row[low].index == r[j].r_sym:
+            if low < library.rows.count and row[low].index == relocation[j].r_sym:
                 row[low].interposable = True

@@ -1,8 +1,8 @@
-"""Payloads that several links take of inputs which they share: each is decompressed by the first.
+"""Payloads that several links take from shared inputs; the first link decompresses them for all.
 
-A payload goes by its place, the number of the shared arena that it is in and its offset there, as
-one number. `known` maps that to its decompressed copy: the number of a store and an offset, in the
-same form. Links ask one after the other.
+A payload is identified by its place: the number of the shared arena that it is in and its offset
+there, as one number. `stored` maps places to decompressed copies: the number of a store, which is
+an arena of such copies, and an offset, as one number, too. One link calls at a time.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -20,35 +20,36 @@ from inputs.picks cimport PickRow
 from picknumbers cimport CODEC_STORED, PICK_GOOD
 
 cdef enum:
-    PLACE_BITS = 48             # bits of an offset; no arena is as large
+    PLACE_BITS = 48             # bits of an offset; the bits above are the number of the arena
 
 
-cdef inline object payload_key(uint64_t number, uint64_t offset):
+cdef inline object payload_place(uint64_t number, uint64_t offset):
+    """Return the place of an offset in the arena or store with that number."""
     return number << PLACE_BITS | offset
 
 
-cdef inline bint is_packed(const PickRow* pick, const int32_t* home, Py_ssize_t n) noexcept:
-    """Whether a shared arena has the payload, compressed."""
+cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number, Py_ssize_t n) noexcept:
+    """Whether the payload is compressed and in a shared arena; there are `n` arenas."""
     return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
-            and 0 <= pick.arena < n and home[pick.arena] >= 0)
+            and 0 <= pick.arena < n and arena_number[pick.arena] >= 0)
 
 
-def list_packed(bytes picks, bytes homes):
+def list_packed(bytes picks, bytes arena_numbers):
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
-    return [payload_key(home[pick[i].arena], pick[i].offset)
+    cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(arena_numbers) // 4, i
+    return [payload_place(arena_number[pick[i].arena], pick[i].offset)
             for i in range(PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow))
-            if is_packed(&pick[i], home, n)]
+            if is_packed(&pick[i], arena_number, n)]
 
 
-def recall(bytes picks, bytes homes, int32_t first, dict stored, places):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
+def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef bytes rows = PyBytes_FromStringAndSize(PyBytes_AS_STRING(picks), PyBytes_GET_SIZE(picks))
     cdef PickRow* pick = <PickRow*>PyBytes_AS_STRING(rows)
-    cdef PickRow* fresh
+    cdef PickRow* missing_row
     cdef uint64_t offset
     cdef Vec missing
     cdef Scratch scratch
@@ -56,9 +57,9 @@ def recall(bytes picks, bytes homes, int32_t first, dict stored, places):
     try:
         scratch_vector(&scratch, &missing, sizeof(PickRow))
         for i in range(count):
-            if not is_packed(&pick[i], home, n):
+            if not is_packed(&pick[i], arena_number, n):
                 continue
-            place = payload_key(home[pick[i].arena], pick[i].offset)
+            place = payload_place(arena_number[pick[i].arena], pick[i].offset)
             store_place = stored.get(place)
             if store_place is not None:
                 offset = store_place
@@ -67,41 +68,43 @@ def recall(bytes picks, bytes homes, int32_t first, dict stored, places):
                 pick[i].size = pick[i].full_size
                 pick[i].codec = CODEC_STORED
             elif places is None or place in places:
-                fresh = <PickRow*>vec_push(&missing)
-                if fresh == NULL:
+                missing_row = <PickRow*>vec_push(&missing)
+                if missing_row == NULL:
                     raise MemoryError
-                fresh[0] = pick[i]
+                missing_row[0] = pick[i]
         return rows, vec_to_bytes(&missing)
     finally:
         scratch_free(&scratch)
 
 
-def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict stored):
+def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t count = PyBytes_GET_SIZE(missing) // <Py_ssize_t>sizeof(PickRow)
     if PyBytes_GET_SIZE(extents) != 16 * count:
         raise ValueError("one extent per payload")
     for i in range(count):
-        if is_packed(&pick[i], home, n) and extent[2 * i + 1] == pick[i].full_size:
-            stored[payload_key(home[pick[i].arena], pick[i].offset)] = payload_key(store,
-                                                                                  extent[2 * i])
+        if is_packed(&pick[i], arena_number, n) and extent[2 * i + 1] == pick[i].full_size:
+            place = payload_place(arena_number[pick[i].arena], pick[i].offset)
+            stored[place] = payload_place(store, extent[2 * i])
 
 
+# Files that are copied to another arena.
 ctypedef struct Moving:
-    const uint8_t* source
-    uint8_t* target
-    const uint64_t* old
-    const uint64_t* new
+    const uint8_t* source           # arena that has them
+    uint8_t* target                 # arena that gets them
+    const uint64_t* old_extents     # offset and size of each file in `source`, alternating
+    const uint64_t* new_extents     # the same in `target`
 
 
-cdef void move_file(void* context, size_t item) noexcept nogil:
-    cdef Moving* m = <Moving*>context
-    cdef uint64_t size = m.new[2 * item + 1]
-    cdef uint8_t* to = m.target + m.new[2 * item]
-    memcpy(to, m.source + m.old[2 * item], size)
+cdef void copy_file(void* context, size_t item) noexcept nogil:
+    """Copy one file, with zeros up to the next multiple of its alignment."""
+    cdef Moving* moving = <Moving*>context
+    cdef uint64_t size = moving.new_extents[2 * item + 1]
+    cdef uint8_t* to = moving.target + moving.new_extents[2 * item]
+    memcpy(to, moving.source + moving.old_extents[2 * item], size)
     memset(to + size, 0, padded_size(size) - size)
 
 
@@ -112,19 +115,19 @@ def compact(bytes arena, bytes extents):
     cdef bytes places, compacted
     cdef uint64_t* place
     moving.source = <const uint8_t*>PyBytes_AS_STRING(arena)
-    moving.old = <const uint64_t*>PyBytes_AS_STRING(extents)
+    moving.old_extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     places = PyBytes_FromStringAndSize(NULL, 16 * n)
     place = <uint64_t*>PyBytes_AS_STRING(places)
     for i in range(n):
         place[2 * i] = total
-        place[2 * i + 1] = moving.old[2 * i + 1]
-        total += padded_size(moving.old[2 * i + 1])
+        place[2 * i + 1] = moving.old_extents[2 * i + 1]
+        total += padded_size(moving.old_extents[2 * i + 1])
     if total > <uint64_t>PyBytes_GET_SIZE(arena) // 2:
         return arena, extents
     compacted = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     moving.target = <uint8_t*>PyBytes_AS_STRING(compacted)
-    moving.new = place
+    moving.new_extents = place
     prefer_large_pages(moving.target, total)
     with nogil:
-        run_each(move_file, &moving, n, total)
+        run_each(copy_file, &moving, n, total)
     return compacted, places

@@ -13,7 +13,7 @@ from picknumbers cimport CODEC_ZSTD_FRAME
 
 
 def use_codec(int codec, bytes path not None):
-    if codec == CODEC_ZSTD_FRAME:       # compressing again is extra
+    if codec == CODEC_ZSTD_FRAME:       # for `frame_of`; without it payloads can still be read
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
@@ -24,20 +24,20 @@ def frame_of(bytes payload not None, int level, *, bint checked=True):
     cdef size_t room = frame_room(size), frame_size = 0
     cdef Scratch scratch
     cdef uint8_t* frame
-    cdef uint8_t* again
+    cdef uint8_t* unpacked
     cdef bint good = False
     if room == 0:
         return None
     scratch_init(&scratch)
     try:
         frame = <uint8_t*>scratch_room(&scratch, room, 1)
-        again = <uint8_t*>scratch_room(&scratch, size if checked else 0, 1)
+        unpacked = <uint8_t*>scratch_room(&scratch, size if checked else 0, 1)
         check_memory(not scratch.failed)
         with nogil:
             frame_size = make_frame(data, size, frame, room, level)
             good = frame_size != 0 and (
-                not checked or (decompress(CODEC_ZSTD_FRAME, frame, frame_size, again, size)
-                                and memcmp(data, again, size) == 0))
+                not checked or (decompress(CODEC_ZSTD_FRAME, frame, frame_size, unpacked, size)
+                                and memcmp(data, unpacked, size) == 0))
         return PyBytes_FromStringAndSize(<const char*>frame, frame_size) if good else None
     finally:
         scratch_free(&scratch)

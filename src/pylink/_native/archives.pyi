@@ -8,19 +8,19 @@ MemberRows: TypeAlias = bytes
 # Offsets in the data, in bytes: the next header, the long names (0 before they are found), and the
 # size of these.
 WalkState: TypeAlias = tuple[int, int, int]
-# A reason of `pylink.inputs.archiveformat`, the offset of the header in the archive, and the number
-# that is wrong with the one that would be right.
+# A reason of `pylink.inputs.archiveformat`, the offset of the header in the archive, the number
+# that is wrong, and what it must not exceed.
 MemberFault: TypeAlias = tuple[int, int, int, int]
 
 def list_members(
-    data: bytes | mmap, start: int, size: int, most: int, seen: WalkState | tuple[()]
+    data: bytes | mmap, start: int, size: int, max_members: int, state: WalkState | tuple[()]
 ) -> tuple[MemberRows, WalkState | None, MemberFault | None]:
-    """The next members, at most `most`, of the archive at `start`: (rows, seen, fault).
+    """List the next members of an archive, at most `max_members`: (rows, state, fault).
 
-    Pass an empty tuple as `seen` at first, then the result of the previous call, until None
-    is returned after the last member. Names, and contents unless the archive is thin, are inside
-    the archive. `IndexError` for an archive that runs past
-    the data, or is shorter than its magic word.
+    The archive has `size` bytes and begins at offset `start` of `data`. Pass an empty tuple as
+    `state` at first, then the state that the previous call returned. It is None after the last
+    member and after a fault. Names, and contents unless the archive is thin, are inside the
+    archive. `IndexError` for an archive that runs past the data, or is shorter than its magic word.
     """
 
 def split_rows(data: bytes, rows: MemberRows, prefix: str) -> tuple[list[str], bytes, bytes, bytes]:

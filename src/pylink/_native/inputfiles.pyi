@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pylink.startup.bundle import Later, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
-    """The size of each file in bytes, -1 for a file that needs a closer look.
+    """Return the size of each file in bytes, -1 for a file that Python must examine.
 
-    These have no path, are missing or not regular, are empty or have more than `largest` bytes, or
-    are in `outputs`: device and inode of each file that the link will replace. Never raises
+    Such a file has no path, is missing or not regular, is empty or has more than `largest` bytes,
+    or is in `outputs`: device and inode of each file that the link will replace. Never raises
     `OSError`.
     """
 
@@ -16,14 +16,16 @@ class MappedFiles:
     """The files that `read_files` mapped into an arena; empty at first.
 
     Leases keep other processes from writing to them: opening one for writing waits for `end`, up to
-    a limit of the system (`fs.lease-break-time`, 45 s). As a context manager it ends with copies.
+    a limit of the system (`fs.lease-break-time`, 45 s). As a context manager it calls
+    `end(keeps=True)`.
     """
 
     def end(self, *, keeps: bool) -> int:
         """Unmap the files; the arena then has copies of them or, without `keeps`, zeros.
 
-        Returns the first input that was written to while it was mapped, or -1. A second call does
-        nothing, nor one in a child process, whose arena is empty there. Never raises `OSError`.
+        Returns the number of the first input that was written to while it was mapped, or -1. A
+        second call does nothing, nor does one in a child process, which has no pages in the places
+        of the files. Never raises `OSError`.
         """
 
     def __enter__(self) -> MappedFiles: ...
@@ -43,14 +45,14 @@ def read_files(
 
     `paths[i]` is a path, or None when `data[i]` already holds the bytes; `sizes[i]` is the
     size in bytes either way. Files begin at multiples of 16; `extents` has a row (offset u64,
-    size u64) each. `failed` is the first input that could not be read, or -1, and `error` its
-    errno, or 0 for a file that became shorter; then the arena is unusable. `times` gets a row for
-    each input: its start by `time.perf_counter_ns`, wall time and processor time in nanoseconds,
-    and 0, or 1 for the helping thread; each a u64. With `mapped`, cubins of 32 KiB and more are
-    mapped if it is safe and faster, and the arena is read-only there; with `maps_hosts` objects of
-    the host as well. A process with recycled pages
-    reads all files into these instead, and keeps them after `mapped` ends. The arena ends with
-    `tail` more bytes, which are not set (see `payloads.Tail`); then no pages are recycled for it.
+    size u64) each. `failed` is the number of the first input that could not be read, or -1, and
+    `error` its errno, or 0 for a file that became shorter; then the arena is unusable. `times` gets
+    a row for each input: its start by `time.perf_counter_ns`, wall time and processor time in
+    nanoseconds, and 0, or 1 for the helping thread; each a u64. With `mapped`, cubins of 32 KiB and
+    more are mapped if it is safe and faster, and the arena is read-only there; with `maps_hosts`
+    objects of the host as well. A process with recycled pages reads all files into these instead,
+    and keeps them after `mapped` ends. The arena ends with `tail` more bytes, which are not set
+    (see `payloads.Tail`); then no pages are recycled for it.
     `ValueError` for data or times of the wrong size; never `OSError`.
     """
 

@@ -1,4 +1,4 @@
-"""Finds device code in a file by the bytes that it begins with."""
+"""Finds device code in a file by its marks: the bytes that cubins and containers begin with."""
 
 from typing_extensions import Buffer
 

@@ -14,10 +14,11 @@ def gather(
     """Copy payloads into a new arena: (arena, extents), like those of `inputfiles.read_files`.
 
     `picks` are rows of PICK of `pylink.rowformats`, with places in `arenas`; they are copied and
-    decompressed by several threads. `produce(i)` is called for payloads that are in no arena or
-    could not be decompressed, one by one. A payload of another size than in its row is empty in
-    `extents`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena,
-    `MemoryError` if memory is exhausted.
+    decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called for
+    payloads that are in no arena or could not be decompressed, one by one. If it returns another
+    number of bytes than the row says, the payload is empty in `extents`. Exceptions of `produce`
+    are passed on; `ValueError` for a place outside of its arena, `MemoryError` if memory is
+    exhausted.
     """
 
 class Tail:
@@ -31,6 +32,6 @@ class Tail:
 def gather_in_place(picks: bytes, arenas: list[bytes], tail: Tail) -> tuple[bytes, bytes] | None:
     """Like `gather`, but uncompressed payloads in the arena of `tail` are not copied.
 
-    Others are copied into the tail. None if the tail is too short, a file must be produced, or
-    payloads in place are not in order at multiples of 8.
+    Others are copied or decompressed into the tail. None if the tail is too short, if `gather`
+    would call `produce`, or if payloads in place are not in order at multiples of 8.
     """

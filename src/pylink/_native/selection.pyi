@@ -3,14 +3,14 @@
 def select(
     arena: bytes, extents: bytes, demand: bytes, groups: bytes, *, relocatable: bool
 ) -> bytes:
-    """A byte per file, 1 if the link takes it.
+    """Return a byte for each file: 1 if the link takes it, else 0.
 
-    `extents` has a row (offset u64, size u64) per file, `demand` a byte (ALWAYS and so on of
-    `pylink.inputs.sources`) and `groups` an int32, equal for adjacent files that are taken
-    together. Damaged files define nothing; unless in a group they are taken, for the reader of
-    cubins to report. `relocatable` says that names may stay undefined, so that only files that are
-    NEEDED are searched. `ValueError` for
-    arguments of different lengths, `IndexError` for an extent outside the arena.
+    `extents` has a row (offset u64, size u64) for each file, `demand` a byte (`Demand` of
+    `pylink.facts.picknumbers`) and `groups` an int32, equal for adjacent files that are taken
+    together. Damaged files define nothing; unless in a group they are taken, so that the reader of
+    cubins reports them. With `relocatable`, names may stay undefined, so that only files with
+    NEEDED are searched. `ValueError` for arguments of different lengths, `IndexError` for an extent
+    outside the arena.
     """
 
 def find_missing(arena: bytes, extents: bytes) -> list[bytes]:

@@ -1,28 +1,36 @@
 """Payloads that several links take from shared inputs, each decompressed by the first link.
 
 The place of a payload is the number of its shared arena times 2**48, plus its offset there.
-`picks` are rows of PICK of `pylink.rowformats`; `homes` has an int32 for each of their arenas: its
-number among the shared ones, or -1.
+`picks` are rows of PICK of `pylink.rowformats`; `arena_numbers` has an int32 for each of their
+arenas: its number among the shared ones, or -1.
 """
 
 from collections.abc import Container
 
-def list_packed(picks: bytes, homes: bytes) -> list[int]:
+def list_packed(picks: bytes, arena_numbers: bytes) -> list[int]:
     """The places of the compressed payloads in shared arenas."""
 
 def recall(
-    picks: bytes, homes: bytes, first: int, stored: dict[int, int], places: Container[int] | None
+    picks: bytes,
+    arena_numbers: bytes,
+    first: int,
+    stored: dict[int, int],
+    places: Container[int] | None,
 ) -> tuple[bytes, bytes]:
     """Replace payloads by ones that were decompressed before: (picks, missing).
 
-    `stored` maps places to places in the stores, whose numbers start at `first` in `picks`.
-    `missing` are the rows of other payloads, limited to `places` if given.
+    `stored` maps places to places in the stores, which are arenas of decompressed payloads; the
+    first store is arena number `first` of the returned picks. `missing` are the picks of other
+    compressed payloads, with `places` only those at these places.
     """
 
-def learn(missing: bytes, homes: bytes, extents: bytes, store: int, stored: dict[int, int]) -> None:
-    """Add the results of `payloads.gather` for `missing`, with these `extents`, to `stored`.
+def learn(
+    missing: bytes, arena_numbers: bytes, extents: bytes, store: int, stored: dict[int, int]
+) -> None:
+    """Add to `stored` what `payloads.gather` made of `missing`: store number `store`.
 
-    Payloads that could not be decompressed are omitted. `ValueError` if numbers of rows differ.
+    `extents` are its result. Payloads that could not be decompressed are omitted. `ValueError` if
+    numbers of rows differ.
     """
 
 def compact(arena: bytes, extents: bytes) -> tuple[bytes, bytes]:
