@@ -7,12 +7,12 @@
    release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it:
    it is a jump to that of the real library.
 
-   Handles are numbers of the installer, which is a Python object. A call may come while an
-   exception is on its way, from code that cleans up: it waits until the call is done. An exception
-   of the installer is the result NVJITLINK_ERROR_INTERNAL; one that ends programs, such as an
-   interrupt, is also raised in the main thread when that runs Python code again. Once the installer
-   is gone, calls answer NVJITLINK_ERROR_INTERNAL, and destroying a handle succeeds: programs do
-   that at their very end. */
+   Handles are numbers of the installer, which is a Python object. Code that cleans up may call
+   while an exception of Python is set: that exception is set aside during the call. If the
+   installer raises, the result is NVJITLINK_ERROR_INTERNAL; an exception that ends programs, such
+   as KeyboardInterrupt, is also raised in the main thread when that runs Python code again. After
+   the installer is gone, calls return NVJITLINK_ERROR_INTERNAL. Only destroying a handle still
+   succeeds: programs do that at their very end. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -21,37 +21,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Values of nvJitLinkResult. */
 enum { SUCCESS = 0, ERROR_INTERNAL = 6, ERROR_NULL_INPUT = 10 };
 
 typedef uintptr_t Handle;
 
-/* The results that get_size and get are asked for. */
+/* What get_size and get return of a link: numbers of src/pylink/jitlink. */
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
-/* Has the methods that `ask` names; addresses are numbers to them. Changed with the GIL held. */
+/* The object whose methods `call_installer` calls, or NULL. Methods get addresses as numbers.
+   Changed with the GIL held. */
 static PyObject* volatile installer;
 
-/* An exception that ends programs, on its way to the main thread. */
+/* An exception that ends programs, which waits to be raised in the main thread; or NULL. */
 static PyObject *ending_type, *ending_value, *ending_traceback;
 
-/* The state of the interpreter that a call of the installer finds and restores. */
+/* The state of the interpreter before a call of the installer: GIL, and the exception that is set.
+   */
 struct Interrupted {
     PyGILState_STATE state;
     PyObject *type, *value, *traceback;
 };
 
 static struct Interrupted enter(void) {
-    struct Interrupted found;
-    found.state = PyGILState_Ensure();
-    PyErr_Fetch(&found.type, &found.value, &found.traceback);
-    return found;
+    struct Interrupted before;
+    before.state = PyGILState_Ensure();
+    PyErr_Fetch(&before.type, &before.value, &before.traceback);
+    return before;
 }
 
-static void leave(struct Interrupted found) {
-    PyErr_Restore(found.type, found.value, found.traceback);
-    PyGILState_Release(found.state);
+static void leave(struct Interrupted before) {
+    PyErr_Restore(before.type, before.value, before.traceback);
+    PyGILState_Release(before.state);
 }
 
+/* Raise the waiting exception; called by the main thread. */
 static int raise_again(void* unused) {
     (void)unused;
     PyErr_Restore(ending_type, ending_value, ending_traceback);
@@ -59,13 +63,14 @@ static int raise_again(void* unused) {
     return -1;
 }
 
-/* The result where the installer raised; no exception is set any more. */
-static int failed(void) {
+/* Clear the exception that the installer raised; one that ends programs waits for the main thread.
+   Returns ERROR_INTERNAL. */
+static int clear_exception(void) {
     if (PyErr_ExceptionMatches(PyExc_Exception) || ending_type != NULL) {
         PyErr_Clear();
     } else {
         PyErr_Fetch(&ending_type, &ending_value, &ending_traceback);
-        if (Py_AddPendingCall(raise_again, NULL) != 0) { /* the queue is full: lost after all */
+        if (Py_AddPendingCall(raise_again, NULL) != 0) { /* the queue is full: it is lost */
             Py_CLEAR(ending_type);
             Py_CLEAR(ending_value);
             Py_CLEAR(ending_traceback);
@@ -74,37 +79,37 @@ static int failed(void) {
     return ERROR_INTERNAL;
 }
 
-/* The result of a method with the arguments that `format` is for, a tuple of Py_BuildValue;
-   `otherwise` once there is nobody to ask. */
-static int ask(int otherwise, const char* method, const char* format, ...) {
+/* Call a method of the installer with arguments for `format`, which makes a tuple (Py_BuildValue).
+   Returns the method's result, an nvJitLinkResult; `otherwise` if there is no installer. */
+static int call_installer(int otherwise, const char* method, const char* format, ...) {
     int result = otherwise;
     if (installer == NULL)
         return result;
-    struct Interrupted found = enter();
-    PyObject* asked = installer;
-    if (asked != NULL) {
+    struct Interrupted before = enter();
+    PyObject* current = installer;
+    if (current != NULL) {
         va_list list;
         va_start(list, format);
         PyObject* arguments = Py_VaBuildValue(format, list);
         va_end(list);
-        PyObject* function = arguments ? PyObject_GetAttrString(asked, method) : NULL;
-        PyObject* answer = function ? PyObject_Call(function, arguments, NULL) : NULL;
-        long number = answer ? PyLong_AsLong(answer) : -1;
-        result = PyErr_Occurred() ? failed() : (int)number;
-        Py_XDECREF(answer);
+        PyObject* function = arguments ? PyObject_GetAttrString(current, method) : NULL;
+        PyObject* returned = function ? PyObject_Call(function, arguments, NULL) : NULL;
+        long number = returned ? PyLong_AsLong(returned) : -1;
+        result = PyErr_Occurred() ? clear_exception() : (int)number;
+        Py_XDECREF(returned);
         Py_XDECREF(function);
         Py_XDECREF(arguments);
     }
-    leave(found);
+    leave(before);
     return result;
 }
 
-/* A number as an argument: all are as wide as an address. */
+/* A number or address as an argument for format `n`. */
 #define N(value) ((Py_ssize_t)(value))
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Called with the GIL; NULL when the installer goes. */
+/* Set the installer, or no installer (NULL). Called with the GIL held. */
 PUBLIC void pylink_standin_install(PyObject* installed) {
     Py_XINCREF(installed);
     PyObject* before = installer;
@@ -117,22 +122,22 @@ PUBLIC void pylink_standin_install(PyObject* installed) {
 #define ALIAS(name, major, minor) ALIAS_(name, major, minor)
 #define ALIASES(name)                                                                              \
     ALIAS(name, MAJOR, 0)                                                                          \
-    ALIAS(name, MAJOR, 1) ALIAS(name, MAJOR, 2) ALIAS(name, MAJOR, 3) ALIAS(name, MAJOR, 4)        \
-        ALIAS(name, MAJOR, 5) ALIAS(name, MAJOR, 6) ALIAS(name, MAJOR, 7) ALIAS(name, MAJOR, 8)    \
-            ALIAS(name, MAJOR, 9)
+    ALIAS(name, MAJOR, 1)                                                                          \
+    ALIAS(name, MAJOR, 2) ALIAS(name, MAJOR, 3) ALIAS(name, MAJOR, 4) ALIAS(name, MAJOR, 5)        \
+        ALIAS(name, MAJOR, 6) ALIAS(name, MAJOR, 7) ALIAS(name, MAJOR, 8) ALIAS(name, MAJOR, 9)
 
 PUBLIC int nvJitLinkCreate(Handle* handle, uint32_t count, const char* const* options) {
     if (handle == NULL || (count != 0 && options == NULL))
         return ERROR_NULL_INPUT;
     *handle = 0;
-    return ask(ERROR_INTERNAL, "create", "(nnn)", N(handle), N(count), N(options));
+    return call_installer(ERROR_INTERNAL, "create", "(nnn)", N(handle), N(count), N(options));
 }
 ALIASES(nvJitLinkCreate)
 
 PUBLIC int nvJitLinkDestroy(Handle* handle) {
     if (handle == NULL || *handle == 0)
         return ERROR_NULL_INPUT;
-    int result = ask(SUCCESS, "destroy", "(n)", N(*handle));
+    int result = call_installer(SUCCESS, "destroy", "(n)", N(*handle));
     *handle = 0;
     return result;
 }
@@ -142,44 +147,44 @@ PUBLIC int nvJitLinkAddData(Handle handle, int type, const void* data, size_t si
                             const char* name) {
     if (handle == 0 || data == NULL)
         return ERROR_NULL_INPUT;
-    return ask(ERROR_INTERNAL, "add_data", "(ninny)", N(handle), type, N(data), N(size),
-               name != NULL ? name : "");
+    return call_installer(ERROR_INTERNAL, "add_data", "(ninny)", N(handle), type, N(data), N(size),
+                          name != NULL ? name : "");
 }
 ALIASES(nvJitLinkAddData)
 
 PUBLIC int nvJitLinkAddFile(Handle handle, int type, const char* name) {
     if (handle == 0 || name == NULL)
         return ERROR_NULL_INPUT;
-    return ask(ERROR_INTERNAL, "add_file", "(niy)", N(handle), type, name);
+    return call_installer(ERROR_INTERNAL, "add_file", "(niy)", N(handle), type, name);
 }
 ALIASES(nvJitLinkAddFile)
 
 PUBLIC int nvJitLinkComplete(Handle handle) {
     if (handle == 0)
         return ERROR_NULL_INPUT;
-    return ask(ERROR_INTERNAL, "complete", "(n)", N(handle));
+    return call_installer(ERROR_INTERNAL, "complete", "(n)", N(handle));
 }
 ALIASES(nvJitLinkComplete)
 
-static int get_size(Handle handle, int what, size_t* size) {
+static int get_size(Handle handle, int content, size_t* size) {
     if (handle == 0 || size == NULL)
         return ERROR_NULL_INPUT;
-    return ask(ERROR_INTERNAL, "get_size", "(nin)", N(handle), what, N(size));
+    return call_installer(ERROR_INTERNAL, "get_size", "(nin)", N(handle), content, N(size));
 }
 
-static int get(Handle handle, int what, char* here) {
-    if (handle == 0 || here == NULL)
+static int get(Handle handle, int content, char* buffer) {
+    if (handle == 0 || buffer == NULL)
         return ERROR_NULL_INPUT;
-    return ask(ERROR_INTERNAL, "get", "(nin)", N(handle), what, N(here));
+    return call_installer(ERROR_INTERNAL, "get", "(nin)", N(handle), content, N(buffer));
 }
 
-#define RESULT(name, what)                                                                         \
+#define RESULT(name, content)                                                                      \
     PUBLIC int nvJitLinkGet##name##Size(Handle handle, size_t* size) {                             \
-        return get_size(handle, what, size);                                                       \
+        return get_size(handle, content, size);                                                    \
     }                                                                                              \
     ALIASES(nvJitLinkGet##name##Size)                                                              \
-    PUBLIC int nvJitLinkGet##name(Handle handle, char* to) {                                       \
-        return get(handle, what, to);                                                              \
+    PUBLIC int nvJitLinkGet##name(Handle handle, char* buffer) {                                   \
+        return get(handle, content, buffer);                                                       \
     }                                                                                              \
     ALIASES(nvJitLinkGet##name)
 
@@ -192,24 +197,27 @@ RESULT(InfoLog, INFO_LOG)
 PUBLIC int nvJitLinkVersion(unsigned int* major, unsigned int* minor) {
     if (major == NULL || minor == NULL)
         return ERROR_NULL_INPUT;
-    return ask(ERROR_INTERNAL, "version", "(nn)", N(major), N(minor));
+    return call_installer(ERROR_INTERNAL, "version", "(nn)", N(major), N(minor));
 }
 
-/* The address of the real library's __nvJitLinkAPI, once it was asked for. */
+/* The address of the real library's __nvJitLinkAPI, or of no_api if it has none; NULL before the
+   first call. */
 void* pylink_standin_api __attribute__((visibility("hidden")));
 
+/* Stands for a missing __nvJitLinkAPI. */
 static int no_api(void) {
     return ERROR_INTERNAL;
 }
 
+/* Set pylink_standin_api. Called by the jump below. */
 __attribute__((visibility("hidden"), used)) void pylink_standin_find_api(void) {
     void* api = NULL;
-    int result = ask(ERROR_INTERNAL, "find_api", "(n)", N(&api));
+    int result = call_installer(ERROR_INTERNAL, "find_api", "(n)", N(&api));
     pylink_standin_api = result == SUCCESS ? api : (void*)no_api;
 }
 
-/* The arguments of the function are unknown: all registers that could hold arguments keep their
-   values. */
+/* Jump to the real library's function; the first call looks for its address. The function's
+   parameters are unknown, so all registers that can hold arguments are saved and restored. */
 #if defined(__x86_64__)
 __asm__(
     ".text\n"

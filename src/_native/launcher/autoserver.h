@@ -1,44 +1,46 @@
-/* PYLINK_SERVER=auto: the first link starts a server, and links by itself meanwhile; later ones find
- * it. It has a socket for each user and installation, in a directory of mode 0700 of that user's, and
- * ends when nobody has linked for a while. Whoever gets the lock starts it; the server holds the lock
- * as long as it lives. src/pylink/serve/command.py is the other side.
+/* PYLINK_SERVER=auto: the first link starts a server, and links by itself meanwhile; later links
+ * use the server. Each user and installation has a socket of its own, in a directory of that user
+ * with mode 0700. A server ends after some minutes without links. The process that gets the lock
+ * file starts it; the server keeps the lock as long as it lives. src/pylink/serve/command.py is the
+ * other side.
  */
 #include <sys/file.h>
 #include <sys/wait.h>
 
-#define AUTO           "auto"
-#define MARK           "nvlink.serve" /* beside the nvlink of an overlay: as PYLINK_SERVER=auto */
-#define LONGEST_PARENT 45    /* bytes: with the names below it and a suffix a socket has 107 */
-#define PAUSE          10    /* seconds until another try, after a server that ended at once */
-#define IDLE           "600" /* seconds without links after which it ends */
+#define AUTO "auto"
+#define MARK "nvlink.serve"  /* a file beside the nvlink of an overlay: PYLINK_SERVER=auto */
+#define LONGEST_PARENT 45    /* bytes of XDG_RUNTIME_DIR: a socket's path may have 107 */
+#define RETRY_SECONDS  10    /* until the next start, after a server that ended at once */
+#define IDLE_SECONDS   "600" /* without links, after which a server ends */
 
-/* The path of the socket for this user and the installation with this script; 0 if no server may
-   run. The directory is created if it does not exist. */
-static int find_auto(const char* script, char* path, size_t room) {
+/* Set the path of the socket for this user and the installation with this script, and create its
+   directory. Returns 0 if no server may be used: `path` is too short, the program is set-user-ID,
+   or another user could write to the directory. */
+static int find_auto_socket(const char* script, char* path, size_t room) {
     const char* runtime = getenv("XDG_RUNTIME_DIR");
     uid_t user = geteuid();
-    struct stat status, installed;
+    struct stat status, script_status;
     size_t size;
     if (getuid() != user || getgid() != getegid() || getauxval(AT_SECURE) ||
-        stat(script, &installed) != 0)
+        stat(script, &script_status) != 0)
         return 0;
     if (runtime && *runtime == '/' && strlen(runtime) <= LONGEST_PARENT &&
         stat(runtime, &status) == 0 && status.st_uid == user)
         size = (size_t)snprintf(path, room, "%s/pylink-auto", runtime);
     else
         size = (size_t)snprintf(path, room, "/tmp/pylink-auto-%u", (unsigned)user);
-    if (size + 64 > room)
+    if (size + 64 > room) /* the name below has at most 34 bytes, the lock's suffix 5 */
         return 0;
     mkdir(path, 0700);
     if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != user ||
         (status.st_mode & 07777) != 0700)
         return 0;
-    snprintf(path + size, room - size, "/%llx-%llx", (unsigned long long)installed.st_dev,
-             (unsigned long long)installed.st_ino);
+    snprintf(path + size, room - size, "/%llx-%llx", (unsigned long long)script_status.st_dev,
+             (unsigned long long)script_status.st_ino);
     return 1;
 }
 
-/* Whether the directory whose path is so long is `bin` of an overlay that has a server. */
+/* Whether a directory, the first `size` bytes of a path, is `bin` of an overlay with a server. */
 static int is_served_directory(const char* directory, size_t size) {
     char path[PATH_MAX + sizeof MARK];
     if (size >= PATH_MAX)
@@ -47,14 +49,15 @@ static int is_served_directory(const char* directory, size_t size) {
     return access(path, F_OK) == 0;
 }
 
-/* Whether this is the nvlink of an overlay that has a server. */
+/* Whether the program that was started under this path is nvlink of an overlay with a server. */
 static int is_served_overlay(const char* started) {
     const char* slash = started ? strrchr(started, '/') : NULL;
     return slash != NULL && strcmp(slash + 1, "nvlink") == 0 &&
            is_served_directory(started, (size_t)(slash - started));
 }
 
-/* The lock of a server to be started, or -1: another one has it, or the last one ended at once. */
+/* Take the lock for starting a server at a socket's path. Returns its descriptor, or -1 if another
+   process has it, or a server was started less than RETRY_SECONDS ago and has ended. */
 static int take_lock(const char* path) {
     char name[PATH_MAX];
     struct stat status;
@@ -65,18 +68,18 @@ static int take_lock(const char* path) {
     if (lock < 0)
         return -1;
     if (flock(lock, LOCK_EX | LOCK_NB) != 0 || fstat(lock, &status) != 0 ||
-        (status.st_size && time(NULL) - status.st_mtime < PAUSE) || ftruncate(lock, 0) != 0 ||
-        write(lock, "\n", 1) != 1) {
+        (status.st_size && time(NULL) - status.st_mtime < RETRY_SECONDS) ||
+        ftruncate(lock, 0) != 0 || write(lock, "\n", 1) != 1) {
         close(lock);
         return -1;
     }
     return lock;
 }
 
-/* Start a server in a process of its own: nothing of this one is left in it but user, limits and
- * environment. */
+/* Start a server in a process of its own, which keeps only user, limits and environment of this
+ * process. */
 static void start_server(const char* script, const char* path) {
-    int lock = take_lock(path), i, nothing, most;
+    int lock = take_lock(path), i, null_device, descriptor_limit;
     sigset_t none;
     pid_t child;
     if (lock < 0)
@@ -88,21 +91,22 @@ static void start_server(const char* script, const char* path) {
     close(child == 0 ? -1 : lock);
     if (child != 0)
         return;
-    if (setsid() < 0 || fork() != 0) /* a parent that ends at once leaves it to the system */
+    if (setsid() < 0 || fork() != 0) /* the parent ends at once, so init becomes the server's */
         _exit(0);
     unsetenv(SERVER);
-    most = (int)sysconf(_SC_OPEN_MAX);
-    nothing = open("/dev/null", O_RDWR);
+    descriptor_limit = (int)sysconf(_SC_OPEN_MAX);
+    null_device = open("/dev/null", O_RDWR);
     for (i = 0; i < 3; i++)
-        dup2(nothing, i);
-    lock = dup2(lock, 3); /* without the flag that closes it */
-    for (i = 4; i < (most > 0 && most < 65536 ? most : 65536); i++)
+        dup2(null_device, i);
+    lock = dup2(lock, 3); /* the copy has no O_CLOEXEC: the server inherits it */
+    for (i = 4; i < (descriptor_limit > 0 && descriptor_limit < 65536 ? descriptor_limit : 65536);
+         i++)
         close(i);
-    for (i = 1; i < 32; i++)
+    for (i = 1; i < 32; i++) /* all standard signals */
         signal(i, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (chdir("/") == 0)
-        execl(script, script, "serve", "--auto", path, "--idle-timeout", IDLE, (char*)NULL);
+        execl(script, script, "serve", "--auto", path, "--idle-timeout", IDLE_SECONDS, (char*)NULL);
     _exit(1);
 }

@@ -1,7 +1,7 @@
-/* A link by the server that PYLINK_SERVER names, `pylink serve`: this process sends it its
- * arguments, environment, directory and streams, and exits with the link's status. The other side
- * is src/pylink/serve/request.py. Nothing unexpected is an error: the link is then done without a
- * server.
+/* A link by the server at the socket that PYLINK_SERVER names (`pylink serve`): this process sends
+ * its arguments, environment, working directory and streams to it, and exits with the link's
+ * status. src/pylink/serve/request.py is the other side. If anything fails, this process links by
+ * itself.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -13,12 +13,12 @@
 
 extern char** environ;
 
-/* Send `size` bytes; the first message carries the descriptors. */
+/* Send `size` bytes; the first message carries `count` descriptors. Returns 0 if it fails. */
 static int send_all(int server, const char* data, size_t size, const int* descriptors,
                     size_t count) {
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(4 * sizeof(int))];
+        char room[CMSG_SPACE(4 * sizeof(int))]; /* for the descriptors of link_through */
     } control;
     struct iovec part;
     struct msghdr message;
@@ -52,22 +52,23 @@ static int send_all(int server, const char* data, size_t size, const int* descri
     return 1;
 }
 
-/* Connect to this user's server at the path; -1 if there is none. */
+/* Connect to the server at the path, if it is this user's. Returns a descriptor, or -1. */
 static int find_server(const char* path) {
-    struct sockaddr_un place;
+    struct sockaddr_un address;
     struct ucred peer;
     socklen_t size = sizeof peer;
     int server;
-    memset(&place, 0, sizeof place);
-    place.sun_family = AF_UNIX;
-    if (strlen(path) >= sizeof place.sun_path)
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address.sun_path)
         return -1;
-    strcpy(place.sun_path, path);
+    strcpy(address.sun_path, path);
     server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (server < 0)
         return -1;
     /* Streams 0 to 2 are sent along: if one is closed, the socket must not take its number. */
-    if (server <= STDERR_FILENO || connect(server, (struct sockaddr*)&place, sizeof place) != 0 ||
+    if (server <= STDERR_FILENO ||
+        connect(server, (struct sockaddr*)&address, sizeof address) != 0 ||
         getsockopt(server, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
         close(server);
         return -1;
@@ -75,18 +76,19 @@ static int find_server(const char* path) {
     return server;
 }
 
-/* The request: its size, then strings that end in zeros: script, umask, number of arguments,
- * arguments, environment. */
+/* Return a request, to be freed, and set its size in bytes; NULL if it is too large. It consists of
+ * the size of what follows (uint32_t), then strings that end in zeros: script, umask (octal),
+ * number of arguments, arguments, environment. */
 static char* make_request(const char* script, int argc, char** argv, size_t* size) {
-    char mask[16], count[16], *request, *end;
+    char mask_text[16], count[16], *request, *end;
     const char* head[3];
-    mode_t own = umask(0);
+    mode_t mask = umask(0); /* reading it means setting it */
     uint32_t length;
     int i;
-    umask(own);
-    snprintf(mask, sizeof mask, "%o", (unsigned)own);
+    umask(mask);
+    snprintf(mask_text, sizeof mask_text, "%o", (unsigned)mask);
     snprintf(count, sizeof count, "%d", argc);
-    head[0] = script, head[1] = mask, head[2] = count;
+    head[0] = script, head[1] = mask_text, head[2] = count;
     *size = sizeof length;
     for (i = 0; i < 3; i++)
         *size += strlen(head[i]) + 1;
@@ -108,22 +110,23 @@ static char* make_request(const char* script, int argc, char** argv, size_t* siz
     return request;
 }
 
-/* The exit status of the link by a server, or -1 when there was none. */
-static int link_by(int server, const char* script, int argc, char** argv) {
-    int descriptors[4] = {0, 1, 2, -1}, status = -1;
+/* Let a server link. Returns the exit status of the link, or -1 if the server did not link; closes
+ * `server`. The server answers 'y' when it begins, and later a byte with the exit status. */
+static int link_through(int server, const char* script, int argc, char** argv) {
+    int descriptors[4] = {0, 1, 2, -1}, status = -1; /* streams, and the working directory */
     unsigned char answer[2];
     size_t size;
     char* request;
-    struct pollfd taken = {server, POLLIN, 0};
+    struct pollfd readable = {server, POLLIN, 0};
     request = make_request(script, argc, argv, &size);
     descriptors[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (request && descriptors[3] >= 0 && send_all(server, request, size, descriptors, 4) &&
-        poll(&taken, 1, ANSWER_MS) == 1 && read(server, answer, 1) == 1 && answer[0] == 'y') {
-        ssize_t got;
+        poll(&readable, 1, ANSWER_MS) == 1 && read(server, answer, 1) == 1 && answer[0] == 'y') {
+        ssize_t count;
         do
-            got = read(server, answer + 1, 1);
-        while (got < 0 && errno == EINTR);
-        if (got == 1)
+            count = read(server, answer + 1, 1);
+        while (count < 0 && errno == EINTR);
+        if (count == 1)
             status = answer[1];
     }
     if (descriptors[3] >= 0)

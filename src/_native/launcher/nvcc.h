@@ -1,80 +1,81 @@
-/* nvcc of an overlay: which command lines are device-link steps, and who does them.
+/* nvcc of an overlay: which command lines are device-link steps, and which program does them.
  *
  * An overlay (src/pylink/command/overlay.py) has a copy of this program as bin/nvcc, beside it the
- * toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Steps, and links of
- * programs that need one, are for `pylink dlink --as-nvcc`; all else becomes the toolkit's nvcc with
- * the same words, and costs no more than reading them. The toolkit's nvcc can do any of it, and
- * `pylink dlink` hands on what turns out not to be for it, so a wrong guess here costs time alone.
- * The words follow the table in src/pylink/devicelink/nvccoptions.py.
+ * toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Device-link steps, and
+ * links of programs that need one, are done by `pylink dlink --as-nvcc`; for all others the
+ * toolkit's nvcc is started with the same arguments. A wrong guess here only costs time: the
+ * toolkit's nvcc can do any of it, and `pylink dlink` starts it for what it does not support. The
+ * options are a table in src/pylink/devicelink/nvccoptions.py.
  */
 #include "nvcctable.h"
 
 #define NVCC         "nvcc"
 #define TOOLKIT_NVCC "toolkit-nvcc"
 #define PYLINK       "pylink"
-/* Set by the caller that wants nvcc itself (src/pylink/devicelink/toolkit.py). */
+/* Set by a caller that must get the toolkit's nvcc (src/pylink/devicelink/toolkit.py). */
 #define HANDED_ON    "PYLINK_DLINK_HANDED_ON"
-#define MOST_FILES   1000
-#define LARGEST_FILE (256 << 20)
+#define MOST_FILES   1000        /* options files, which may name each other */
+#define LARGEST_FILE (256 << 20) /* bytes of an options file */
 #define BLANKS       " \t\r\n"
 
-/* Counts of the arguments so far. */
-struct nvcc_words {
-    const struct nvcc_option* wants; /* the option whose argument comes next */
-    int inputs, files;
-    int links; /* -dlink */
-    int ends;  /* an output that only a device-link step has */
-    int forwards, unknown;
-    int refused; /* a word that only nvcc understands */
+/* A command line of nvcc: what its arguments so far say. */
+struct command_line {
+    const struct nvcc_option* option; /* whose value is the next argument; or NULL */
+    int inputs, options_files;        /* numbers of them */
+    int has_dlink;                    /* has -dlink */
+    int is_other_output;              /* has -fatbin or so: a step only with -dlink */
+    int forwards_unknown;             /* has -forward-unknown-to-host-compiler */
+    int has_unknown;                  /* has an option that is not in the table */
+    int is_for_nvcc;                  /* has an argument that only nvcc understands */
 };
 
-static void take_word(struct nvcc_words* words, const char* word);
+static void take_argument(struct command_line* line, const char* argument);
 
-static int ends_with(const char* word, const char* end) {
-    size_t size = strlen(word), tail = strlen(end);
-    return size >= tail && strcmp(word + size - tail, end) == 0;
+static int ends_with(const char* argument, const char* end) {
+    size_t size = strlen(argument), tail = strlen(end);
+    return size >= tail && strcmp(argument + size - tail, end) == 0;
 }
 
-static int starts_with_any(const char* word, const char* const* starts) {
+static int starts_with_any(const char* argument, const char* const* starts) {
     for (; *starts; starts++)
-        if (strncmp(word, *starts, strlen(*starts)) == 0)
+        if (strncmp(argument, *starts, strlen(*starts)) == 0)
             return 1;
     return 0;
 }
 
-static int is_any(const char* word, const char* const* words) {
-    for (; *words; words++)
-        if (strcmp(word, *words) == 0)
+static int is_any(const char* argument, const char* const* texts) {
+    for (; *texts; texts++)
+        if (strcmp(argument, *texts) == 0)
             return 1;
     return 0;
 }
 
-/* Words for the compiler of the host, with commas, blanks and quotes between them. */
-static void take_host_words(struct nvcc_words* words, const char* text) {
+/* Take arguments for the host compiler, which commas, blanks and quotes separate. */
+static void take_host_arguments(struct command_line* line, const char* text) {
     static const char between[] = ", \t'\"";
-    char word[256];
+    char argument[256];
     while (*(text += strspn(text, between))) {
         size_t size = strcspn(text, between);
-        if (size >= sizeof word) {
-            words->refused = 1;
+        if (size >= sizeof argument) {
+            line->is_for_nvcc = 1;
             return;
         }
-        memcpy(word, text, size);
-        word[size] = '\0';
-        if (!is_any(word, HOST_WORDS) &&
-            (!starts_with_any(word, HOST_PREFIXES) || starts_with_any(word, HOST_EXCEPT)))
-            words->refused |= !is_any(word, HOST_VISIBILITY);
-        if (words->refused)
+        memcpy(argument, text, size);
+        argument[size] = '\0';
+        if (!is_any(argument, HOST_WORDS) &&
+            (!starts_with_any(argument, HOST_PREFIXES) || starts_with_any(argument, HOST_EXCEPT)))
+            line->is_for_nvcc |= !is_any(argument, HOST_VISIBILITY);
+        if (line->is_for_nvcc)
             return;
         text += size;
     }
 }
 
-/* The words of a text, as `split_arguments` of src/pylink/options/file.py has them. The text is
- * overwritten. */
-static void take_text(struct nvcc_words* words, char* text) {
-    while (!words->refused && *(text += strspn(text, BLANKS))) {
-        char *word = text, *end = text;
+/* Take the arguments in a text, split like by `split_arguments` of src/pylink/options/file.py. The
+ * text is overwritten. */
+static void take_arguments(struct command_line* line, char* text) {
+    while (!line->is_for_nvcc && *(text += strspn(text, BLANKS))) {
+        char *argument = text, *end = text;
         int quoted = 0;
         while (*text && (quoted || strchr(BLANKS, *text) == NULL)) {
             if (*text == '"') {
@@ -87,22 +88,22 @@ static void take_text(struct nvcc_words* words, char* text) {
             text++;
         }
         if (quoted || (*text == '\0' && text[-1] == '\\')) {
-            words->refused = 1; /* a mistake, for which nvcc has the words */
+            line->is_for_nvcc = 1; /* a mistake: nvcc has the message for it */
             return;
         }
         text += *text != '\0';
         *end = '\0';
-        take_word(words, word);
+        take_argument(line, argument);
     }
 }
 
-/* The words of an options file. A pipe can be read once, by the program that uses what is in it. */
-static void take_file(struct nvcc_words* words, const char* path) {
+/* Take the arguments in an options file. A pipe is left to nvcc: it can be read only once. */
+static void take_options_file(struct command_line* line, const char* path) {
     struct stat status;
     char* text = NULL;
     ssize_t size = -1;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file >= 0 && ++words->files < MOST_FILES && fstat(file, &status) == 0 &&
+    if (file >= 0 && ++line->options_files < MOST_FILES && fstat(file, &status) == 0 &&
         S_ISREG(status.st_mode) && status.st_size < LARGEST_FILE)
         text = malloc((size_t)status.st_size + 1);
     if (text)
@@ -111,114 +112,119 @@ static void take_file(struct nvcc_words* words, const char* path) {
         close(file);
     if (size >= 0) {
         text[size] = '\0';
-        take_text(words, text);
+        take_arguments(line, text);
     } else {
-        words->refused = 1;
+        line->is_for_nvcc = 1;
     }
     free(text);
 }
 
-static void take_argument(struct nvcc_words* words, const char* argument) {
-    const struct nvcc_option* option = words->wants;
+/* Take the value of the option before it. */
+static void take_value(struct command_line* line, const char* argument) {
+    const struct nvcc_option* option = line->option;
     char *files, *rest, *file;
-    words->wants = NULL;
+    line->option = NULL;
     if (option->use == NVCC_HOST_WORDS)
-        take_host_words(words, argument);
+        take_host_arguments(line, argument);
     if (option->use != NVCC_OPTIONS_FILE)
         return;
     files = rest = strdup(argument);
-    while (files && !words->refused && (file = strsep(&rest, ",")) != NULL)
+    while (files && !line->is_for_nvcc && (file = strsep(&rest, ",")) != NULL)
         if (*file)
-            take_file(words, file);
+            take_options_file(line, file);
     free(files);
 }
 
-static void take_flag(struct nvcc_words* words, const struct nvcc_option* option) {
-    words->links |= option->use == NVCC_DEVICE_LINK;
-    words->ends |= option->use == NVCC_ENDS;
-    words->forwards |= option->use == NVCC_FORWARDS;
+static void take_flag(struct command_line* line, const struct nvcc_option* option) {
+    line->has_dlink |= option->use == NVCC_DEVICE_LINK;
+    line->is_other_output |= option->use == NVCC_ENDS;
+    line->forwards_unknown |= option->use == NVCC_FORWARDS;
 }
 
-static void take_word(struct nvcc_words* words, const char* word) {
+/* Take one argument: a value, an input, or an option, which may be joined with its value. */
+static void take_argument(struct command_line* line, const char* argument) {
     const struct nvcc_option* option;
-    size_t size = strcspn(word, "=");
-    if (words->wants) {
-        take_argument(words, word);
+    size_t size = strcspn(argument, "=");
+    if (line->option) {
+        take_value(line, argument);
         return;
     }
-    if (*word != '-') {
+    if (*argument != '-') {
         const char* const* kind;
-        for (kind = LINKED; *kind && !ends_with(word, *kind); kind++)
+        for (kind = LINKED; *kind && !ends_with(argument, *kind); kind++)
             ;
-        words->inputs++;
-        words->refused |= *kind == NULL;
+        line->inputs++;
+        line->is_for_nvcc |= *kind == NULL;
         return;
     }
     for (option = NVCC_OPTIONS; option->spelling; option++)
-        if (strlen(option->spelling) == size && strncmp(option->spelling, word, size) == 0)
+        if (strlen(option->spelling) == size && strncmp(option->spelling, argument, size) == 0)
             break;
     if (option->spelling == NULL) {
         for (option = NVCC_OPTIONS; option->spelling; option++)
-            if (option->joined && strncmp(option->spelling, word, 2) == 0)
-                return; /* none of these changes who does the step */
-        take_host_words(words, word);
-        words->unknown = 1;
+            if (option->joined && strncmp(option->spelling, argument, 2) == 0)
+                return; /* an option such as -Lpath, which a step supports */
+        take_host_arguments(line, argument);
+        line->has_unknown = 1;
         return;
     }
-    words->refused |= option->use == NVCC_LEFT || (option->is_flag && word[size]);
+    line->is_for_nvcc |= option->use == NVCC_LEFT || (option->is_flag && argument[size]);
     if (option->is_flag) {
-        take_flag(words, option);
+        take_flag(line, option);
         return;
     }
-    words->wants = option;
-    if (word[size])
-        take_argument(words, word + size + 1);
+    line->option = option;
+    if (argument[size])
+        take_value(line, argument + size + 1);
 }
 
-static void take_variable(struct nvcc_words* words, const char* name) {
+/* Take the arguments in a variable of the environment. */
+static void take_variable(struct command_line* line, const char* name) {
     const char* value = getenv(name);
     char* text = value ? strdup(value) : NULL;
     if (text)
-        take_text(words, text);
+        take_arguments(line, text);
     free(text);
 }
 
 /* Whether a command line of nvcc is a device-link step, or a link that has one in it. */
 static int is_step(int argc, char** argv) {
-    struct nvcc_words words = {NULL, 0, 0, 0, 0, 0, 0, 0};
+    struct command_line line = {NULL, 0, 0, 0, 0, 0, 0, 0};
     int i;
-    take_variable(&words, "NVCC_PREPEND_FLAGS");
-    for (i = 1; i < argc && !words.refused; i++)
-        take_word(&words, argv[i]);
-    if (!words.refused)
-        take_variable(&words, "NVCC_APPEND_FLAGS");
-    return !words.refused && words.wants == NULL && words.inputs > 0 &&
-           (words.forwards || !words.unknown) && (words.links || !words.ends);
+    take_variable(&line, "NVCC_PREPEND_FLAGS");
+    for (i = 1; i < argc && !line.is_for_nvcc; i++)
+        take_argument(&line, argv[i]);
+    if (!line.is_for_nvcc)
+        take_variable(&line, "NVCC_APPEND_FLAGS");
+    return !line.is_for_nvcc && line.option == NULL && line.inputs > 0 &&
+           (line.forwards_unknown || !line.has_unknown) &&
+           (line.has_dlink || !line.is_other_output);
 }
 
-/* Become the program that does it; `directory` is that of this one. Returns when none can be
-   started. */
+/* Replace this process by the program for an nvcc command line; `directory` has this program.
+   Returns only if that cannot be started. */
 static void run_nvcc(const char* directory, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_NVCC], root[PATH_MAX];
     const char* slash = strrchr(directory, '/');
-    char** words;
+    char** arguments;
     int i, n = 0;
     if (getenv(HANDED_ON)) {
         unsetenv(HANDED_ON);
-    } else if (slash && is_step(argc, argv) && (words = calloc((size_t)argc + 6, sizeof *words))) {
+    } else if (slash && is_step(argc, argv) &&
+               (arguments = calloc((size_t)argc + 6, sizeof *arguments))) {
         snprintf(root, sizeof root, "%.*s", (int)(slash == directory ? 1 : slash - directory),
                  directory);
         snprintf(program, sizeof program, "%s/" PYLINK, directory);
-        words[n++] = PYLINK;
-        words[n++] = "dlink";
-        words[n++] = "--cuda";
-        words[n++] = root;
-        words[n++] = "--as-nvcc";
+        arguments[n++] = PYLINK;
+        arguments[n++] = "dlink";
+        arguments[n++] = "--cuda";
+        arguments[n++] = root;
+        arguments[n++] = "--as-nvcc";
         for (i = 1; i < argc; i++)
-            words[n++] = argv[i];
+            arguments[n++] = argv[i];
         if (getenv(SERVER) == NULL && is_served_directory(directory, strlen(directory)))
             setenv(SERVER, AUTO, 1);
-        execv(program, words);
+        execv(program, arguments);
     }
     snprintf(program, sizeof program, "%s/" TOOLKIT_NVCC, directory);
     execv(program, argv);

@@ -1,13 +1,13 @@
 /* The program `pylink`: starts the interpreter with no more than a link needs.
  *
  * Beside this program lies `pylink-python`, the same command line as a Python script. Its first
- * line, which installers write, names the interpreter, and the second, of an editable install, the
- * directory of the package. The main program is the bundle of it for the interpreter that this was
- * compiled for (src/pylink/startup/bundle.py has the places), without `site` and without what the
- * environment says of Python (-I -S). Without a bundle it is the script.
+ * line, which installers write, names the interpreter. Its second_line line, of an editable install,
+ * names the directory of the package. The interpreter runs the bundle of the package as its main
+ * program (src/pylink/startup/bundle.py says where that lies), without `site` and without variables
+ * of the environment for Python (-I -S). Without a bundle it runs the script.
  *
- * The interpreter would answer an interrupt with a traceback until pylink has set a handler, so
- * interrupts are held until then (src/pylink/startup/program.py).
+ * Until pylink has set a handler, the interpreter would print a traceback for an interrupt. So
+ * SIGINT is blocked until then (src/pylink/startup/program.py).
  */
 #define _GNU_SOURCE /* struct ucred, stpcpy */
 #include <errno.h>
@@ -27,74 +27,79 @@
 #include "autoserver.h"
 #include "nvcc.h"
 
-#ifndef SELF
+#ifndef SELF /* tests set a path that does not exist */
 #define SELF "/proc/self/exe"
 #endif
 
-#define SCRIPT "pylink-python"
+#define SCRIPT         "pylink-python"
 #define DIRECTORY_NOTE "# pylink is in "
-/* Places of installed packages, below the directory that has `bin`: some distributions have places
- * of their own. */
-static const char* const sites[] = {
+/* Directories of installed packages, relative to the one that has `bin`: distributions differ. */
+static const char* const site_directories[] = {
     "lib/" PYLINK_LIB "/site-packages",
     "lib64/" PYLINK_LIB "/site-packages",
     "lib/" PYLINK_LIB "/dist-packages",
 };
-/* The names of src/pylink/startup/program.py. */
+/* Variables of the environment that src/pylink/startup/program.py reads: the name under which the
+   program was started, and whether it holds interrupts. */
 #define NAME "PYLINK_STARTED_AS"
 #define HELD "PYLINK_INTERRUPTS_HELD"
 
-/* Whether a file is a whole bundle, in the bytecode of this interpreter. */
+/* Whether a file is a complete bundle for this interpreter's bytecode. */
 static int is_bundle(const char* path) {
     static const unsigned char magic[4] = PYLINK_MAGIC;
-    unsigned char head[16];
+    unsigned char head[HEAD_END];
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC), good;
     if (file < 0)
         return 0;
     good = read(file, head, sizeof head) == (ssize_t)sizeof head && fstat(file, &status) == 0 &&
-           memcmp(head, magic, sizeof magic) == 0 &&
-           (head[12] | head[13] << 8 | head[14] << 16) == status.st_size;
+           memcmp(head + HEAD_MAGIC, magic, sizeof magic) == 0 &&
+           size_in_head(head) == status.st_size;
     close(file);
     return good;
 }
 
-/* Whether the bundle of a file name that ends the path of the package is one; if so, the path is it. */
-static int find_in(char* path, size_t end, const char* name) {
+/* Set the rest of a path, after the package's `end` bytes. Returns whether a bundle is there. */
+static int find_named_bundle(char* path, size_t end, const char* name) {
     strcpy(path + end, name);
     return is_bundle(path);
 }
 
-/* Find the best bundle of the package in the directory `package`; 0 without one. */
+/* Set `path`, of `room` bytes, to the first bundle of the package in the directory `package`; 0
+   without one. */
 static int find_bundle(const char* package, char* path, size_t room) {
     size_t end = strlen(package);
-    if (end + 64 > room)
+    if (end + 64 > room) /* longer than each name below */
         return 0;
     memcpy(path, package, end);
-    if (find_in(path, end, "/__pycache__/" PYLINK_BUNDLE) || open_cached(package, path, room))
+    if (find_named_bundle(path, end, "/__pycache__/" PYLINK_BUNDLE) ||
+        open_cached(package, path, room))
         return 1;
     memcpy(path, package, end);
-    return find_in(path, end, "/startup/" PYLINK_SHIPPED);
+    return find_named_bundle(path, end, "/startup/" PYLINK_SHIPPED);
 }
 
-/* Find the directory of the package, which lies in `directory`, or beside that of this program. */
-static int find_package(const char* directory, const char* here, char* package, size_t room) {
+/* Set `package` to the directory of the package, which lies in `directory` or, if that is NULL, in
+   a directory of packages beside the program's. Returns 0 if it is not there. */
+static int find_package(const char* directory, const char* program_directory, char* package,
+                        size_t room) {
     struct stat status;
-    const char* slash = strrchr(here, '/');
+    const char* slash = strrchr(program_directory, '/');
     size_t i;
     if (directory)
         return snprintf(package, room, "%s/pylink", directory) < (int)room &&
                stat(package, &status) == 0;
-    for (i = 0; slash && i < sizeof sites / sizeof *sites; i++)
-        if (snprintf(package, room, "%.*s/%s/pylink", (int)(slash - here), here, sites[i]) <
-                (int)room &&
+    for (i = 0; slash && i < sizeof site_directories / sizeof *site_directories; i++)
+        if (snprintf(package, room, "%.*s/%s/pylink", (int)(slash - program_directory),
+                     program_directory, site_directories[i]) < (int)room &&
             stat(package, &status) == 0)
             return 1;
     return 0;
 }
 
-/* Cut a line off and return the rest after `start`; NULL when the line starts otherwise. */
-static char* rest_of(char* line, const char* start) {
+/* End a line with a zero instead of its line feed, and return what follows `start` in it; NULL, and
+   nothing is changed, if the line does not begin with `start`. */
+static char* cut_prefix(char* line, const char* start) {
     size_t size = strlen(start);
     char* end = strchr(line, '\n');
     if (end == NULL || strncmp(line, start, size) != 0)
@@ -103,7 +108,8 @@ static char* rest_of(char* line, const char* start) {
     return line + size;
 }
 
-/* Hold interrupts, and say so: the parent of a program may have reasons to hold them. */
+/* Block interrupts, and set a variable that says so, unless the parent process blocked them
+   already: then pylink must not unblock them. Returns 0 on success. */
 static int hold_interrupts(void) {
     sigset_t interrupts, before;
     sigemptyset(&interrupts);
@@ -113,21 +119,21 @@ static int hold_interrupts(void) {
     return setenv(HELD, "1", 1);
 }
 
-/* Whether the rest of a first line is an interpreter of Python by itself, to be started with words
- * of ours: it may be a shell's that starts one, or have words. */
+/* Whether a first line without `#!` is the path of a Python interpreter alone, which can get other
+ * arguments. It may also be a shell that starts one, or have arguments. */
 static int is_python(const char* line) {
     const char* name = strrchr(line, '/');
     return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;
 }
 
-static int fail(const char* what, const char* path) {
-    fprintf(stderr, "pylink: cannot %s %s: %s\n", what, path, strerror(errno));
+static int fail(const char* action, const char* path) {
+    fprintf(stderr, "pylink: cannot %s %s: %s\n", action, path, strerror(errno));
     return 1;
 }
 
-/* The path of this program without links, in a place of PATH_MAX bytes; 0, or -1 if nothing says
- * it. There may be no /proc, as in a small chroot; the kernel hands over the path that was started,
- * too. */
+/* Set `path`, of PATH_MAX bytes, to this program's path without symbolic links. Returns 0, or -1 if
+ * it cannot be found. /proc may be missing, as in a small chroot; the kernel also passes the path
+ * that was started (AT_EXECFN). */
 static int find_program(char* path, size_t room) {
     ssize_t size = readlink(SELF, path, room - 1);
     const char* started;
@@ -139,10 +145,10 @@ static int find_program(char* path, size_t room) {
     return started != NULL && realpath(started, path) != NULL ? 0 : -1;
 }
 
-/* The exit status of the link by the server that is asked for, or -1 when there was none. */
+/* Let a server link if PYLINK_SERVER names one. Returns the exit status, or -1 if none linked. */
 static int link_by_server(const char* script, int argc, char** argv) {
     const char* path = getenv(SERVER);
-    static char socket[108 + 64];
+    static char socket[108 + 64]; /* the longest path of a socket, and what find_auto_socket adds */
     int server;
     if (argc <= 0)
         return -1;
@@ -153,62 +159,63 @@ static int link_by_server(const char* script, int argc, char** argv) {
     if (strcmp(path, AUTO) != 0) {
         server = find_server(path);
     } else {
-        if (!find_auto(script, socket, sizeof socket))
+        if (!find_auto_socket(script, socket, sizeof socket))
             return -1;
         server = find_server(socket);
         if (server < 0)
             start_server(script, socket);
     }
-    return server < 0 ? -1 : link_by(server, script, argc, argv);
+    return server < 0 ? -1 : link_through(server, script, argc, argv);
 }
 
 int main(int argc, char** argv) {
-    static char here[PATH_MAX], script[PATH_MAX + sizeof SCRIPT];
+    static char program_directory[PATH_MAX], script[PATH_MAX + sizeof SCRIPT];
     static char package[3 * PATH_MAX], bundle[3 * PATH_MAX + 64];
     static char text[2 * PATH_MAX]; /* zeros after what is read */
-    char **words = calloc((size_t)argc + 7, sizeof *words), *slash, *second, *directory, *python;
+    char **arguments = calloc((size_t)argc + 7, sizeof *arguments), *slash, *second_line,
+         *directory, *python;
     int file, n = 0, i, status;
-    if (words == NULL || find_program(here, sizeof here) != 0 ||
-        (slash = strrchr(here, '/')) == NULL)
+    if (arguments == NULL || find_program(program_directory, sizeof program_directory) != 0 ||
+        (slash = strrchr(program_directory, '/')) == NULL)
         return fail("find", argc > 0 ? argv[0] : SCRIPT);
     *slash = '\0';
     if (strcmp(slash + 1, NVCC) == 0) {
-        run_nvcc(here, argc, argv);
+        run_nvcc(program_directory, argc, argv);
         return fail("start", "the toolkit's nvcc");
     }
     if (strcmp(slash + 1, FATBINARY) == 0) {
-        run_fatbinary(here, argc, argv);
+        run_fatbinary(program_directory, argc, argv);
         return fail("start", "the toolkit's fatbinary");
     }
-    snprintf(script, sizeof script, "%s/" SCRIPT, here);
+    snprintf(script, sizeof script, "%s/" SCRIPT, program_directory);
     file = open(script, O_RDONLY | O_CLOEXEC);
     if (file < 0 || read(file, text, sizeof text - 1) < 0)
         return fail("read", script);
     close(file);
     if ((status = link_by_server(script, argc, argv)) >= 0)
         return status;
-    second = strchr(text, '\n');
-    directory = second ? rest_of(second + 1, DIRECTORY_NOTE) : NULL;
-    python = rest_of(text, "#!/");
+    second_line = strchr(text, '\n');
+    directory = second_line ? cut_prefix(second_line + 1, DIRECTORY_NOTE) : NULL;
+    python = cut_prefix(text, "#!/");
     if (setenv(NAME, argc > 0 ? argv[0] : SCRIPT, 1) != 0 || hold_interrupts() != 0)
         return fail("start", script);
-    if (python == NULL || !is_python(--python)) { /* not for us to understand */
-        words[n++] = script;
+    if (python == NULL || !is_python(--python)) { /* the system knows how to start the script */
+        arguments[n++] = script;
     } else {
-        words[n++] = python;
-        if (find_package(directory, here, package, sizeof package) &&
+        arguments[n++] = python;
+        if (find_package(directory, program_directory, package, sizeof package) &&
             find_bundle(package, bundle, sizeof bundle)) {
-            words[n++] = "-I";
-            words[n++] = "-S";
-            words[n++] = bundle;
-            words[n++] = script;
-            words[n++] = package;
+            arguments[n++] = "-I";
+            arguments[n++] = "-S";
+            arguments[n++] = bundle;
+            arguments[n++] = script;
+            arguments[n++] = package;
         } else {
-            words[n++] = script;
+            arguments[n++] = script;
         }
     }
     for (i = 1; i < argc; i++)
-        words[n++] = argv[i];
-    execv(words[0], words);
-    return fail("start", words[0]);
+        arguments[n++] = argv[i];
+    execv(arguments[0], arguments);
+    return fail("start", arguments[0]);
 }
