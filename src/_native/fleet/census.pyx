@@ -1,8 +1,8 @@
 """Compares the files of a build tree with an index: which are new, changed or gone.
 
 A tree has hundreds of thousands of files, and few have changed. A run spends nearly all its time on
-`stat` and on looking each file up in the index. Directories are read level by level; several
-threads share a level.
+`stat` and on finding the row of each file in the index. Directories are read depth by depth;
+several threads share the directories of one depth.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -31,32 +31,34 @@ from fleet.listedfiles cimport (
 from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
 
 cdef enum:
-    # Reading a directory takes about as long as copying this many bytes.
+    # Reading a directory takes about as long as copying this many bytes: the work of `run_each`.
     DIRECTORY_COST = 1 << 20
 
 cdef void free_indices(Vec* indices) noexcept nogil:
+    """Free what the index of each root owns."""
     cdef size_t i
     for i in range(indices.count):
         index_free(<NameIndex*>indices.data + i)
 
 
 cdef void free_directories(Vec* directories) noexcept nogil:
+    """Free what each directory owns."""
     cdef Directory* directory
     cdef size_t i
     for i in range(directories.count):
         directory = <Directory*>directories.data + i
         vec_free(&directory.files)
-        vec_free(&directory.inner)
+        vec_free(&directory.subdirectories)
         vec_free(&directory.text)
 
 
 cdef class Census:
-    cdef list roots             # bytes, in order of mention
+    cdef list roots             # paths of the trees: bytes, in order of mention
     cdef list buffers           # bytes that rows point into
-    cdef Base base
-    cdef Vec indexed_files      # Indexed
-    cdef Vec indices            # NameIndex by root: a path's row of indexed_files
-    cdef Vec directories        # Directory
+    cdef Base base              # files of the index as its state file has them
+    cdef Vec indexed_files      # Indexed: files that changed after that, or that this run found
+    cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
+    cdef Vec directories        # Directory: those that this run reads
     cdef TextPool paths         # of directories
     cdef Scratch scratch        # owns the memory of all fields above
     cdef set walked             # numbers of roots that `walk` has read
@@ -76,8 +78,8 @@ cdef class Census:
     def __dealloc__(self):
         scratch_free(&self.scratch)
 
-    cdef uint32_t root_number(self, bytes root) except? 0xffffffff:
-        """The number of a root, which is added if it is new."""
+    cdef uint32_t number_root(self, bytes root) except? 0xffffffff:
+        """Return the number of a root, which is added if it is new."""
         cdef NameIndex* index
         if root in self.roots:
             return <uint32_t>self.roots.index(root)
@@ -93,14 +95,14 @@ cdef class Census:
         ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
         cdef Py_ssize_t n = (roots - stamps) // <Py_ssize_t>sizeof(Stamp), i
-        cdef Py_ssize_t cells = (text - slots) // 4
+        cdef Py_ssize_t slot_count = (text - slots) // 4
         cdef Base* base = &self.base
         if self.roots or len(set(names)) != len(names):
             raise ValueError("the index has rows already")
         if (not 0 <= ends <= stamps <= roots <= slots <= text <= stop <= PyBytes_GET_SIZE(data)
                 or stamps - ends != 8 * (n + 1) or roots - stamps != n * <Py_ssize_t>sizeof(Stamp)
-                or slots - roots != 4 * n or text - slots != 4 * cells or cells <= n
-                or cells & (cells - 1) or (ends | stamps) % 8 or (roots | slots) % 4):
+                or slots - roots != 4 * n or text - slots != 4 * slot_count or slot_count <= n
+                or slot_count & (slot_count - 1) or (ends | stamps) % 8 or (roots | slots) % 4):
             raise ValueError("columns differ in length")
         base.end, base.stamp = <const int64_t*>(start + ends), <const Stamp*>(start + stamps)
         base.root, base.slots = <const int32_t*>(start + roots), <const int32_t*>(start + slots)
@@ -114,8 +116,8 @@ cdef class Census:
         check_memory(base.marks != NULL)
         self.buffers.append(data)
         for name in names:
-            self.root_number(name)
-        base.mask, base.count = cells - 1, n
+            self.number_root(name)
+        base.mask, base.count = slot_count - 1, n
 
     def add_rows(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
@@ -127,7 +129,7 @@ cdef class Census:
         cdef NameIndex* index
         cdef NameSlot* slot
         cdef Indexed* row
-        cdef list numbers = [self.root_number(name) for name in names]
+        cdef list numbers = [self.number_root(name) for name in names]
         if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1)
                 or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
             raise ValueError("columns differ in length")
@@ -186,56 +188,57 @@ cdef class Census:
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
         cdef size_t first = self.directories.count
-        cdef uint32_t number = self.root_number(root)
-        if number not in self.walked:
-            self.walked.add(number)
+        cdef uint32_t root_number = self.number_root(root)
+        if root_number not in self.walked:
+            self.walked.add(root_number)
             self.add_directory(
-                number, PyBytes_AS_STRING(root), len(root), len(root.rstrip(b"/")) + 1)
+                root_number, PyBytes_AS_STRING(root), len(root), len(root.rstrip(b"/")) + 1)
         return self.read_directories(first, skipped, largest, youngest)
 
     def find_at(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
         cdef Level level
-        cdef uint32_t number = self.root_number(root)
-        cdef bytes base = root.rstrip(b"/") + b"/", path, full
-        cdef size_t place = self.directories.count, files
+        cdef uint32_t root_number = self.number_root(root)
+        cdef bytes base = root.rstrip(b"/") + b"/", path, full_path
+        cdef size_t collector = self.directories.count, files_before
         cdef Directory* directory
         cdef Stat status
         cdef bint exists
         cdef list unmatched = []
         level.largest, level.youngest = largest, youngest
         # This row collects all files at `paths`; it is not read as a directory.
-        self.add_directory(number, PyBytes_AS_STRING(base), len(base), len(base))
+        self.add_directory(root_number, PyBytes_AS_STRING(base), len(base), len(base))
         for path in paths:
-            full = base + path
-            if skipped and (full + b"/").startswith(skipped + b"/"):
+            full_path = base + path
+            if skipped and (full_path + b"/").startswith(skipped + b"/"):
                 continue
             exists = fstatat(
-                AT_FDCWD, PyBytes_AS_STRING(full), &status, AT_SYMLINK_NOFOLLOW) == 0
+                AT_FDCWD, PyBytes_AS_STRING(full_path), &status, AT_SYMLINK_NOFOLLOW) == 0
             if exists and S_ISDIR(status.st_mode):
                 unmatched.append(path)
-                self.add_directory(number, PyBytes_AS_STRING(full), len(full), len(base))
+                self.add_directory(
+                    root_number, PyBytes_AS_STRING(full_path), len(full_path), len(base))
                 continue
-            directory = <Directory*>self.directories.data + place
-            files = directory.files.count
+            directory = <Directory*>self.directories.data + collector
+            files_before = directory.files.count
             if exists and S_ISLNK(status.st_mode):
-                exists = fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, 0) == 0
+                exists = fstatat(AT_FDCWD, PyBytes_AS_STRING(full_path), &status, 0) == 0
             if exists:
-                check_memory(add_file(&level, directory, &status, PyBytes_AS_STRING(full),
+                check_memory(add_file(&level, directory, &status, PyBytes_AS_STRING(full_path),
                                       len(base)))
-            if directory.files.count == files:
+            if directory.files.count == files_before:
                 unmatched.append(path)
-        return self.read_directories(place + 1, skipped, largest, youngest), unmatched
+        return self.read_directories(collector + 1, skipped, largest, youngest), unmatched
 
     cdef list read_directories(self, size_t first, bytes skipped, int64_t largest,
                                int64_t youngest):
-        """Read the directories from `first` on and their subdirectories.
+        """Read the directories from number `first` on, and all subdirectories.
 
-        Returns the directories that could not be read, with the reason.
+        Returns the path and errno of each directory that could not be read.
         """
         cdef Level level
-        cdef size_t roots = self.directories.count, end, i, k
+        cdef size_t first_inner = self.directories.count, end, i, k
         cdef Directory* directory
-        cdef const uint64_t* inner
+        cdef const uint64_t* subdirectory
         cdef list unreadable = []
         level.skipped = PyBytes_AS_STRING(skipped)
         level.largest, level.youngest = largest, youngest
@@ -248,15 +251,17 @@ cdef class Census:
                 directory = <Directory*>self.directories.data + i
                 check_memory(directory.error != ENOMEM)
                 # A subdirectory that was removed meanwhile counts as empty.
-                if directory.error and (i < roots or directory.error not in (ENOENT, ENOTDIR)):
+                if directory.error and (i < first_inner
+                                        or directory.error not in (ENOENT, ENOTDIR)):
                     unreadable.append((directory.path[:directory.size], directory.error))
                 if directory.error:
-                    directory.files.count = directory.inner.count = 0
+                    directory.files.count = directory.subdirectories.count = 0
                 k = 0
-                while k < directory.inner.count:
-                    inner = <const uint64_t*>directory.inner.data + k
-                    self.add_directory(directory.root, <const char*>directory.text.data + inner[0],
-                                       inner[1], directory.start)
+                while k < directory.subdirectories.count:
+                    subdirectory = <const uint64_t*>directory.subdirectories.data + k
+                    self.add_directory(
+                        directory.root, <const char*>directory.text.data + subdirectory[0],
+                        subdirectory[1], directory.start)
                     # The vector may have moved.
                     directory = <Directory*>self.directories.data + i
                     k += 2
@@ -265,12 +270,12 @@ cdef class Census:
 
     cdef int add_directory(self, uint32_t root, const char* path, uint64_t size,
                            uint64_t start) except -1:
-        """Append a directory for `read_directories`."""
+        """Append a directory for `read_directories`; its path below the root begins at `start`."""
         cdef Directory* directory = <Directory*>vec_push(&self.directories)
         check_memory(directory != NULL)
         memset(directory, 0, sizeof(Directory))
         vec_init(&directory.files, sizeof(DirectoryFile))
-        vec_init(&directory.inner, sizeof(uint64_t))
+        vec_init(&directory.subdirectories, sizeof(uint64_t))
         vec_init(&directory.text, 1)
         directory.root, directory.size, directory.start = root, size, start
         directory.path = <char*>pool_allocate(&self.paths, size + 1)
@@ -346,21 +351,21 @@ cdef class Census:
             scratch_free(&scratch)
 
     def find_missing_at(self, list roots, list paths):
-        cdef uint32_t number
+        cdef uint32_t root_number
         cdef Vec listed
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
             scratch_vector(&scratch, &listed, sizeof(ListedFile))
             for root, names in zip(roots, paths):
-                number = self.root_number(root)
+                root_number = self.number_root(root)
                 if names:
-                    self.list_missing(&listed, number, names)
+                    self.list_missing(&listed, root_number, names)
             return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
-    cdef int list_missing(self, Vec* listed, uint32_t number, list names) except -1:
+    cdef int list_missing(self, Vec* listed, uint32_t root_number, list names) except -1:
         """List the missing files of a root that are at these paths or in directories at them."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
@@ -379,13 +384,13 @@ cdef class Census:
                 index.count += slot.value < 0
                 slot.value = 0
             for i in range(self.base.count):
-                if (self.base.marks[i] == 0 and self.base.root[i] == <int32_t>number
+                if (self.base.marks[i] == 0 and self.base.root[i] == <int32_t>root_number
                         and is_inside(&index, self.base.text + self.base.end[i], <uint32_t>(
                             self.base.end[i + 1] - self.base.end[i]))):
                     list_row(listed, &self.base, i)
             for i in range(self.indexed_files.count):
                 row = <Indexed*>self.indexed_files.data + i
-                if (row.root == number and row.in_index and not row.seen
+                if (row.root == root_number and row.in_index and not row.seen
                         and is_inside(&index, row.path, row.size)):
                     list_indexed(listed, row)
         finally:
@@ -423,17 +428,17 @@ def build_slots(bytes roots not None, bytes ends not None, bytes text not None):
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
-    cdef size_t n = PyBytes_GET_SIZE(roots) // 4, cells = 64, i, slot
+    cdef size_t n = PyBytes_GET_SIZE(roots) // 4, slot_count = 64, i, slot
     cdef bytes table
     cdef int32_t* slots
-    while cells < 2 * n:
-        cells *= 2
-    table = PyBytes_FromStringAndSize(NULL, 4 * cells)
+    while slot_count < 2 * n:
+        slot_count *= 2
+    table = PyBytes_FromStringAndSize(NULL, 4 * slot_count)
     slots = <int32_t*>PyBytes_AS_STRING(table)
-    memset(slots, 0xff, 4 * cells)
+    memset(slots, 0xff, 4 * slot_count)
     for i in range(n):
-        slot = hash_path(root[i], base + end[i], end[i + 1] - end[i]) & (cells - 1)
+        slot = hash_path(root[i], base + end[i], end[i + 1] - end[i]) & (slot_count - 1)
         while slots[slot] >= 0:
-            slot = (slot + 1) & (cells - 1)
+            slot = (slot + 1) & (slot_count - 1)
         slots[slot] = <int32_t>i
     return table

@@ -1,9 +1,8 @@
 """Columns of numbers and text as pages of a Parquet file, without headers.
 
 A page of data has a level for each row, 1 if the row has a value, and then the values. They are
-stored as they are or, if at most half of them differ, as numbers of a dictionary, which is a page
-of its own. Levels and numbers are runs: a value that is repeated at least eight times, or groups of
-eight values in as few bits as the largest needs.
+stored as they are or, if at most half of them differ, as their numbers in a dictionary, which is a
+page of its own. Levels and numbers are stored as runs (`fleet/runs.pxd`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -122,17 +121,17 @@ def join_words(list pieces not None):
     cdef bytes numbers, ends, text
     cdef NameIndex index
     cdef NameSlot* slot
-    cdef Vec joined, own, all_ends, all_text
+    cdef Vec all_numbers, joined_numbers, all_ends, all_text
     cdef Scratch scratch
     cdef const int64_t* end
     cdef const int32_t* number
     cdef int32_t* place
-    cdef int64_t* total
+    cdef int64_t* joined_end
     cdef Py_ssize_t text_count, rows, i
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &joined, sizeof(int32_t))
-        scratch_vector(&scratch, &own, sizeof(int32_t))
+        scratch_vector(&scratch, &all_numbers, sizeof(int32_t))
+        scratch_vector(&scratch, &joined_numbers, sizeof(int32_t))
         scratch_vector(&scratch, &all_ends, sizeof(int64_t))
         scratch_vector(&scratch, &all_text, 1)
         scratch_index(&scratch, &index, 64)
@@ -143,27 +142,27 @@ def join_words(list pieces not None):
             rows = PyBytes_GET_SIZE(numbers) // 4
             number = <const int32_t*>PyBytes_AS_STRING(check_rows(numbers, 4, rows))
             end = <const int64_t*>PyBytes_AS_STRING(ends)
-            own.count = 0
+            joined_numbers.count = 0
             for i in range(text_count):
                 slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(text) + end[i],
                                   <uint32_t>(end[i + 1] - end[i]))
-                place = <int32_t*>vec_push(&own)
+                place = <int32_t*>vec_push(&joined_numbers)
                 check_memory(slot != NULL and place != NULL)
                 if slot.value < 0:
                     slot.value = <int32_t>index.count
                     index.count += 1
-                    total = <int64_t*>vec_push(&all_ends)
-                    check_memory(total != NULL
+                    joined_end = <int64_t*>vec_push(&all_ends)
+                    check_memory(joined_end != NULL
                                  and vec_append(&all_text, slot.text, slot.size))
-                    total[0] = <int64_t>all_text.count
+                    joined_end[0] = <int64_t>all_text.count
                 place[0] = slot.value
-            place = <int32_t*>vec_extend(&joined, rows)
+            place = <int32_t*>vec_extend(&all_numbers, rows)
             check_memory(not rows or place != NULL)
             for i in range(rows):
                 if not 0 <= number[i] < text_count:
                     raise IndexError(f"no text {number[i]}")
-                place[i] = (<int32_t*>own.data)[number[i]]
-        return vec_to_bytes(&joined), vec_to_bytes(&all_ends), vec_to_bytes(&all_text)
+                place[i] = (<int32_t*>joined_numbers.data)[number[i]]
+        return vec_to_bytes(&all_numbers), vec_to_bytes(&all_ends), vec_to_bytes(&all_text)
     finally:
         scratch_free(&scratch)
 

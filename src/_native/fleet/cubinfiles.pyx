@@ -31,11 +31,11 @@ cdef extern from "<unistd.h>" nogil:
     ssize_t c_read "read"(int fd, void* data, size_t size)
     int c_close "close"(int fd)
 
-# The outcome for each file; pylink.fleet.fragment has the same numbers.
+# What a file turned out to be; pylink.fleet.fragment has the same numbers.
 cdef enum Fate:
-    F_CUBIN = 0                 # a cubin: the sections are listed
-    F_OTHER = 1                 # no device code
-    F_UNDECIDED = 2             # to be opened by Python
+    F_CUBIN = 0                 # a cubin: its sections are listed
+    F_OTHER = 1                 # a file without device code
+    F_UNDECIDED = 2             # not read, or a container: Python opens it
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
@@ -49,13 +49,13 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef Columns columns
     cdef Vec paths              # uint8_t: paths that end with NUL
     cdef const char* path
-    cdef bytes room             # not of large pages: most files are smaller than one
+    cdef bytes buffer_bytes     # not of large pages, since most files are smaller than one
     cdef uint8_t* buffer
     cdef Scratch scratch
     if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
         raise ValueError("columns differ in length")
-    room = PyBytes_FromStringAndSize(NULL, largest + 1)
-    buffer = <uint8_t*>PyBytes_AS_STRING(room)
+    buffer_bytes = PyBytes_FromStringAndSize(NULL, largest + 1)
+    buffer = <uint8_t*>PyBytes_AS_STRING(buffer_bytes)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &paths, 1)
@@ -68,7 +68,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
                     break
                 fate[i] = F_UNDECIDED
                 if 0 <= stamp[i].size <= largest:
-                    scratch.failed = not read_one(&columns, path, &stamp[i], buffer, &fate[i])
+                    scratch.failed = not read_file(&columns, path, &stamp[i], buffer, &fate[i])
                 path += strlen(path) + 1
         check_memory(not scratch.failed)
         return fates, columns_to_tuple(&columns)
@@ -77,7 +77,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
 
 
 cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text) except -1:
-    """Append the full path of each file, with a NUL at its end."""
+    """Append the path of each file, root and `/` and path below it, with a NUL at its end."""
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
@@ -98,9 +98,12 @@ cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text)
     return 0
 
 
-cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8_t* buffer,
+cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint8_t* buffer,
                    uint8_t* fate) noexcept nogil:
-    """Read a file, set its fate and list it if it is a cubin; False without memory."""
+    """Read a file into `buffer`, set its fate and list it if it is a cubin; False without memory.
+
+    The fate stays F_UNDECIDED if the file differs from its stamp or cannot be read.
+    """
     cdef Stat status
     cdef Stamp now
     cdef uint64_t size = 0, limit = <uint64_t>stamp.size + 1
@@ -130,6 +133,7 @@ cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8
     if has_prefix(buffer, size, b"PK\x03\x04"):     # a zip file: no link takes one
         return True
     fate[0] = F_OTHER
+    # e_machine ends at byte 20.
     if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:
         fate[0] = F_CUBIN
         return list_object(columns, buffer, size)

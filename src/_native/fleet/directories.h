@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-/* Returns NULL at the end (`error` is 0) and after a failure (`error` is its errno). */
+/* Return the next entry; NULL at the end, with `error` 0, and after a failure, with its errno. */
 static struct dirent* pylink_next_entry(DIR* directory, int* error) {
     errno = 0;
     struct dirent* entry = readdir(directory);

@@ -28,28 +28,28 @@ cdef extern from "<fcntl.h>" nogil:
 cdef extern from "fleet/directories.h":
     Dirent* next_entry "pylink_next_entry"(DIR* directory, int* error) nogil
 
-# A file of the tree; the path is in the text of its directory.
+# A file that was found in a directory.
 ctypedef struct DirectoryFile:
-    uint64_t path
-    uint32_t size
+    uint64_t path               # offset of its path below the root, in `text` of the directory
+    uint32_t size               # bytes of that path
     Stamp stamp
 
 ctypedef struct Directory:
-    uint32_t root
+    uint32_t root               # number of the root that it is in
     uint64_t start              # offset in `path` of the part below the root
-    char* path
+    char* path                  # with a NUL at its end
     uint64_t size               # bytes of `path`
-    int error                   # errno
-    Vec files
-    Vec inner                   # uint64_t, two for each subdirectory: offset in `text` and size
+    int error                   # errno of a failure to read it, or 0
+    Vec files                   # DirectoryFile
+    Vec subdirectories          # uint64_t, two for each: offset of its path in `text`, and size
     Vec text                    # uint8_t: paths of files and subdirectories
 
-# Directories of one depth, and the limits for all their files.
+# Directories of one depth, which threads read together, and the limits for all their files.
 ctypedef struct Level:
     Directory* directories
-    const char* skipped         # a directory that is not read
-    int64_t largest             # bytes of a file
-    int64_t youngest            # ns; later changes make a stamp unknown
+    const char* skipped         # path of a directory that is not read
+    int64_t largest             # bytes of the largest file that is listed
+    int64_t youngest            # ns: the stamp of a file that changed later becomes unknown
 
 
 cdef inline void read_directory(void* context, size_t item) noexcept nogil:
@@ -75,7 +75,7 @@ cdef inline void read_directory(void* context, size_t item) noexcept nogil:
             entry.d_type = DT_DIR
         good = True
         if entry.d_type == DT_DIR:
-            good = add_inner(level, directory, entry.d_name)
+            good = add_subdirectory(level, directory, entry.d_name)
         elif fstatat(dirfd(stream), entry.d_name, &status, 0) == 0:
             good = add_file(level, directory, &status, entry.d_name, 0)
         # Else the file was removed meanwhile, or is a link to nothing.
@@ -86,17 +86,21 @@ cdef inline void read_directory(void* context, size_t item) noexcept nogil:
 
 
 cdef inline bint add_path(Directory* directory, const char* name, uint64_t start) noexcept nogil:
-    """Append the path of an entry from offset `start` on to the text; False without memory."""
-    cdef bint joins = directory.size == 0 or directory.path[directory.size - 1] != c"/"
+    """Append the path of an entry to the text, without its first `start` bytes.
+
+    False without memory.
+    """
+    cdef bint needs_slash = directory.size == 0 or directory.path[directory.size - 1] != c"/"
     if start < directory.size:
         if not vec_append(&directory.text, directory.path + start, directory.size - start):
             return False
-        if joins and not vec_append(&directory.text, b"/", 1):
+        if needs_slash and not vec_append(&directory.text, b"/", 1):
             return False
     return vec_append(&directory.text, name, strlen(name))
 
 
-cdef inline bint add_inner(Level* level, Directory* directory, const char* name) noexcept nogil:
+cdef inline bint add_subdirectory(Level* level, Directory* directory,
+                                  const char* name) noexcept nogil:
     """Append a subdirectory, unless it is skipped; False without memory."""
     cdef uint64_t* place
     cdef uint64_t offset = directory.text.count
@@ -104,7 +108,7 @@ cdef inline bint add_inner(Level* level, Directory* directory, const char* name)
         return False
     if strcmp(<const char*>directory.text.data + offset, level.skipped) == 0:
         return True
-    place = <uint64_t*>vec_extend(&directory.inner, 2)
+    place = <uint64_t*>vec_extend(&directory.subdirectories, 2)
     if place == NULL:
         return False
     place[0] = offset
@@ -116,7 +120,7 @@ cdef inline bint add_file(Level* level, Directory* directory, const Stat* status
                           uint64_t skip) noexcept nogil:
     """Append a regular file of 1 to `largest` bytes; False without memory.
 
-    The first `skip` bytes of `name` are the directory's path.
+    `name` is relative to the directory after its first `skip` bytes.
     """
     cdef DirectoryFile* file
     cdef uint64_t offset = directory.text.count

@@ -7,14 +7,14 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_nones
 from base.vector cimport Vec, vec_append, vec_extend
 
 cdef enum:
-    FIRST_SLOTS = 1024
+    FIRST_SLOTS = 1024          # of the hash table, a power of two; it doubles as it fills
 
 
 cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
-    """Find the distinct values, and the number of each row's value; False without memory.
+    """List the distinct values, and for each row the number of its value; False without memory.
 
-    There are no distinct values in the result if more than half of the values differ: a
-    dictionary would not be smaller than the column.
+    If more than half of the values differ, `distinct` stays empty: a dictionary would not be
+    smaller than the column.
     """
     cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
     cdef Scratch scratch
@@ -75,7 +75,7 @@ cdef inline void insert_value(int32_t* slots, size_t mask, const Vec* distinct,
 
 
 cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t width) noexcept nogil:
-    """Whether two values are equal; calling memcmp would take a tenth of the time."""
+    """Whether two values are equal, without memcmp: its calls were a tenth of a run's time."""
     cdef uint64_t a = 0, b = 0
     if width == 4:
         memcpy(&a, left, 4)
@@ -91,7 +91,7 @@ cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t widt
 
 
 cdef inline size_t hash_value(const uint8_t* value, size_t width) noexcept nogil:
-    """A hash of a value of 4, 8 or 16 bytes."""
+    """Return a hash of a value of 4, 8 or 16 bytes; the factors mix all bits into the low ones."""
     cdef uint64_t low = 0, high = 0
     if width == 4:
         memcpy(&low, value, 4)

@@ -12,14 +12,14 @@ from fleet.stamps cimport Stamp
 # The rows and hash table of the state file, as they lie in it. They are not changed: a file that
 # changed later has an Indexed, and its base row is marked as replaced.
 ctypedef struct Base:
-    const int64_t* end          # end of each path, after a first 0
-    const Stamp* stamp
-    const int32_t* root
-    const uint8_t* text
-    const int32_t* slots        # row, or -1
-    size_t mask
-    size_t count
-    uint8_t* marks
+    const int64_t* end          # by row: where its path ends in `text`; a 0 stands before the first
+    const Stamp* stamp          # by row
+    const int32_t* root         # by row: number of its root
+    const uint8_t* text         # all paths, one after the other
+    const int32_t* slots        # hash table: number of a row, or -1
+    size_t mask                 # number of slots, a power of two, minus 1
+    size_t count                # number of rows
+    uint8_t* marks              # by row: bits of Mark
 
 cdef enum Mark:
     M_SEEN = 1                  # this run found the file
@@ -28,28 +28,28 @@ cdef enum Mark:
 # A file that was added or changed after the base was written.
 ctypedef struct Indexed:
     const uint8_t* path         # below the root
-    uint32_t size
-    uint32_t root
+    uint32_t size               # bytes of the path
+    uint32_t root               # number of the root
     Stamp stamp
     bint in_index               # the file existed in the last run
     bint seen                   # this run found it
 
 
 cdef inline uint64_t hash_path(uint32_t root, const uint8_t* path, size_t size) noexcept nogil:
-    """The hash of a file; a different root gives the same path a different one."""
+    """Return the hash of a file; the factor makes those of one path in two roots differ."""
     return hash_name(path, size) ^ root * 0x9e3779b97f4a7c15ULL
 
 
 cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* path,
                              uint32_t size) noexcept nogil:
-    """The row of a file, or -1."""
-    cdef size_t slot, cells = base.mask + 1
+    """Return the number of a file's row, or -1."""
+    cdef size_t slot, slots_left = base.mask + 1
     cdef int32_t row
     if base.count == 0:
         return -1
     slot = hash_path(root, path, size) & base.mask
-    while cells:                # a damaged table may have no free cell
-        cells -= 1
+    while slots_left:           # a damaged table may have no empty slot
+        slots_left -= 1
         row = base.slots[slot]
         if not 0 <= row < <int64_t>base.count:
             return -1
@@ -61,7 +61,7 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Whether an index has the path or one of its parent directories."""
+    """Whether an index has the path, one of its parent directories, or the root (an empty path)."""
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

@@ -1,4 +1,4 @@
-# Results of a census: lists of files, returned as columns.
+# Lists of files that a census returns as columns.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -11,15 +11,16 @@ from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
 
 ctypedef struct ListedFile:
-    const uint8_t* path
+    const uint8_t* path         # below the root
     const Stamp* stamp
-    uint32_t size
-    uint32_t root
-    uint32_t rank               # position of the root's name among all roots
+    uint32_t size               # bytes of the path
+    uint32_t root               # number of the root
+    uint32_t rank               # position of the root's name among the sorted names of all roots
 
 
 cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_t size,
                           const Stamp* stamp) except -1:
+    """Append a file to a list."""
     cdef ListedFile* row = <ListedFile*>vec_push(listed)
     check_memory(row != NULL)
     row.path, row.size, row.root, row.stamp = path, <uint32_t>size, root, stamp
@@ -27,16 +28,18 @@ cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_
 
 
 cdef inline int list_indexed(Vec* listed, const Indexed* indexed) except -1:
+    """Append an Indexed to a list."""
     return list_file(listed, indexed.root, indexed.path, indexed.size, &indexed.stamp)
 
 
-cdef inline int list_row(Vec* listed, const Base* base, size_t i) except -1:
-    return list_file(listed, <uint32_t>base.root[i], base.text + base.end[i],
-                     base.end[i + 1] - base.end[i], &base.stamp[i])
+cdef inline int list_row(Vec* listed, const Base* base, size_t row) except -1:
+    """Append a row of the base to a list."""
+    return list_file(listed, <uint32_t>base.root[row], base.text + base.end[row],
+                     base.end[row + 1] - base.end[row], &base.stamp[row])
 
 
 cdef inline tuple file_columns(const Vec* listed, list roots):
-    """Return roots, and for each file: number of its root, end of its path, path, stamp."""
+    """Return the roots, and columns of files: numbers of roots, ends of paths, paths, stamps."""
     cdef const ListedFile* row = <const ListedFile*>listed.data
     cdef size_t i, size = 0
     cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * listed.count)

@@ -1,5 +1,8 @@
-# Writes levels, numbers and text in the encodings of a Parquet file. A run is one number that is
-# repeated at least eight times, or groups of eight numbers in as few bits as the largest needs.
+# Writes levels, numbers and text in the encodings of a Parquet file. A run is a number that is
+# repeated at least eight times, or groups of eight numbers with `bits` bits each. It begins with a
+# varint: twice the count of repeats, or twice the count of groups plus 1. Example with 1 bit:
+#
+#     1 0 1 1 0 0 0 0   1 (20 times)    03 0d   28 01    groups: 1 of 0b00001101; repeats: 20 of 1
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -12,13 +15,16 @@ cdef enum:
 
 
 cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexcept nogil:
-    """Append which rows have a value (without `valid`: all of them); False without memory."""
+    """Append levels: 1 for each row whose `valid` is not 0, or for all rows if `valid` is NULL.
+
+    Their size in bytes comes first. False without memory.
+    """
     cdef size_t start = page.count, i
     cdef uint32_t size
     cdef int32_t* levels
     cdef Scratch scratch
     cdef bint good
-    if not vec_append(page, &start, 4):     # placeholder for the size
+    if not vec_append(page, &start, 4):     # any 4 bytes; the size replaces them below
         return False
     if valid == NULL:
         good = put_varint(page, rows << 1) and vec_append(page, b"\1", 1)
@@ -36,7 +42,10 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
 
 cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
                               size_t distinct) noexcept nogil:
-    """Append levels and numbers of rows, -1 for a row without a value; False without memory."""
+    """Append levels and numbers of rows; a number of -1 is a row without a value.
+
+    The numbers are those of a dictionary of `distinct` values. False without memory.
+    """
     cdef uint8_t* levels
     cdef int32_t* present
     cdef size_t i, count = 0
@@ -60,7 +69,10 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
 
 cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
                              size_t distinct) noexcept nogil:
-    """Append numbers of a dictionary, after their width in bits; False without memory."""
+    """Append numbers of a dictionary of `distinct` values, after their width in bits.
+
+    False without memory.
+    """
     cdef uint8_t bits = 1
     while distinct > <size_t>1 << bits:
         bits += 1
@@ -69,7 +81,7 @@ cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
 
 cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t bits) noexcept nogil:
     """Append numbers of `bits` bits as runs; False without memory."""
-    cdef size_t i = 0, run, packed = 0      # packed: numbers before `i` that are not written yet
+    cdef size_t i = 0, run, packed = 0      # packed: numbers before `i` still to be bit-packed
     while i < n:
         run = 1
         while i + run < n and numbers[i + run] == numbers[i]:
@@ -92,31 +104,31 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
                             uint8_t bits) noexcept nogil:
     """Append bit-packed numbers, padded with zeros to full groups; False without memory."""
     cdef size_t groups = (n + GROUP - 1) // GROUP, i
-    cdef uint64_t pending = 0
-    cdef uint8_t waiting = 0
-    cdef uint8_t* place
+    cdef uint64_t bits_to_write = 0
+    cdef uint8_t pending_bits = 0
+    cdef uint8_t* target
     if n == 0:
         return True
     if not put_varint(page, groups << 1 | 1):
         return False
-    place = <uint8_t*>vec_extend(page, groups * bits)
-    if place == NULL:
+    target = <uint8_t*>vec_extend(page, groups * bits)
+    if target == NULL:
         return False
     for i in range(groups * GROUP):
         if i < n:
-            pending |= <uint64_t>numbers[i] << waiting
-        waiting += bits
-        while waiting >= 8:
-            place[0] = <uint8_t>pending
-            place += 1
-            pending >>= 8
-            waiting -= 8
+            bits_to_write |= <uint64_t>numbers[i] << pending_bits
+        pending_bits += bits
+        while pending_bits >= 8:
+            target[0] = <uint8_t>bits_to_write
+            target += 1
+            bits_to_write >>= 8
+            pending_bits -= 8
     return True
 
 
 cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
                            size_t n) noexcept nogil:
-    """Append texts, each preceded by its size; False without memory."""
+    """Append `n` texts, each after its size in 4 bytes; False without memory."""
     cdef size_t i
     cdef uint32_t size
     if not vec_reserve(page, page.count + 4 * n + ends[n] - ends[0]):
@@ -129,7 +141,10 @@ cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
 
 
 cdef inline bint put_varint(Vec* page, uint64_t value) noexcept nogil:
-    """Append a number in groups of 7 bits; False without memory."""
+    """Append a number as a varint: 7 bits a byte, low ones first, bit 7 set in all but the last.
+
+    False without memory.
+    """
     cdef uint8_t byte
     while value >= 128:
         byte = <uint8_t>(value | 128)

@@ -1,4 +1,4 @@
-/* Splits names of sections into a family and the part that differs between functions. */
+/* Names of families of sections, for `stem_size` of sectioncolumns.pxd, and byte order. */
 #ifndef PYLINK_FLEET_SECTIONCOLUMNS_H
 #define PYLINK_FLEET_SECTIONCOLUMNS_H
 
@@ -7,7 +7,8 @@
 static inline uint64_t pylink_big_endian(uint64_t value) {
     return __builtin_bswap64(value);
 }
-/* Families of which a file may have several sections: `.text.F`, `.nv.info.F` and so on. */
+
+/* Families of which a file may have a section for each function F: `.text.F`, `.nv.info.F`. */
 static const char* const pylink_stems[] = {
     ".text",
     ".nv.info",

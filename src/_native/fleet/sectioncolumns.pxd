@@ -26,80 +26,83 @@ from elfnumbers cimport SHT_NULL
 from objectformats cimport FORMAT, FORMAT_COUNT
 
 cdef extern from "fleet/sectioncolumns.h":
-    const char** STEM "pylink_stems"
+    const char** STEM "pylink_stems"        # STEMS of them
     uint64_t big_endian "pylink_big_endian"(uint64_t value) nogil
 
-# The result type of xxhash.h. The canonical form is the high half, then the low half, both big
-# endian.
+# XXH128_hash_t of xxhash.h. Its canonical form is the high half, then the low one, both big endian.
 ctypedef struct Hash128:
     uint64_t low64
     uint64_t high64
 
+# A function like `XXH3_128bits` of xxhash.h.
 ctypedef Hash128 (*Hasher)(const void* data, size_t size) noexcept nogil
 
-# Faults of an object; pylink.fleet.fragment has the message for each.
+# Faults of a cubin; pylink.fleet.fragment has the message for each.
 cdef enum IndexFault:
     X_NONE = 0
     X_HEADER = 1                # not a cubin
     X_TABLE = 2                 # section headers outside the file
-    X_NAMES = 3                 # no string table for names
-    X_NAME = 4                  # a name outside that table
+    X_NAMES = 3                 # no string table for section names
+    X_NAME = 4                  # a section name outside that table
     X_RANGE = 5                 # a section outside the file
-    X_SUM = 6                   # sections that overlap too much
-    X_NAME_SUM = 7              # names that overlap too much
+    X_SUM = 6                   # sections that together are larger than SHARED_BYTES allows
+    X_NAME_SUM = 7              # section names that together are longer than the file
 
 cdef enum:
     # Limit of the sum of section sizes, as a multiple of the file's size. Plain and Mercury debug
     # data may share bytes; damaged headers must not make hashing slow.
     SHARED_BYTES = 4
-    STEMS = 7
+    STEMS = 7                   # number of entries of STEM
+    EI_OSABI = 7                # index in e_ident
 
 # One cubin.
 cdef packed struct ObjectItem:
-    uint32_t fault
+    uint32_t fault              # an IndexFault
     uint32_t section            # number of the section with the fault
-    uint32_t sm
+    uint32_t sm                 # SM number
     uint32_t type               # e_type
-    uint64_t size
-    uint64_t count              # number of sections
+    uint64_t size               # bytes of the file
+    uint64_t count              # number of listed sections
 
 
-# Distinct names in order of mention.
+# Distinct names in order of mention, which is their number.
 ctypedef struct Dictionary:
-    NameIndex index
-    Vec ends                    # int64_t, with a 0 in front
-    Vec text
+    NameIndex index             # number of each name
+    Vec ends                    # int64_t: where each name ends in `text`; a 0 before the first
+    Vec text                    # uint8_t: all names, one after the other
 
-# A name in two parts, as numbers: its family, and the suffix after the dot.
+# The two parts of a section's name, as numbers in the dictionaries `families` and `suffixes`: of
+# `.text.F` they are `.text` and `F`.
 ctypedef struct Halves:
     int32_t family
     int32_t suffix
 
 ctypedef struct Columns:
-    Hasher hasher               # NULL: no digests
-    int64_t first               # number of the first object
-    Vec objects                 # ObjectItem
-    # Columns of sections:
-    Vec object                  # int64_t: number of the object
-    Vec number
-    Vec family
-    Vec suffix
-    Vec type
-    Vec info
+    Hasher hasher               # NULL: digests are zeros
+    int64_t first               # number of the first cubin in the index
+    Vec objects                 # ObjectItem: one for each cubin
+    # Columns of sections, a row for each:
+    Vec object                  # int64_t: number of its cubin in the index
+    Vec number                  # int32_t: its section index
+    Vec family                  # int32_t: number in `families`
+    Vec suffix                  # int32_t: number in `suffixes`
+    Vec type                    # uint32_t: sh_type
+    Vec info                    # uint32_t: sh_info
     Vec offset                  # int64_t: file offset of the bytes, 0 for NOBITS
-    Vec size
-    Vec stored
+    Vec size                    # uint64_t: sh_size
+    Vec stored                  # int64_t: number of bytes in the file, 0 for NOBITS
     Vec own                     # int64_t: number of bytes that no earlier section of the file has
-    Vec align
-    Vec digest
+    Vec align                   # uint64_t: sh_addralign
+    Vec digest                  # Hash128 in canonical form, of the bytes in the file
     Dictionary families
     Dictionary suffixes
-    NameIndex names
-    Vec halves
-    TextPool texts              # names
+    NameIndex names             # number in `halves` of each distinct section name
+    Vec halves                  # Halves
+    TextPool texts              # distinct section names
 
 
 cdef inline void start_dictionary(Dictionary* dictionary, Scratch* scratch) noexcept nogil:
+    """Make an empty dictionary, whose ends have a 0 already."""
     cdef int64_t* end
     scratch_vector(scratch, &dictionary.ends, sizeof(int64_t))
     scratch_vector(scratch, &dictionary.text, 1)
@@ -133,7 +136,7 @@ cdef inline int32_t number_name(Dictionary* dictionary, const uint8_t* text,
 
 cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher,
                                int64_t first) noexcept nogil:
-    """Set up columns without rows."""
+    """Make columns without rows; `first` is the number of the first cubin in the index."""
     columns.hasher, columns.first = hasher, first
     scratch_vector(scratch, &columns.objects, sizeof(ObjectItem))
     scratch_vector(scratch, &columns.object, sizeof(int64_t))
@@ -183,7 +186,7 @@ cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t siz
         return True
     row.type = elf.header.e_type
     for format in range(FORMAT_COUNT):
-        if FORMAT[format].os_abi == elf.header.e_ident[7]:
+        if FORMAT[format].os_abi == elf.header.e_ident[EI_OSABI]:
             row.sm = elf.header.e_flags >> FORMAT[format].sm_first & FORMAT[format].sm_mask
     fault = open_table(&elf)
     if fault == ELF_GOOD:
@@ -205,7 +208,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
     """Whether all sections lie in the file; else `row` has the fault and its section."""
     cdef const Shdr* header
     cdef const char* name
-    cdef uint64_t i, names = 0, stored = 0
+    cdef uint64_t i, names = 0, stored = 0      # names, stored: bytes of all so far
     for i in range(elf.count):
         header = &elf.table[i]
         row.section = <uint32_t>i
@@ -257,7 +260,7 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
     cdef const Shdr* header = &elf.table[number]
     cdef const Halves* halves = find_halves(columns, <const uint8_t*>name_at(elf, header))
     cdef int64_t* object = <int64_t*>vec_push(&columns.object)
-    cdef int32_t* own = <int32_t*>vec_push(&columns.number)
+    cdef int32_t* section = <int32_t*>vec_push(&columns.number)
     cdef int32_t* family = <int32_t*>vec_push(&columns.family)
     cdef int32_t* suffix = <int32_t*>vec_push(&columns.suffix)
     cdef uint32_t* type = <uint32_t*>vec_push(&columns.type)
@@ -269,12 +272,12 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
     cdef uint64_t* align = <uint64_t*>vec_push(&columns.align)
     cdef Hash128* digest = <Hash128*>vec_push(&columns.digest)
     cdef Hash128 hashed
-    if (halves == NULL or object == NULL or own == NULL or family == NULL or suffix == NULL
+    if (halves == NULL or object == NULL or section == NULL or family == NULL or suffix == NULL
             or type == NULL or info == NULL or offset == NULL or size == NULL or stored == NULL
             or own_stored == NULL or align == NULL or digest == NULL):
         return False
     object[0] = columns.first + <int64_t>columns.objects.count - 1
-    own[0], family[0], suffix[0] = <int32_t>number, halves.family, halves.suffix
+    section[0], family[0], suffix[0] = <int32_t>number, halves.family, halves.suffix
     type[0], info[0] = header.sh_type, header.sh_info
     size[0], align[0] = header.sh_size, header.sh_addralign
     offset[0], stored[0], own_stored[0] = header.sh_offset, header.sh_size, own_size
@@ -288,7 +291,7 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
 
 
 cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noexcept nogil:
-    """Return the two parts of a name; NULL without memory."""
+    """Return the two parts of a section's name; NULL without memory."""
     cdef uint32_t length = <uint32_t>strlen(<const char*>name), stem
     cdef NameSlot* slot = index_find(&columns.names, name, length)
     cdef Halves* halves
@@ -311,12 +314,12 @@ cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noe
 
 
 cdef enum:
-    BANK = 12               # bytes of ".nv.constant", after which its number stands
+    BANK_NUMBER = 12        # offset of a constant bank's number: bytes of ".nv.constant"
 
 
 cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset,
                              const char* word) noexcept nogil:
-    """Return the offset after `word` if it is at `offset`, before a dot; else `offset`."""
+    """Return the offset after `word` if it is at `offset` and a dot follows; else `offset`."""
     cdef size_t size = strlen(word)
     if (length - offset <= size or memcmp(name + offset, word, size) != 0
             or name[offset + size] != c"."):
@@ -340,9 +343,9 @@ cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
             return end
     # A bank has a number: `.nv.constant0.F`. Bank 3 and named banks belong to no function.
     if has_prefix(name + start, length - start, b".nv.constant"):
-        end = start + BANK
+        end = start + BANK_NUMBER
         while end < length and c"0" <= name[end] <= c"9":
             end += 1
-        if end > start + BANK and end < length and name[end] == c".":
+        if end > start + BANK_NUMBER and end < length and name[end] == c".":
             return end
     return length

@@ -19,9 +19,9 @@ cdef extern from "<sys/stat.h>" nogil:
     bint S_ISLNK(uint32_t mode)
 
 cdef struct Stamp:
-    int64_t size
+    int64_t size                # bytes
     int64_t mtime               # ns
-    int64_t ctime
+    int64_t ctime               # ns
     int64_t inode
 
 

@@ -1,7 +1,7 @@
 /* The program `pylink`: starts the interpreter with no more than a link needs.
  *
  * Beside this program lies `pylink-python`, the same command line as a Python script. Its first
- * line, which installers write, names the interpreter. Its second_line line, of an editable install,
+ * line, which installers write, names the interpreter. Its second line, of an editable install,
  * names the directory of the package. The interpreter runs the bundle of the package as its main
  * program (src/pylink/startup/bundle.py says where that lies), without `site` and without variables
  * of the environment for Python (-I -S). Without a bundle it runs the script.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
 def build_slots(roots: bytes, ends: bytes, text: bytes) -> bytes:
-    """Build a hash table of files: row numbers (int32), -1 for an empty slot."""
+    """Build the hash table of files for `set_base`: row numbers (int32), -1 for an empty slot."""
 
 class Census:
     """The files of an index, and those that a run finds in its trees."""
@@ -58,8 +58,9 @@ class Census:
     ) -> tuple[list[tuple[bytes, int]], list[bytes]]:
         """Find files at `paths` below a root, and all files in paths that are directories.
 
-        Otherwise like `walk`. The second list has the paths that are not files: directories,
-        missing and skipped paths.
+        Arguments and first result are those of `walk`. The second list has the paths that are not
+        such files: directories, missing paths, files of another type or size. Paths in `skipped`
+        are ignored.
         """
 
     def compare(self) -> Columns:
@@ -69,13 +70,13 @@ class Census:
         """
 
     def files(self) -> list[tuple[bytes, bytes]]:
-        """After `compare`: return root and path of every file of the index or the trees."""
+        """Return root and path of every file of the index or the trees; after `compare` only."""
 
     def count(self) -> int:
-        """After `compare`: return the number of files of the index or the trees."""
+        """Return the number of files of the index or the trees; after `compare` only."""
 
     def find_missing(self) -> Columns:
-        """After `compare`: return the files of the index, below any root, that were not found."""
+        """Return the files of the index that were not found, of all roots; after `compare` only."""
 
     def find_missing_at(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
         """Like `find_missing`, but only files at these `paths` or in directories at them."""

@@ -1,29 +1,29 @@
 """Columns of numbers and text as pages of a Parquet file, without headers."""
 
-# The dictionary page or None, its number of values, and the data page.
+# The dictionary page or None, the number of its values (0 for None), and the data page.
 Pages = tuple[bytes | None, int, bytes]
 # Numbers (int32) of the values of a dictionary, and its `ends` (int64, offsets in bytes) and text.
 Words = tuple[bytes, bytes, bytes]
 
 def number_pages(values: bytes, width: int, valid: bytes | None = None) -> Pages:
-    """Pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null.
+    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null.
 
     `ValueError` for another width, and if `valid` does not have a byte for each value.
     """
 
 def flag_pages(flags: bytes) -> Pages:
-    """Pages of booleans, a byte each."""
+    """Return pages of booleans; `flags` has a byte for each, 0 for False."""
 
 def text_pages(ends: bytes, text: bytes, numbers: bytes | None = None) -> Pages:
-    """Pages of texts: value `i` is from `ends[i]` to `ends[i + 1]` (int64).
+    """Return pages of texts: text `i` is from `ends[i]` to `ends[i + 1]` (int64) of `text`.
 
-    With `numbers` (int32) these are a dictionary, and rows have the numbers of their values, -1
+    With `numbers` (int32) these texts are a dictionary, and a row has the number of its text, -1
     for null. `ValueError` and `IndexError` for inconsistent columns.
     """
 
 def join_words(pieces: list[Words]) -> Words:
-    """Concatenate columns.
+    """Concatenate columns of texts.
 
-    The common dictionary has each value once, in order of first use. `ValueError` and
-    `IndexError` like `text_pages`.
+    The common dictionary has each text once, in order of first mention. `ValueError` and
+    `IndexError` for inconsistent columns.
     """
