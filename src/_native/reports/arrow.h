@@ -1,8 +1,8 @@
 /* Structures of the Arrow C data and stream interfaces, and the export of columns through them.
  *
- * Source: "The Arrow C data interface" and "The Arrow C stream interface" of the Arrow specification.
- * A consumer may move any structure and release it later, on any thread; so each owns what it needs:
- * its own copies of names, and a reference to the Python object that holds the buffers.
+ * Source: "The Arrow C data interface" and "The Arrow C stream interface" of the Arrow
+ * specification. A consumer may move any structure and release it later, on any thread. So each one
+ * owns copies of names, and a reference to the Python object that holds the buffers.
  */
 
 #ifndef PYLINK_ARROW_H
@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARROW_NULLABLE 2
+#define ARROW_NULLABLE 2 /* a flag of ArrowSchema */
 
+/* The three structures of the specification, which describes their fields. */
 struct ArrowSchema {
     const char* format;
     const char* name;
@@ -50,28 +51,30 @@ struct ArrowArrayStream {
     void* private_data;
 };
 
-/* A column: its values, or codes of the `texts` in a dictionary. `valid` is NULL without nulls. */
+/* A column: its values, or codes of texts in a dictionary. */
 typedef struct {
-    const char* format;
+    const char* format; /* Arrow's letter for the type of `values` */
     const char* name;
     const void* values;
-    const void* valid;
-    int64_t nulls;
-    int64_t texts; /* -1: no dictionary */
-    const void* offsets;
-    const void* bytes;
+    const void* valid;   /* a bit for each row, 0 for null; NULL without nulls */
+    int64_t nulls;       /* number of them */
+    int64_t texts;       /* number of texts in the dictionary; -1: no dictionary */
+    const void* offsets; /* int32: where each text starts in `bytes`, and the end of the last */
+    const void* bytes;   /* UTF-8 */
 } ArrowColumn;
 
-/* The state of a stream: it gives its rows once, then the end. `owner` holds the buffers. */
+/* The state of a stream, which gives one batch of all rows, then the end. */
 typedef struct {
-    PyObject* owner;
+    PyObject* owner; /* keeps the buffers of the columns */
     int64_t rows;
-    int64_t count;
-    int done;
+    int64_t count; /* number of columns */
+    int done;      /* the batch was given */
     ArrowColumn* columns;
 } ArrowTable;
 
-static void arrow_drop(PyObject* owner) {
+/* Give a reference to `owner` back, on any thread. Does nothing for NULL, and after Python ended. */
+
+static void arrow_release_owner(PyObject* owner) {
     PyGILState_STATE state;
     if (owner == NULL || !Py_IsInitialized())
         return;
@@ -80,7 +83,8 @@ static void arrow_drop(PyObject* owner) {
     PyGILState_Release(state);
 }
 
-static PyObject* arrow_keep(PyObject* owner) {
+/* Return a new reference to `owner`, on any thread. */
+static PyObject* arrow_hold_owner(PyObject* owner) {
     PyGILState_STATE state = PyGILState_Ensure();
     Py_INCREF(owner);
     PyGILState_Release(state);
@@ -104,7 +108,8 @@ static void arrow_release_schema(struct ArrowSchema* schema) {
     schema->release = NULL;
 }
 
-/* A schema with copies of the texts and room for children; 0, or -1 without memory. */
+/* Fill a schema, with copies of the texts and NULLs for its children. Returns 0, or -1 without
+   memory. */
 static int arrow_new_schema(struct ArrowSchema* schema, const char* format, const char* name,
                             int64_t flags, int64_t children) {
     memset(schema, 0, sizeof *schema);
@@ -123,6 +128,7 @@ static int arrow_new_schema(struct ArrowSchema* schema, const char* format, cons
     return 0;
 }
 
+/* Fill the schema of a column. Returns 0, or -1 without memory. */
 static int arrow_column_schema(struct ArrowSchema* schema, const ArrowColumn* column) {
     int64_t flags = column->valid != NULL ? ARROW_NULLABLE : 0;
     if (arrow_new_schema(schema, column->format, column->name, flags, 0))
@@ -167,10 +173,11 @@ static void arrow_release_array(struct ArrowArray* array) {
     free(array->dictionary);
     free(array->buffers);
     array->release = NULL;
-    arrow_drop(array->private_data);
+    arrow_release_owner(array->private_data);
 }
 
-/* An array with room for buffers and children, which holds `owner`; 0, or -1 without memory. */
+/* Fill an array, with NULLs for its buffers and children and a reference to `owner`. Returns 0, or
+   -1 without memory. */
 static int arrow_new_array(struct ArrowArray* array, PyObject* owner, int64_t length,
                            int64_t buffers, int64_t children) {
     memset(array, 0, sizeof *array);
@@ -187,10 +194,11 @@ static int arrow_new_array(struct ArrowArray* array, PyObject* owner, int64_t le
         arrow_release_array(array);
         return -1;
     }
-    array->private_data = arrow_keep(owner);
+    array->private_data = arrow_hold_owner(owner);
     return 0;
 }
 
+/* Fill the array of a column. Returns 0, or -1 without memory. */
 static int arrow_column_array(struct ArrowArray* array, const ArrowColumn* column, PyObject* owner,
                               int64_t rows) {
     if (arrow_new_array(array, owner, rows, 2, 0))
@@ -240,12 +248,12 @@ static const char* arrow_get_last_error(struct ArrowArrayStream* stream) {
 static void arrow_release_stream(struct ArrowArrayStream* stream) {
     ArrowTable* table = stream->private_data;
     stream->release = NULL;
-    arrow_drop(table->owner);
+    arrow_release_owner(table->owner);
     free(table->columns);
     free(table);
 }
 
-/* A stream over `table`, which it takes over; NULL without memory, and then the caller keeps it. */
+/* Return a stream that owns `table`; NULL without memory, and then the caller still owns it. */
 static struct ArrowArrayStream* arrow_new_stream(ArrowTable* table) {
     struct ArrowArrayStream* stream = calloc(1, sizeof *stream);
     if (stream == NULL)

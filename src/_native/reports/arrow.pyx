@@ -28,7 +28,7 @@ cdef extern from "reports/arrow.h":
 
     ArrowArrayStream* arrow_new_stream(ArrowTable* table) noexcept
 
-# Bytes of a value, by the letter of its format.
+# Bytes of a value, by Arrow's letter for its type: uint64, int64, double.
 WIDTHS = {b"L": 8, b"l": 8, b"g": 8}
 
 
@@ -68,8 +68,8 @@ def export_stream(int64_t rows, tuple columns not None):
 cdef check_column(
     int64_t rows, bytes form, bytes values, bytes valid, bytes offsets, bytes texts
 ):
-    """ValueError for a column that an Arrow consumer would read past its end."""
-    cdef int64_t size = PyBytes_GET_SIZE(values), entries, i
+    """Raise ValueError for a column that an Arrow consumer would read past its end."""
+    cdef int64_t size = PyBytes_GET_SIZE(values), text_count, i
     cdef const int32_t* code
     cdef const int32_t* offset
     if valid is not None and PyBytes_GET_SIZE(valid) * 8 < rows:
@@ -79,23 +79,23 @@ cdef check_column(
         if size < need:
             raise ValueError("columns differ in length")
         return
-    entries = PyBytes_GET_SIZE(offsets) // 4 - 1
+    text_count = PyBytes_GET_SIZE(offsets) // 4 - 1
     code = <const int32_t*>PyBytes_AS_STRING(values)
     offset = <const int32_t*>PyBytes_AS_STRING(offsets)
-    if form != b"i" or size != rows * 4 or entries < 0 or offset[0] != 0:
+    if form != b"i" or size != rows * 4 or text_count < 0 or offset[0] != 0:
         raise ValueError("codes or texts that do not fit")
     for i in range(rows):
-        if code[i] < 0 or code[i] >= entries:
+        if code[i] < 0 or code[i] >= text_count:
             raise ValueError("a code without a text")
-    for i in range(entries):
+    for i in range(text_count):
         if offset[i + 1] < offset[i]:
             raise ValueError("texts that end before they begin")
-    if offset[entries] > PyBytes_GET_SIZE(texts):
+    if offset[text_count] > PyBytes_GET_SIZE(texts):
         raise ValueError("texts that run past their bytes")
 
 
 cdef void fill_column(ArrowColumn* column, tuple parts) noexcept:
-    """Point into the objects of a checked column."""
+    """Set the fields of a checked Column of arrow.pyi, as pointers into its objects."""
     cdef bytes name = parts[0], form = parts[1], values = parts[2]
     column.name = PyBytes_AS_STRING(name)
     column.format = PyBytes_AS_STRING(form)

@@ -1,7 +1,12 @@
 """Reads blocks and records of an LLVM bitstream.
 
-The caller knows the meaning of records. Limits keep a damaged file from costing more than its
-size. Errors are ValueErrors that name the byte.
+A block begins with ENTER_BLOCK, its number (VBR8), the width of its abbreviation ids (VBR4),
+padding to 32 bits and its size in 32-bit words. Its records follow, each after its abbreviation id,
+and END_BLOCK. An abbreviation defines the encoding of each operand. A record without one, id 3, has
+its code, the number of its operands and these, all in VBR6.
+
+The caller knows the meaning of records. Limits keep the time for a damaged file in proportion to
+its size. Errors are ValueErrors that name the byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -27,41 +32,41 @@ cdef enum:
     ARRAY = 3
     CHAR6 = 4
     BLOB = 5
-    # The block that defines abbreviations for others, and its record that says for which.
+    # The block that defines abbreviations of other blocks, and its record that names the block.
     BLOCK_INFO = 0
     SET_BLOCK = 1
-    OUTER_WIDTH = 2
-    MOST_WIDTH = 32
-    # Limits that no file of remarks comes near, on what costs a file next to nothing: operands of
-    # an abbreviation, those of a record that a caller gets, and abbreviations.
-    MOST_OPERANDS = 16
-    MOST_VALUES = 8
-    MOST_ABBREVIATIONS = 64
-    MOST_BLOCK = 0x7fffffff
+    OUTER_WIDTH = 2             # bits of an abbreviation id outside of blocks
+    MOST_WIDTH = 32             # bits of an abbreviation id or operand
+    # Limits of what takes few bits of a file and much time or memory here. Files of remarks stay
+    # far below them.
+    MOST_OPERANDS = 16          # of an abbreviation
+    MOST_VALUES = 8             # of a record
+    MOST_ABBREVIATIONS = 64     # of all blocks together
+    MOST_BLOCK = 0x7fffffff     # largest number of a block
 
-# Characters of the 64 values of a CHAR6.
+# The characters for the 64 values of a CHAR6.
 cdef const char* CHARACTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 
-# A block at top level: its number, the width of its abbreviation ids, and its contents from byte
-# `start` to `end`.
+# A block that is not inside another one.
 ctypedef packed struct BlockRow:
-    uint32_t number
-    uint32_t width
-    uint64_t start
-    uint64_t end
+    uint32_t number             # what kind of block it is
+    uint32_t width              # bits of its abbreviation ids
+    uint64_t start              # byte in the file where its contents start
+    uint64_t end                # byte after its contents
 
-# An abbreviation of a block.
+# An abbreviation that is defined for a block.
 ctypedef packed struct Abbreviation:
-    uint32_t block
-    uint32_t count
-    uint8_t encodings[MOST_OPERANDS]
-    uint64_t values[MOST_OPERANDS]      # the literal, or the width
+    uint32_t block                      # number of the block
+    uint32_t count                      # number of operands, with the record's code
+    uint8_t encodings[MOST_OPERANDS]    # of each operand
+    uint64_t values[MOST_OPERANDS]      # of each operand: the literal, or the width in bits
 
 
 BLOCK_ROW = sizeof(BlockRow)
 
 
 cdef void open_cursor(Cursor* cursor, bytes data, uint64_t start, uint64_t end) noexcept:
+    """Set a cursor to byte `start`, with `end` as the end of its block."""
     cursor.data = <const uint8_t*>PyBytes_AS_STRING(data)
     cursor.size = PyBytes_GET_SIZE(data)
     cursor.bit = start * 8
@@ -69,14 +74,15 @@ cdef void open_cursor(Cursor* cursor, bytes data, uint64_t start, uint64_t end) 
     cursor.fault = NULL
 
 
-cdef int check(Cursor* cursor) except -1:
+cdef int raise_fault(Cursor* cursor) except -1:
+    """Raise ValueError if reading stopped with a fault."""
     if cursor.fault != NULL:
         raise ValueError(f"byte {cursor.fault_byte:#x}: {cursor.fault.decode()}")
     return 0
 
 
-cdef Abbreviation* new_abbreviation(Cursor* cursor, Vec* abbreviations) except NULL:
-    """A row for one more abbreviation; a fault when there are too many."""
+cdef Abbreviation* add_abbreviation(Cursor* cursor, Vec* abbreviations) except NULL:
+    """Return a new row for an abbreviation; sets a fault if there are too many."""
     cdef Abbreviation* row = <Abbreviation*>vec_push(abbreviations)
     check_memory(row != NULL)
     if abbreviations.count > MOST_ABBREVIATIONS:
@@ -162,6 +168,7 @@ cdef void read_definition(Cursor* cursor, Abbreviation* abbreviation,
 
 
 cdef inline uint64_t read_scalar(Cursor* cursor, uint32_t encoding, uint64_t value) noexcept nogil:
+    """Read an operand that is not an array or blob; `value` is the literal or the width."""
     if encoding == LITERAL:
         return value
     if encoding == FIXED:
@@ -172,22 +179,23 @@ cdef inline uint64_t read_scalar(Cursor* cursor, uint32_t encoding, uint64_t val
 
 
 cdef struct Record:
-    uint64_t code
+    uint64_t code               # what kind of record it is
     uint64_t values[MOST_VALUES]
-    uint64_t count              # values in all, of which the first MOST_VALUES are kept
-    uint64_t blob               # byte at which it starts
-    int64_t blob_size           # -1 without one
+    uint64_t count              # number of values; the first MOST_VALUES of them are in `values`
+    uint64_t blob               # byte in the file where its blob starts
+    int64_t blob_size           # bytes; -1 without a blob
 
 
-cdef inline void keep_value(Record* record, uint64_t value) noexcept nogil:
+cdef inline void add_value(Record* record, uint64_t value) noexcept nogil:
+    """Count a value of a record, and keep it if there is room."""
     if record.count < MOST_VALUES:
         record.values[record.count] = value
     record.count += 1
 
 
-cdef void read_plain(Cursor* cursor, Record* record) noexcept nogil:
-    """A record without abbreviation, after its id."""
-    cdef uint64_t count, _i
+cdef void read_unabbreviated(Cursor* cursor, Record* record) noexcept nogil:
+    """Read a record without abbreviation, after its id."""
+    cdef uint64_t count, _index
     record.code = read_vbr(cursor, 6)
     record.count = 0
     record.blob = 0
@@ -196,14 +204,14 @@ cdef void read_plain(Cursor* cursor, Record* record) noexcept nogil:
     if count > (cursor.limit - cursor.bit) // 6:
         stop_reading(cursor, b"the block ends within a record")
         return
-    for _i in range(count):
-        keep_value(record, read_vbr(cursor, 6))
+    for _index in range(count):
+        add_value(record, read_vbr(cursor, 6))
 
 
-cdef void read_short(Cursor* cursor, const Abbreviation* abbreviation,
+cdef void read_abbreviated(Cursor* cursor, const Abbreviation* abbreviation,
                      Record* record) noexcept nogil:
-    """A record with an abbreviation, after its id."""
-    cdef uint64_t count, _j
+    """Read a record with an abbreviation, after its id."""
+    cdef uint64_t count, _index
     cdef uint32_t i
     record.code = read_scalar(cursor, abbreviation.encodings[0], abbreviation.values[0])
     record.count = 0
@@ -216,9 +224,9 @@ cdef void read_short(Cursor* cursor, const Abbreviation* abbreviation,
                         else cursor.limit - cursor.bit):
                 stop_reading(cursor, b"an array is longer than its block")
                 return
-            for _j in range(count):
-                keep_value(record, read_scalar(cursor, abbreviation.encodings[i + 1],
-                                               abbreviation.values[i + 1]))
+            for _index in range(count):
+                add_value(record, read_scalar(cursor, abbreviation.encodings[i + 1],
+                                              abbreviation.values[i + 1]))
             return
         if abbreviation.encodings[i] == BLOB:
             count = read_vbr(cursor, 6)
@@ -231,18 +239,21 @@ cdef void read_short(Cursor* cursor, const Abbreviation* abbreviation,
             cursor.bit += count * 8
             align_read(cursor)
             return
-        keep_value(record, read_scalar(cursor, abbreviation.encodings[i], abbreviation.values[i]))
+        add_value(record, read_scalar(cursor, abbreviation.encodings[i], abbreviation.values[i]))
 
 
 cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, size_t count,
-                                           uint32_t block, uint64_t place) noexcept nogil:
-    """The abbreviation of a block at a place of its own, NULL for none."""
+                                           uint32_t block, uint64_t number) noexcept nogil:
+    """Return abbreviation `number`, from 0, of those that are defined for a block; NULL for none.
+
+    `count` is the number of abbreviations of all blocks.
+    """
     cdef size_t i
     for i in range(count):
         if abbreviations[i].block == block:
-            if place == 0:
+            if number == 0:
                 return &abbreviations[i]
-            place -= 1
+            number -= 1
     return NULL
 
 
@@ -265,16 +276,16 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
                 align_read(&cursor)
                 break
             if id == DEFINE:
-                read_definition(&cursor, new_abbreviation(&cursor, &abbreviations), block)
+                read_definition(&cursor, add_abbreviation(&cursor, &abbreviations), block)
             elif id == UNABBREVIATED:
-                read_plain(&cursor, &record)
+                read_unabbreviated(&cursor, &record)
                 if record.code == SET_BLOCK and record.count:
                     block = <uint32_t>min(record.values[0], <uint64_t>MOST_BLOCK)
             else:
                 stop_reading(&cursor, b"the block info block holds something else than definitions")
         if cursor.bit != cursor.limit:
             stop_reading(&cursor, b"the block ends before its size says")
-        check(&cursor)
+        raise_fault(&cursor)
         return vec_to_bytes(&abbreviations)
     finally:
         scratch_free(&scratch)
@@ -285,7 +296,7 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
     cdef Vec all_abbreviations
     cdef Scratch scratch
     cdef const BlockRow* row = <const BlockRow*>PyBytes_AS_STRING(blocks)
-    cdef size_t shared = PyBytes_GET_SIZE(abbreviations) // sizeof(Abbreviation), i
+    cdef size_t shared_count = PyBytes_GET_SIZE(abbreviations) // sizeof(Abbreviation), i
     cdef list result = [], records
     cdef uint64_t size = PyBytes_GET_SIZE(data)
     if last > PyBytes_GET_SIZE(blocks) // sizeof(BlockRow) or first > last:
@@ -293,17 +304,17 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &all_abbreviations, sizeof(Abbreviation))
-        check_memory(vec_reserve(&all_abbreviations, shared + 1))
+        check_memory(vec_reserve(&all_abbreviations, shared_count + 1))
         memcpy(all_abbreviations.data, PyBytes_AS_STRING(abbreviations),
-               shared * sizeof(Abbreviation))
+               shared_count * sizeof(Abbreviation))
         for i in range(first, last):
             if not row[i].start <= row[i].end <= size or not 2 <= row[i].width <= MOST_WIDTH:
                 raise ValueError("no block of this file")
             open_cursor(&cursor, data, row[i].start, row[i].end)
-            all_abbreviations.count = shared
+            all_abbreviations.count = shared_count
             records = []
             read_block(&cursor, &row[i], &all_abbreviations, records)
-            check(&cursor)
+            raise_fault(&cursor)
             result.append(records)
         return result
     finally:
@@ -312,7 +323,7 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
 
 cdef int read_block(Cursor* cursor, const BlockRow* row, Vec* abbreviations,
                     list records) except -1:
-    """Read the records of one block; `abbreviations` gets the abbreviations of its own."""
+    """Append the records of one block to `records`, and what it defines to `abbreviations`."""
     cdef const Abbreviation* abbreviation
     cdef Record record
     cdef uint64_t id, i
@@ -325,10 +336,10 @@ cdef int read_block(Cursor* cursor, const BlockRow* row, Vec* abbreviations,
             stop_reading(cursor, b"a block inside a block")
             break
         if id == DEFINE:
-            read_definition(cursor, new_abbreviation(cursor, abbreviations), row.number)
+            read_definition(cursor, add_abbreviation(cursor, abbreviations), row.number)
             continue
         if id == UNABBREVIATED:
-            read_plain(cursor, &record)
+            read_unabbreviated(cursor, &record)
         else:
             abbreviation = find_abbreviation(<const Abbreviation*>abbreviations.data,
                                              abbreviations.count, row.number,
@@ -336,7 +347,7 @@ cdef int read_block(Cursor* cursor, const BlockRow* row, Vec* abbreviations,
             if abbreviation == NULL:
                 stop_reading(cursor, b"a record has an abbreviation that is not defined")
                 break
-            read_short(cursor, abbreviation, &record)
+            read_abbreviated(cursor, abbreviation, &record)
         if record.count > MOST_VALUES:
             stop_reading(cursor, b"a record has too many operands")
         if cursor.fault != NULL:

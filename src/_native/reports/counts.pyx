@@ -1,7 +1,7 @@
 """Counts the work of a link in its finished tables; only profiled links call it.
 
-Rows that come back are uint64 columns. One pass over each table, no look-ups: a link of 1,600
-cubins has some 60,000 sections and 300,000 relocations, which takes a millisecond.
+All fields of the rows that it returns are uint64. Each table is read once: a link of 1,600 cubins
+has some 60,000 sections and 300,000 relocations, which takes a millisecond.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -21,148 +21,153 @@ from tables.views cimport MergedView, ObjectsView, PlacedView
 
 cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.
-    TYPES = PLAIN_TYPES + MERCURY_TYPES + 1
+    TYPE_COUNTERS = PLAIN_TYPES + MERCURY_TYPES + 1
 
-# Counts of one input.
+# Counts of one input. Its sections are kept (have a place in the output), folded or discarded.
 ctypedef packed struct FileCount:
     uint64_t sections
     uint64_t symbols
-    uint64_t defined
-    uint64_t undefined
-    uint64_t weak
-    uint64_t functions
-    uint64_t relocations
-    uint64_t debug_bytes
+    uint64_t defined            # named symbols that the file defines
+    uint64_t undefined          # named symbols that it only uses
+    uint64_t weak               # of the defined ones: weak ones
+    uint64_t functions          # of the defined ones: functions
+    uint64_t relocations        # entries of its relocation sections
+    uint64_t debug_bytes        # bytes of its debug sections
     uint64_t kept_sections
     uint64_t kept_bytes
-    uint64_t folded_bytes
+    uint64_t folded_bytes       # bytes of sections that repeat an earlier input's
 
-# Counts of the sections of one kind.
+# Counts of the sections of one kind, of all inputs and of the output.
 ctypedef packed struct KindCount:
     uint64_t input_sections
     uint64_t input_bytes
-    uint64_t kept_sections
-    uint64_t discarded_bytes
-    uint64_t folded_bytes
+    uint64_t kept_sections      # input sections with a place in the output
+    uint64_t discarded_bytes    # bytes of input sections without a place
+    uint64_t folded_bytes       # bytes of input sections that repeat an earlier input's
     uint64_t output_sections
     uint64_t output_bytes
-    uint64_t copied_bytes
-    uint64_t applied
-    uint64_t kept
+    uint64_t copied_bytes       # bytes of the output that are the inputs'
+    uint64_t applied            # relocations that the link applied to such sections
+    uint64_t kept               # relocations in the output for such sections
 
 
 def count_sections(PlacedTables placed not None):
     placed.merged.check()
     placed.check()
-    cdef Counts c
+    cdef Counts counts
     cdef const FileRow* file
-    cdef size_t f, column
-    placed.merged.objects.view(&c.objects)
-    placed.merged.view(&c.merged)
-    placed.view(&c.placed)
-    cdef size_t files_size = c.objects.file_count * sizeof(FileCount)
+    cdef size_t file_number, column
+    placed.merged.objects.view(&counts.objects)
+    placed.merged.view(&counts.merged)
+    placed.view(&counts.placed)
+    cdef size_t files_size = counts.objects.file_count * sizeof(FileCount)
     cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, files_size)
     cdef bytes sums = PyBytes_FromStringAndSize(NULL, sizeof(FileCount))
     cdef bytes kind_rows = PyBytes_FromStringAndSize(NULL, KIND_COUNT * sizeof(KindCount))
     cdef uint64_t* total = <uint64_t*>PyBytes_AS_STRING(sums)
     cdef FileCount* files = <FileCount*>PyBytes_AS_STRING(file_rows)
     cdef Scratch scratch
-    for f in range(c.objects.file_count):
-        file = &c.objects.files[f]
-        if (file.first_section > c.objects.section_count
-                or file.section_count > c.objects.section_count - file.first_section
-                or file.first_symbol > c.objects.symbol_count
-                or file.symbol_count > c.objects.symbol_count - file.first_symbol):
-            raise IndexError(f"file {f} runs past the tables")
-    c.kinds = <KindCount*>PyBytes_AS_STRING(kind_rows)
+    for file_number in range(counts.objects.file_count):
+        file = &counts.objects.files[file_number]
+        if (file.first_section > counts.objects.section_count
+                or file.section_count > counts.objects.section_count - file.first_section
+                or file.first_symbol > counts.objects.symbol_count
+                or file.symbol_count > counts.objects.symbol_count - file.first_symbol):
+            raise IndexError(f"file {file_number} runs past the tables")
+    counts.kinds = <KindCount*>PyBytes_AS_STRING(kind_rows)
     scratch_init(&scratch)
-    c.copied = <uint8_t*>scratch_zeros(&scratch, c.placed.out_count + 1, 1)
-    check_memory(c.copied != NULL)
+    counts.copied = <uint8_t*>scratch_zeros(&scratch, counts.placed.out_count + 1, 1)
+    check_memory(counts.copied != NULL)
     with nogil:
         memset(files, 0, files_size)
         memset(total, 0, sizeof(FileCount))
-        memset(c.kinds, 0, KIND_COUNT * sizeof(KindCount))
-        count_outputs(&c)
-        for f in range(c.objects.file_count):
-            count_input_sections(&c, &c.objects.files[f], &files[f])
-            count_input_symbols(&c, &c.objects.files[f], &files[f])
+        memset(counts.kinds, 0, KIND_COUNT * sizeof(KindCount))
+        count_outputs(&counts)
+        for file_number in range(counts.objects.file_count):
+            count_input_sections(&counts, &counts.objects.files[file_number], &files[file_number])
+            count_input_symbols(&counts, &counts.objects.files[file_number], &files[file_number])
             for column in range(sizeof(FileCount) // 8):
-                total[column] += (<uint64_t*>&files[f])[column]
+                total[column] += (<uint64_t*>&files[file_number])[column]
     scratch_free(&scratch)
     return file_rows, sums, kind_rows
 
 
+# The tables of a link, and what `count_sections` makes of them.
 ctypedef struct Counts:
     ObjectsView objects
     MergedView merged
     PlacedView placed
     uint8_t* copied             # by OutRow: whether its bytes are the inputs'
-    KindCount* kinds
+    KindCount* kinds            # by section kind
 
 
-cdef inline KindCount* counter(const Counts* c, uint32_t kind) noexcept nogil:
-    return &c.kinds[kind if kind < KIND_COUNT else K_OTHER]
+cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:
+    """Return the row of a kind; unknown kinds share that of K_OTHER."""
+    return &counts.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
-cdef void count_outputs(Counts* c) noexcept nogil:
+cdef void count_outputs(Counts* counts) noexcept nogil:
     """Count sections, bytes and relocations of the output by kind."""
-    cdef const OutRow* out = c.placed.outs
-    cdef const FixupRow* fixup = c.merged.fixups
+    cdef const OutRow* out = counts.placed.outs
+    cdef const FixupRow* fixup = counts.merged.fixups
     cdef size_t i
     cdef int32_t section
-    cdef KindCount* k
-    for i in range(c.placed.out_count):
-        c.copied[i] = not is_nobits(&out[i]) and c.placed.places[i].contents == FROM_INPUTS
-        if c.placed.section_index[i] == 0:
+    cdef KindCount* kind_count
+    for i in range(counts.placed.out_count):
+        counts.copied[i] = (not is_nobits(&out[i])
+                            and counts.placed.places[i].contents == FROM_INPUTS)
+        if counts.placed.section_index[i] == 0:
             continue
-        k = counter(c, out[i].kind)
-        k.output_sections += 1
-        k.output_bytes += c.placed.places[i].size
+        kind_count = kind_counter(counts, out[i].kind)
+        kind_count.output_sections += 1
+        kind_count.output_bytes += counts.placed.places[i].size
         if is_a(out[i].kind, IS_ENTRIES):
-            section = changed_section(&c.placed, &out[i])
-            counter(c, out[section].kind if section >= 0 else K_OTHER).kept += out[i].count
-    for i in range(c.merged.fixup_count):
-        if <size_t>fixup[i].out < c.placed.out_count:
-            counter(c, out[fixup[i].out].kind).applied += 1
+            section = find_changed_section(&counts.placed, &out[i])
+            kind_count = kind_counter(counts, out[section].kind if section >= 0 else K_OTHER)
+            kind_count.kept += out[i].count
+    for i in range(counts.merged.fixup_count):
+        if <size_t>fixup[i].out < counts.placed.out_count:
+            kind_counter(counts, out[fixup[i].out].kind).applied += 1
 
 
-cdef void count_input_sections(const Counts* c, const FileRow* file,
+cdef void count_input_sections(const Counts* counts, const FileRow* file,
                                FileCount* row) noexcept nogil:
-    """Count the sections of one file."""
-    cdef const int32_t* out_of = c.merged.out_of
-    cdef const SectionRow* s
-    cdef KindCount* k
+    """Count the sections of one file, in its row and by kind."""
+    cdef const int32_t* out_of = counts.merged.out_of
+    cdef const SectionRow* section
+    cdef KindCount* kind_count
     cdef uint32_t i
     row.sections = file.section_count
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &c.objects.sections[i]
-        k = counter(c, s.kind)
-        k.input_sections += 1
-        k.input_bytes += s.size
-        if is_a(s.kind, IS_ENTRIES) and s.entsize:
-            row.relocations += s.size // s.entsize
-        if is_a(s.kind, IS_DEBUG):
-            row.debug_bytes += s.size
-        if c.merged.stand_ins != NULL and c.merged.stand_ins[i] >= 0:
-            k.folded_bytes += s.size
-            row.folded_bytes += s.size
+        section = &counts.objects.sections[i]
+        kind_count = kind_counter(counts, section.kind)
+        kind_count.input_sections += 1
+        kind_count.input_bytes += section.size
+        if is_a(section.kind, IS_ENTRIES) and section.entsize:
+            row.relocations += section.size // section.entsize
+        if is_a(section.kind, IS_DEBUG):
+            row.debug_bytes += section.size
+        if counts.merged.stand_ins != NULL and counts.merged.stand_ins[i] >= 0:
+            kind_count.folded_bytes += section.size
+            row.folded_bytes += section.size
         elif out_of[i] < 0:
-            k.discarded_bytes += s.size
+            kind_count.discarded_bytes += section.size
         else:
-            k.kept_sections += 1
+            kind_count.kept_sections += 1
             row.kept_sections += 1
-            row.kept_bytes += s.size
-            if <size_t>out_of[i] < c.placed.out_count and c.copied[out_of[i]]:
-                k.copied_bytes += s.size
+            row.kept_bytes += section.size
+            if <size_t>out_of[i] < counts.placed.out_count and counts.copied[out_of[i]]:
+                kind_count.copied_bytes += section.size
 
 
-cdef void count_input_symbols(const Counts* c, const FileRow* file, FileCount* row) noexcept nogil:
-    """Count the symbols of one file."""
+cdef void count_input_symbols(const Counts* counts, const FileRow* file,
+                              FileCount* row) noexcept nogil:
+    """Count the symbols of one file, in its row."""
     cdef const SymbolRow* symbol
     cdef uint32_t i
     row.symbols = file.symbol_count
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        symbol = &c.objects.symbols[i]
+        symbol = &counts.objects.symbols[i]
         if (symbol.info & 15) == STT_SECTION or symbol.name_size == 0:
             continue
         if symbol.shndx == 0:
@@ -173,29 +178,34 @@ cdef void count_input_symbols(const Counts* c, const FileRow* file, FileCount* r
         row.functions += (symbol.info & 15) == STT_FUNC
 
 
-cdef inline int32_t changed_section(const PlacedView* placed, const OutRow* row) noexcept nogil:
-    """The section that a relocation section changes; a mercury one knows it through its twin."""
-    cdef const OutRow* o = placed.outs
+cdef inline int32_t find_changed_section(const PlacedView* placed,
+                                         const OutRow* row) noexcept nogil:
+    """Return the section that a relocation section changes, or -1.
+
+    A mercury relocation section has no target: it changes the mercury form of its twin's target.
+    """
+    cdef const OutRow* outs = placed.outs
     cdef int32_t section = row.target, count = <int32_t>placed.out_count
-    if section < 0 and 0 <= row.twin < count and 0 <= o[row.twin].target < count:
-        section = o[o[row.twin].target].merc
+    if section < 0 and 0 <= row.twin < count and 0 <= outs[row.twin].target < count:
+        section = outs[outs[row.twin].target].merc
     return section if section < count else -1
 
 
-cdef inline size_t counter_of(uint32_t relocation_type) noexcept nogil:
+cdef inline size_t type_counter(uint32_t relocation_type) noexcept nogil:
+    """Return the index of a relocation type's counter, from 0 to before TYPE_COUNTERS."""
     if relocation_type < PLAIN_TYPES:
         return relocation_type
     if FIRST_MERCURY_TYPE <= relocation_type < FIRST_MERCURY_TYPE + MERCURY_TYPES:
         return PLAIN_TYPES + relocation_type - FIRST_MERCURY_TYPE
-    return TYPES - 1
+    return TYPE_COUNTERS - 1
 
 
 def count_relocations(PlacedTables placed not None):
     placed.check()
     cdef MergedView merged
     cdef PlacedView view
-    cdef uint64_t applied[TYPES]
-    cdef uint64_t kept[TYPES]
+    cdef uint64_t applied[TYPE_COUNTERS]
+    cdef uint64_t kept[TYPE_COUNTERS]
     cdef size_t i
     placed.merged.view(&merged)
     placed.view(&view)
@@ -203,39 +213,40 @@ def count_relocations(PlacedTables placed not None):
         memset(applied, 0, sizeof(applied))
         memset(kept, 0, sizeof(kept))
         for i in range(merged.fixup_count):
-            applied[counter_of(merged.fixups[i].type)] += 1
+            applied[type_counter(merged.fixups[i].type)] += 1
         count_kept(&merged, &view, kept)
     return [
-        (0xffffffff if i == TYPES - 1 else i if i < PLAIN_TYPES
+        (0xffffffff if i == TYPE_COUNTERS - 1 else i if i < PLAIN_TYPES
          else i - PLAIN_TYPES + FIRST_MERCURY_TYPE, applied[i], kept[i])
-        for i in range(<size_t>TYPES) if applied[i] or kept[i]
+        for i in range(<size_t>TYPE_COUNTERS) if applied[i] or kept[i]
     ]
 
 
 cdef void count_kept(const MergedView* merged, const PlacedView* placed,
                      uint64_t* kept) noexcept nogil:
-    """The emitted relocations, by type."""
+    """Count the emitted relocations of each type in `kept`."""
     cdef const EmittedRow* emitted = merged.emitted
+    # listed: relocations of all sections; steps: those visited, which bounds a damaged list
     cdef size_t i, steps = 0, listed = 0
-    cdef int32_t at
+    cdef int32_t row
     for i in range(placed.out_count):
         if placed.section_index[i] != 0 and is_a(placed.outs[i].kind, IS_ENTRIES):
             listed += placed.outs[i].count
     if listed == merged.emitted_count:  # all rows are in lists, so that the order does not matter
         for i in range(merged.emitted_count):
-            kept[counter_of(emitted[i].type)] += 1
+            kept[type_counter(emitted[i].type)] += 1
         return
     for i in range(placed.out_count):
         if placed.section_index[i] == 0 or not is_a(placed.outs[i].kind, IS_ENTRIES):
             continue
-        at = placed.outs[i].head
-        while 0 <= at < <int32_t>merged.emitted_count and steps < merged.emitted_count:
-            kept[counter_of(emitted[at].type)] += 1
-            at = emitted[at].next
+        row = placed.outs[i].head
+        while 0 <= row < <int32_t>merged.emitted_count and steps < merged.emitted_count:
+            kept[type_counter(emitted[row].type)] += 1
+            row = emitted[row].next
             steps += 1
 
 
-def count_by_section(PlacedTables placed not None):
+def count_fixups(PlacedTables placed not None):
     cdef MergedView merged
     cdef size_t out_count = placed.outs.count, i
     cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)
@@ -249,7 +260,7 @@ def count_by_section(PlacedTables placed not None):
     return Values(column)
 
 
-def fixups_of(Fixups fixups not None, int32_t out):
+def list_fixups(Fixups fixups not None, int32_t out):
     cdef size_t n = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows
     return [(fixup[i].offset, fixup[i].type) for i in range(n) if fixup[i].out == out]

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <errno.h>
 
+/* Open a counter of PERF_TYPE_HARDWARE for this process. Returns a descriptor, or -1 with errno. */
 static int open_hardware(unsigned long long number) {
     struct perf_event_attr attr = {0};
     attr.size = sizeof(attr);

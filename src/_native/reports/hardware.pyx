@@ -5,6 +5,7 @@ from libc.errno cimport errno
 cdef extern from "reports/hardware.h":
     int open_hardware(unsigned long long number) noexcept nogil
 
+# PERF_COUNT_HW_CPU_CYCLES and PERF_COUNT_HW_INSTRUCTIONS of linux/perf_event.h.
 CYCLES = 0
 INSTRUCTIONS = 1
 

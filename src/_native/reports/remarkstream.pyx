@@ -1,8 +1,8 @@
 """Remarks, and their form as blocks of an LLVM bitstream.
 
-The record is native because a link may emit one for every relocation. A remark is one block, which
-starts and ends at a 32-bit word, so blocks made in several calls can be joined. Layout, names and
-abbreviations are in pylink/remarks/container.py.
+The class is native because a link may emit a remark for every relocation. A remark is one block,
+which starts and ends at a 32-bit word, so blocks of several calls can be joined.
+pylink/remarks/container.py has the records of a block, with the widths of their operands.
 """
 
 cimport cython
@@ -25,20 +25,22 @@ cdef extern from "Python.h":
     PyObject* PyDict_SetDefault(object table, object key, object value) except NULL
 
 cdef enum:
-    # Abbreviations of a remark block, in order of their definition.
+    # Ids of the abbreviations of a remark block, in order of their definition, and their width.
+    ID_WIDTH = 4
     HEADER = 4
     LOCATION = 5
     HOTNESS = 6
     ARGUMENT_WITH_LOCATION = 7
     ARGUMENT = 8
-    # The first bits of a block: enter a block, id 9 in VBR8, new width 4 in VBR4, up to the word.
-    ENTER_REMARK = 1 | 9 << 2 | 4 << 10
-    # Upper bounds of what a remark takes without its arguments, and of an argument, in bytes.
+    # The first 32 bits of a block: ENTER_BLOCK in 2 bits, block number 9 in VBR8, the width of its
+    # abbreviation ids in VBR4, zeros.
+    ENTER_REMARK = 1 | 9 << 2 | ID_WIDTH << 10
+    # Most bytes that a remark takes without its arguments, and that an argument takes.
     MOST_REMARK = 64
     MOST_ARGUMENT = 32
-    SEEN = 512
+    SEEN_STRINGS = 512          # slots of the cache of strings whose number is known
 
-TEXT = "String"
+TEXT = "String"     # key of a text without a key, as LLVM writes it
 
 
 @cython.final
@@ -98,7 +100,7 @@ cdef class Remark:
     def __eq__(self, other):
         if type(other) is not Remark:
             return NotImplemented
-        return fields(self) == fields(other)
+        return comparable_fields(self) == comparable_fields(other)
 
     def __repr__(self):
         return f"<Remark {self.kind} {self.pass_name} {self.name}: {self.message}>"
@@ -107,7 +109,8 @@ cdef class Remark:
 cdef MOST_HOTNESS = 0xffffffffffffffff
 
 
-cdef tuple fields(Remark remark):
+cdef tuple comparable_fields(Remark remark):
+    """Return what two equal remarks have in common."""
     return (remark.kind, remark.pass_name, remark.name, remark.function, remark.file, remark.line,
             remark.column, remark.hotness, remark.args)
 
@@ -117,7 +120,7 @@ cdef uint32_t clamp32(value) except? 0xffffffff:
     return <uint32_t>min(max(value, 0), 0xffffffff)
 
 
-# A remark, and after it its arguments: strings by number, hotness apart from whether there is one.
+# A remark. Strings are numbers of the string table.
 ctypedef struct RemarkRow:
     uint32_t kind
     uint32_t name
@@ -126,53 +129,55 @@ ctypedef struct RemarkRow:
     uint32_t file
     uint32_t line
     uint32_t column
-    uint32_t args
+    uint32_t args               # number of its arguments: rows of its own, in order
     uint64_t hotness
-    uint8_t has_file
-    uint8_t has_hotness
+    uint8_t has_file            # 0: file, line and column are not set
+    uint8_t has_hotness         # 0: hotness is not set
 
+# An argument of a remark. Strings are numbers of the string table.
 ctypedef struct ArgRow:
     uint32_t key
     uint32_t value
     uint32_t file
     uint32_t line
     uint32_t column
-    uint32_t has_file
+    uint32_t has_file           # 0: file, line and column are not set
 
 
-cdef inline void write_place(Bits* bits, uint32_t file, uint32_t line,
-                             uint32_t column) noexcept nogil:
+cdef inline void write_source_place(Bits* bits, uint32_t file, uint32_t line,
+                                    uint32_t column) noexcept nogil:
+    """Write a file, which is the number of its name, with line and column."""
     write_vbr(bits, file, 7)
     write_bits(bits, line, 32)
     write_bits(bits, column, 32)
 
 
-# Strings of one call to `encode` whose number is known, found by their address: most strings of
-# remarks are constants of the code that makes them, and the call keeps all others alive.
+# A string of a call to `encode` whose number is known, found by its address. Most strings are
+# constants of the code that makes remarks, and the call keeps all others alive.
 ctypedef struct SeenString:
     PyObject* text
-    uint32_t number
+    uint32_t number             # in the string table
 
 ctypedef struct StringNumbers:
-    PyObject* strings       # the table, borrowed
-    PyObject* following     # the number of the next new string, owned
-    SeenString seen[SEEN]
+    PyObject* strings           # the string table, a borrowed reference to a dict
+    PyObject* next_number       # number of the next new string, an owned reference to an int
+    SeenString seen[SEEN_STRINGS]
 
 
 cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xffffffff:
-    """The number of a string in the table, the next one for a new string."""
+    """Return the number of a string in the table, to which a new string is added."""
     cdef PyObject* key = <PyObject*>text
-    cdef SeenString* cached = &numbers.seen[(<size_t>key >> 4) % SEEN]
+    cdef SeenString* cached = &numbers.seen[(<size_t>key >> 4) % SEEN_STRINGS]
     cdef PyObject* number
-    cdef object following
+    cdef object next_number
     if cached.text == key:
         return cached.number
-    number = PyDict_SetDefault(<object>numbers.strings, text, <object>numbers.following)
-    if number == numbers.following:
-        following = PyDict_Size(<object>numbers.strings)
-        Py_DECREF(<object>numbers.following)
-        Py_INCREF(following)
-        numbers.following = <PyObject*>following
+    number = PyDict_SetDefault(<object>numbers.strings, text, <object>numbers.next_number)
+    if number == numbers.next_number:
+        next_number = PyDict_Size(<object>numbers.strings)
+        Py_DECREF(<object>numbers.next_number)
+        Py_INCREF(next_number)
+        numbers.next_number = <PyObject*>next_number
     cached.number = <uint32_t><object>number
     cached.text = key
     return cached.number
@@ -182,7 +187,7 @@ def encode(list remarks, dict strings):
     cdef Vec rows, args
     cdef Scratch scratch
     cdef StringNumbers numbers
-    cdef object following = len(strings)
+    cdef object next_number = len(strings)
     cdef RemarkRow* row
     cdef ArgRow* arg
     cdef size_t n = PyList_GET_SIZE(remarks), i
@@ -190,9 +195,9 @@ def encode(list remarks, dict strings):
     cdef uint8_t* data = NULL
     scratch_init(&scratch)
     memset(&numbers, 0, sizeof(StringNumbers))
-    Py_INCREF(following)
+    Py_INCREF(next_number)
     numbers.strings = <PyObject*>strings
-    numbers.following = <PyObject*>following
+    numbers.next_number = <PyObject*>next_number
     try:
         scratch_vector(&scratch, &rows, sizeof(RemarkRow))
         scratch_vector(&scratch, &args, sizeof(ArgRow))
@@ -209,12 +214,12 @@ def encode(list remarks, dict strings):
             size = write_blocks(data, row, arg, n)
         return PyBytes_FromStringAndSize(<char*>data, size)
     finally:
-        Py_DECREF(<object>numbers.following)
+        Py_DECREF(<object>numbers.next_number)
         scratch_free(&scratch)
 
 
 cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args) except -1:
-    """Append rows for a remark and its arguments, and its strings to the table."""
+    """Append rows for a remark and its arguments, and add its strings to the string table."""
     cdef RemarkRow* row = <RemarkRow*>vec_push(rows)
     cdef ArgRow* arg
     cdef tuple piece
@@ -248,38 +253,38 @@ cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args)
 
 cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
                          size_t n) noexcept nogil:
-    """Write the blocks, for which there is room; return their size."""
+    """Write the blocks of `n` remarks to `data`, which has room for them. Returns their bytes."""
     cdef Bits bits
     cdef uint8_t* start
     cdef uint32_t words
     cdef size_t i, _j
-    bits.at = data
+    bits.target = data
     bits.word = 0
     bits.used = 0
     for i in range(n):
         write_bits(&bits, ENTER_REMARK, 32)
-        start = bits.at
-        write_bits(&bits, 0, 32)
-        write_bits(&bits, HEADER, 4)
+        start = bits.target
+        write_bits(&bits, 0, 32)            # the size in words, which is set below
+        write_bits(&bits, HEADER, ID_WIDTH)
         write_bits(&bits, row[i].kind, 3)
         write_vbr(&bits, row[i].name, 6)
         write_vbr(&bits, row[i].pass_name, 6)
         write_vbr(&bits, row[i].function, 8)
         if row[i].has_file:
-            write_bits(&bits, LOCATION, 4)
-            write_place(&bits, row[i].file, row[i].line, row[i].column)
+            write_bits(&bits, LOCATION, ID_WIDTH)
+            write_source_place(&bits, row[i].file, row[i].line, row[i].column)
         if row[i].has_hotness:
-            write_bits(&bits, HOTNESS, 4)
+            write_bits(&bits, HOTNESS, ID_WIDTH)
             write_vbr(&bits, row[i].hotness, 8)
         for _j in range(row[i].args):
-            write_bits(&bits, ARGUMENT_WITH_LOCATION if arg.has_file else ARGUMENT, 4)
+            write_bits(&bits, ARGUMENT_WITH_LOCATION if arg.has_file else ARGUMENT, ID_WIDTH)
             write_vbr(&bits, arg.key, 7)
             write_vbr(&bits, arg.value, 7)
             if arg.has_file:
-                write_place(&bits, arg.file, arg.line, arg.column)
+                write_source_place(&bits, arg.file, arg.line, arg.column)
             arg += 1
-        write_bits(&bits, 0, 4)
+        write_bits(&bits, 0, ID_WIDTH)      # END_BLOCK
         align_write(&bits)
-        words = <uint32_t>((bits.at - start) // 4 - 1)
+        words = <uint32_t>((bits.target - start) // 4 - 1)
         memcpy(start, &words, 4)
-    return bits.at - data
+    return bits.target - data

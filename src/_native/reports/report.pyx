@@ -21,6 +21,10 @@ from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
 from tables.rows cimport EntityRow, FunctionRow, OutRow, SectionRow, SpanRow
 
 
+cdef enum:
+    MOST_REGISTERS = 255        # limit of a kernel whose attributes set none
+
+
 cdef class KernelUse:
     cdef readonly int32_t entity
     cdef readonly uint32_t registers
@@ -43,7 +47,7 @@ cdef class Propagation:
     cdef readonly uint32_t limit
 
 
-def memory_use(Outs outs not None):
+def sum_memory(Outs outs not None):
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -56,14 +60,14 @@ def memory_use(Outs outs not None):
     return total, sorted(banks)
 
 
-def kernel_use(PlacedTables placed not None):
+def list_kernel_use(PlacedTables placed not None):
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef size_t i
-    cdef int32_t k
+    cdef int32_t entity
     cdef size_t out_count = placed.outs.count
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const FunctionRow* f = merged.functions.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef const FunctionRow* functions = merged.functions.rows
     cdef const OutRow* out = placed.outs.rows
     cdef dict barriers = {}, shared = {}, banks = {}
     cdef uint64_t flagged
@@ -79,21 +83,24 @@ def kernel_use(PlacedTables placed not None):
         elif is_function_bank(out[i].kind):
             banks.setdefault(out[i].entity, []).append((out[i].bank, out[i].size))
     for i in range(out_count):
-        k = out[i].entity
-        if (k < 0 or not is_a(out[i].kind, IS_CODE) or not e[k].flags & EF_KERNEL
-                or not e[k].flags & EF_LIVE):
+        entity = out[i].entity
+        if (entity < 0 or not is_a(out[i].kind, IS_CODE)
+                or not entities[entity].flags & EF_KERNEL
+                or not entities[entity].flags & EF_LIVE):
             continue
         use = KernelUse.__new__(KernelUse)
-        use.entity = k
-        use.registers = f[k].regcount if objects.executable else e[k].regcount
-        use.stack = f[k].stack if objects.executable else 0
-        if objects.executable and (use.stack == NO_STACK_BOUND or f[k].keeps & KEEPS_ALL):
-            use.stack = e[k].frame
-        # Objects from before 13.0 and outputs of such releases have no record.
+        use.entity = entity
+        use.registers = (functions[entity].regcount if objects.executable
+                         else entities[entity].regcount)
+        use.stack = functions[entity].stack if objects.executable else 0
+        if objects.executable and (use.stack == NO_STACK_BOUND
+                                   or functions[entity].keeps & KEEPS_ALL):
+            use.stack = entities[entity].frame
+        # Objects of releases before 13.0, and outputs for these, lack EIATTR_NUM_BARRIERS.
         flagged = (out[i].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST
-        use.barriers = barriers.get(k, flagged)
-        use.shared = shared.get(k, 0)
-        use.banks = sorted(banks.get(k, []))
+        use.barriers = barriers.get(entity, flagged)
+        use.shared = shared.get(entity, 0)
+        use.banks = sorted(banks.get(entity, []))
         result.append(use)
     result.reverse()
     return result
@@ -101,7 +108,10 @@ def kernel_use(PlacedTables placed not None):
 
 cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans spans,
                          dict barriers):
-    """Enter NUM_BARRIERS of the records that `spans` places in .nv.info.F sections."""
+    """Set `barriers` of each function whose .nv.info.F has EIATTR_NUM_BARRIERS.
+
+    `spans` are the ranges of `blob` that go to sections.
+    """
     cdef const SpanRow* span = spans.rows
     cdef uint64_t limit = blob.count
     cdef const uint8_t* record
@@ -114,69 +124,71 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
             raise IndexError("span outside its blob")
         record = find_record(blob.rows + span[i].offset, span[i].size, EIATTR_NUM_BARRIERS)
         if record != NULL:
-            barriers[out[span[i].out].entity] = load16(record + 2)
+            barriers[out[span[i].out].entity] = load16(record + 2)     # EIFMT_HVAL: value at 2
 
 
-def call_lists(MergedTables merged not None):
+def list_calls(MergedTables merged not None):
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count, i, j
-    cdef const EntityRow* e = merged.entities.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    # list_number: place of each function among all functions, from 1. candidates: by prototype,
+    # such numbers of the functions that an indirect call of that prototype may reach.
     cdef list result = [], candidate_numbers
     cdef FunctionCalls function
-    cdef list number = [0] * n, candidates = [None] * nodes
+    cdef list list_number = [0] * n, candidates = [None] * nodes
     cdef CallGraph graph
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
-    cdef uint32_t to
+    cdef uint32_t callee
     j = 0
     for i in range(n):
-        if e[i].kind == E_FUNC:
+        if entities[i].kind == E_FUNC:
             j += 1
-            number[i] = j
+            list_number[i] = j
     scratch_init(&scratch)
     try:
         graph_init(&graph, &scratch, &calls)
         if scratch.failed:
             raise MemoryError
         for i in range(n, nodes):
-            candidate_numbers = [number[graph.edges[j]] for j in range(graph.start[i],
+            candidate_numbers = [list_number[graph.edges[j]] for j in range(graph.start[i],
                                                                        graph.start[i + 1])]
             candidates[i] = sorted(set(candidate_numbers), reverse=True)
         for i in range(n):
-            if e[i].kind != E_FUNC:
+            if entities[i].kind != E_FUNC:
                 continue
             function = FunctionCalls.__new__(FunctionCalls)
             function.entity, function.callees = <int32_t>i, []
-            function.registers = e[i].regcount if e[i].flags & EF_DEFINED else -1
+            function.registers = entities[i].regcount if entities[i].flags & EF_DEFINED else -1
             for j in range(graph.start[i + 1], graph.start[i], -1):
-                to = graph.edges[j - 1]
-                if to < n:
-                    function.callees.append(number[to])
+                callee = graph.edges[j - 1]
+                if callee < n:
+                    function.callees.append(list_number[callee])
                 else:
-                    function.callees.extend(candidates[to])
+                    function.callees.extend(candidates[callee])
             result.append(function)
     finally:
         scratch_free(&scratch)
     return result
 
 
-# A walk from each function over all that call it, and what it knows of kernels.
+# Walks from a function over all its callers, one walk after the other.
 ctypedef struct CallerWalk:
     const EntityRow* entities
     const FunctionRow* functions
-    size_t entity_count         # nodes after these are prototypes
-    CallGraph callers
-    uint32_t* current           # by kernel: its registers so far
-    uint32_t* stack
-    uint32_t* stamp             # by node: number of the last walk that came to it
-    uint32_t number
+    size_t entity_count         # number of entities; nodes after these are prototypes
+    CallGraph callers           # edges from each node to its callers
+    uint32_t* registers         # by node: of a kernel, its register count so far
+    uint32_t* stack             # nodes that are reached and whose callers are not visited yet
+    uint32_t* last_walk         # by node: number of the last walk that reached it
+    uint32_t walk_number        # of the current walk, from 1
 
 
-def propagations(MergedTables merged not None):
+def list_propagations(MergedTables merged not None):
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const EntityRow* e = merged.entities.rows
+    cdef const SectionRow* sections = objects.sections.rows
+    cdef const EntityRow* entities = merged.entities.rows
     cdef const OutRow* out = merged.outs.rows
     cdef size_t nodes = merged.entities.count + merged.prototypes.count, i
     cdef CallerWalk walk
@@ -185,27 +197,29 @@ def propagations(MergedTables merged not None):
     cdef Propagation row
     cdef int32_t node, info
     cdef list result = []
-    walk.entities, walk.functions = e, merged.functions.rows
-    walk.entity_count, walk.number = merged.entities.count, 0
+    walk.entities, walk.functions = entities, merged.functions.rows
+    walk.entity_count, walk.walk_number = merged.entities.count, 0
     scratch_init(&scratch)
     try:
         graph_init(&walk.callers, &scratch, &calls, True)
-        walk.current = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        walk.registers = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         walk.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        walk.stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        walk.last_walk = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         if scratch.failed:
             raise MemoryError
         for i in range(walk.entity_count):
-            walk.current[i] = e[i].regcount
+            walk.registers[i] = entities[i].regcount
         for i in range(merged.outs.count):
             node = out[i].entity
-            if not is_a(out[i].kind, IS_CODE) or node < 0 or e[node].flags & EF_KERNEL:
+            if not is_a(out[i].kind, IS_CODE) or node < 0 or entities[node].flags & EF_KERNEL:
                 continue
             for kernel in sorted(raise_kernels(&walk, <uint32_t>node), reverse=True):
                 row = Propagation.__new__(Propagation)
-                row.registers, row.function, row.kernel = e[node].regcount, node, kernel
+                row.registers, row.function, row.kernel = entities[node].regcount, node, kernel
                 info = walk.functions[row.kernel].info
-                row.limit = 255 if info < 0 else register_limit(base + s[info].offset, s[info].size)
+                row.limit = MOST_REGISTERS
+                if info >= 0:
+                    row.limit = register_limit(base + sections[info].offset, sections[info].size)
                 result.append(row)
     finally:
         scratch_free(&scratch)
@@ -213,25 +227,28 @@ def propagations(MergedTables merged not None):
 
 
 cdef list raise_kernels(CallerWalk* walk, uint32_t function):
-    """Raise the registers of live kernels that reach the function; those that had fewer."""
+    """Raise the registers of each live kernel that reaches the function and has fewer.
+
+    Returns the entities of these kernels.
+    """
     cdef uint32_t registers = walk.entities[function].regcount, node, caller, j
     cdef size_t depth = 1
     cdef list raised = []
-    walk.number += 1
-    walk.stamp[function] = walk.number
+    walk.walk_number += 1
+    walk.last_walk[function] = walk.walk_number
     walk.stack[0] = function
     while depth:
         depth -= 1
         node = walk.stack[depth]
         if (node < walk.entity_count and walk.entities[node].flags & EF_KERNEL
-                and walk.entities[node].flags & EF_LIVE and registers > walk.current[node]
+                and walk.entities[node].flags & EF_LIVE and registers > walk.registers[node]
                 and not walk.functions[node].keeps & KEEPS_REGISTERS):
-            walk.current[node] = registers
+            walk.registers[node] = registers
             raised.append(node)
         for j in range(walk.callers.start[node], walk.callers.start[node + 1]):
             caller = walk.callers.edges[j]
-            if walk.stamp[caller] != walk.number:
-                walk.stamp[caller] = walk.number
+            if walk.last_walk[caller] != walk.walk_number:
+                walk.last_walk[caller] = walk.walk_number
                 walk.stack[depth] = caller
                 depth += 1
     return raised

@@ -5,10 +5,10 @@
 Column = tuple[bytes, bytes, bytes, bytes | None, int, bytes | None, bytes | None]
 
 def export_stream(rows: int, columns: tuple[Column, ...]) -> object:
-    """A capsule named `arrow_array_stream` with one batch of `rows` rows.
+    """Return a capsule named `arrow_array_stream` with one batch of `rows` rows.
 
-    The batch keeps the columns' buffers alive. Bits count from the lowest. `ValueError` for columns
-    that do not have a value for each row, for codes without a text, and for offsets that do not
-    fit; `KeyError` for another format. Source:
-    the C stream interface and the PyCapsule interface of the Arrow specification.
+    The batch keeps the columns' buffers alive. Validity bits of a byte count from the lowest.
+    `ValueError` for columns that do not have a value for each row, for codes without a text, and
+    for offsets that do not fit; `KeyError` for another format. Source: the C stream interface and
+    the PyCapsule interface of the Arrow specification.
     """

@@ -8,23 +8,23 @@ the LLVM Bitstream File Format.
 BLOCK_ROW: int
 
 def find_blocks(data: bytes, start: int) -> bytes:
-    """The blocks from byte `start` to the end of the file; trailing zeros are ignored.
+    """Find the blocks from byte `start` to the end of the file; trailing zeros are ignored.
 
-    A row (number u32, width of abbreviation ids u32, start u64, end u64) each, the last two in
-    bytes.
+    Returns a row (number u32, width of abbreviation ids in bits u32, start u64, end u64) for each;
+    its contents are from byte `start` to `end`.
     """
 
 def read_block_info(data: bytes, start: int, end: int, width: int) -> bytes:
-    """The abbreviations that a block info block defines, for `read_records`.
+    """Return the abbreviations that a block info block defines, for `read_records`.
 
-    The arguments are from the block's row.
+    `start`, `end` and `width` are those of the block's row.
     """
 
 def read_records(
     data: bytes, blocks: bytes, first: int, last: int, abbreviations: bytes
 ) -> list[list[tuple[int | bytes, ...]]]:
-    """The records of the blocks in rows `first` to `last` of the table of `find_blocks`.
+    """Return a list of records for each block from row `first` to before `last`.
 
-    A list for each block; a record is a tuple of its number and its operands, the last of which is
-    bytes when it is a blob. `ValueError` also for a block inside a block.
+    `blocks` is the table of `find_blocks`. A record is a tuple of its code and its operands; a
+    blob, which is the last operand, is bytes. `ValueError` also for a block inside a block.
     """

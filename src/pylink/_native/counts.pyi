@@ -7,25 +7,26 @@ from typing import TypeAlias
 
 from pylink._native.tables import Fixups, PlacedTables, Values
 
-# The type, 0xffffffff for all without a name, and how many are applied and kept.
+# A relocation type, 0xffffffff for all types without a name, and how many relocations of this type
+# the link applied and kept.
 RelocationCount: TypeAlias = tuple[int, int, int]
 # Rows of FILE_COUNT and KIND_COUNT of `pylink.rowformats`.
 FileCounts: TypeAlias = bytes
 KindCounts: TypeAlias = bytes
 
 def count_sections(placed: PlacedTables) -> tuple[FileCounts, FileCounts, KindCounts]:
-    """A row per file, one with their sums, and one per kind of section.
+    """Count sections, symbols, relocations and bytes: (rows of files, their sum, rows of kinds).
 
-    `InputFile` and `SectionFamily` of `pylink.profile.counts` name the columns. Section and
-    nameless symbols count as symbols only; relocations for the kind of section that they change.
-    `IndexError` for a file that runs past the tables.
+    `InputFile` and `SectionFamily` of `pylink.profile.counts` name the columns. Section symbols and
+    symbols without a name are only counted as symbols. A relocation counts for the kind of section
+    that it changes. `IndexError` for a file that runs past the tables.
     """
 
 def count_relocations(placed: PlacedTables) -> list[RelocationCount]:
-    """The relocations of each type that occurs."""
+    """Count the relocations of each type that occurs."""
 
-def count_by_section(placed: PlacedTables) -> Values:
-    """By OutRow: the relocations applied to it."""
+def count_fixups(placed: PlacedTables) -> Values:
+    """Count the relocations that are applied to each OutRow."""
 
-def fixups_of(fixups: Fixups, out: int) -> list[tuple[int, int]]:
-    """(offset in the section, type) of each relocation applied to one OutRow."""
+def list_fixups(fixups: Fixups, out: int) -> list[tuple[int, int]]:
+    """List (offset in the section, type) of each relocation that is applied to one OutRow."""

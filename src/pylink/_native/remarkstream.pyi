@@ -10,11 +10,11 @@ Arg = tuple[str, str, str | None, int, int]
 class Remark:
     """A decision of the pass `pass_name`, with its `kind` and `name`, on `function`.
 
-    `function` is a function, variable or section. `file`, `line` and `column` are its place,
-    counted from 1, 0 if unknown. `hotness` is the number of bytes that the decision concerns.
-    `args` are the parts of the message, with values as text. Pass, name, function and keys must not
-    be empty, since readers reject such remarks. Lines and columns are limited to 32 bits, hotness
-    to 64.
+    `function` is the name of a function, variable or section. `file`, `line` and `column` say where
+    it is in the source; lines and columns count from 1, and 0 is unknown. `hotness` is the number
+    of bytes that the decision concerns. `args` are the parts of the message, with values as text.
+    Pass, name, function and keys must not be empty, since readers reject such remarks. Lines and
+    columns are limited to 32 bits, hotness to 64.
     """
 
     kind: int
@@ -61,6 +61,6 @@ class Remark:
 def encode(remarks: list[Remark], strings: dict[str, int]) -> bytes:
     """Encode `remarks` as blocks of whole 32-bit words.
 
-    `strings` is the string table, each string with its number; new ones are added in the order of
-    LLVM's writer. TypeError for other objects than remarks.
+    `strings` is the string table: it maps each string to its number. New strings are added in the
+    order in which LLVM's writer adds them. TypeError for other objects than remarks.
     """

@@ -1,14 +1,19 @@
+"""Resource use of kernels (-v) and the call graph, for links that print them.
+
+Functions and kernels are numbers of entities.
+"""
+
 from pylink._native.tables import MergedTables, Outs, PlacedTables
 
-def memory_use(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
-    """Bytes of global memory, and (bank, bytes) of the constant banks of the link."""
+def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
+    """Return the bytes of global memory, and (bank, bytes) of the link's own constant banks."""
 
 class KernelUse:
     """The resources of a kernel of the output; with -r those of the kernel alone.
 
     `stack` is in bytes: only the kernel's own frame if the depth of its calls has no bound.
-    `shared` is the size of .nv.shared.K with the reserve. `banks` lists (bank, bytes) of the
-    kernel's own constant banks.
+    `shared` is the size of .nv.shared.K in bytes, with the memory that the system reserves. `banks`
+    lists (bank, bytes) of the kernel's own constant banks.
     """
 
     entity: int
@@ -18,8 +23,8 @@ class KernelUse:
     shared: int
     banks: list[tuple[int, int]]
 
-def kernel_use(placed: PlacedTables) -> list[KernelUse]:
-    """The resources of each kernel; the kernel whose code was created last comes first."""
+def list_kernel_use(placed: PlacedTables) -> list[KernelUse]:
+    """List the resources of each kernel; the kernel whose code was created last comes first."""
 
 class FunctionCalls:
     """A function and those that it calls.
@@ -33,16 +38,19 @@ class FunctionCalls:
     registers: int
     callees: list[int]
 
-def call_lists(merged: MergedTables) -> list[FunctionCalls]:
-    """The calls of every function, in creation order."""
+def list_calls(merged: MergedTables) -> list[FunctionCalls]:
+    """List the calls of every function, in creation order."""
 
 class Propagation:
-    """The register count of a function that propagates to a kernel, and the kernel's limit."""
+    """The register count of a function that propagates to a kernel, and the kernel's limit.
+
+    `limit` is the largest register count that the kernel may have.
+    """
 
     registers: int
     function: int
     kernel: int
     limit: int
 
-def propagations(merged: MergedTables) -> list[Propagation]:
-    """All register counts that propagate to kernels."""
+def list_propagations(merged: MergedTables) -> list[Propagation]:
+    """List all register counts that propagate to kernels, in the order of nvlink's messages."""

@@ -22,7 +22,7 @@ LEGEND = (
 
 def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
     """Report register counts above a kernel's limit; with `dump` all that propagate to kernels."""
-    for row in report.propagations(merged):
+    for row in report.list_propagations(merged):
         if row.registers > row.limit:
             sink.report(
                 "too-many-registers",
@@ -57,7 +57,7 @@ def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic
 def report_graph(merged: Merged, sink: Sink) -> None:
     """Print a line per function; like nvlink, with demangled names for both options."""
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
-    functions = report.call_lists(merged)
+    functions = report.list_calls(merged)
     for number, function in enumerate(functions, 1):
         flags = merged.entities[function.entity].flags
         keeps = merged.functions[function.entity].keeps

@@ -19,7 +19,7 @@ def report_use(sink: Sink, placed: Placed) -> None:
     options = objects.job.options
     reserves = objects.job.executable and not options.disable_smem_reservation
     mercury = objects.job.target.family == FAMILY_C
-    total, banks = report.memory_use(placed.outs)
+    total, banks = report.sum_memory(placed.outs)
     if any(bank == CONSTANT_BANK and size > CONSTANT_LIMIT for bank, size in banks):
         from pylink.phases.report_memory import needed_constants
 
@@ -33,7 +33,7 @@ def report_use(sink: Sink, placed: Placed) -> None:
     sink.report(
         "verbose-memory", sizes=_list_sizes([f"{total} bytes gmem"], banks, mercury=mercury)
     )
-    for use in report.kernel_use(placed):
+    for use in report.list_kernel_use(placed):
         name = entity_name(merged, use.entity)
         shared_size = max(0, use.shared - SYSTEM_SHARED) if mercury and reserves else use.shared
         sink.report("verbose-function", symbol=name)

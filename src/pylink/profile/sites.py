@@ -46,7 +46,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     applied: dict[int, int] = {}
     patched: dict[int, int] = {}
     # `ncu` expects instances in the order of addresses.
-    for offset, kind in sorted(counts.fixups_of(merged.fixups, section)):
+    for offset, kind in sorted(counts.list_fixups(merged.fixups, section)):
         if kind >= FIRST_MERCURY_TYPE:
             continue
         address = start + offset // INSTRUCTION_SIZE * INSTRUCTION_SIZE
@@ -62,7 +62,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
 def busiest_function(results: PhaseResults) -> int | None:
     """The row of the code section with the most applied relocations; None if not found."""
     outs = results.placed.outs
-    applied = counts.count_by_section(results.placed)
+    applied = counts.count_fixups(results.placed)
     best = None
     most_relocations = 0
     for number, (count, row) in enumerate(zip(applied, outs, strict=True)):

@@ -53,7 +53,7 @@ def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
     _, exceeds_registers = native_functions.find_recursive(merged)
     if not exceeds_registers:
         return
-    for row in report.propagations(merged):
+    for row in report.list_propagations(merged):
         if row.registers > row.limit:
             remarks.emit(
                 TOO_MANY_REGISTERS(
