@@ -1,4 +1,11 @@
-# Addresses of extern arrays, and the groups of kernels that share them.
+# Addresses of extern arrays, and the groups of kernels that share an address.
+#
+# A tie is a function that uses an extern array, or with -g the array. Kernels that reach the same
+# tie get the same address. For example K1 of 20 bytes and K2 of 40 bytes both call F, which uses an
+# array, and K3 of 8 bytes uses one itself:
+#
+#     ends rounded up to 16        K1: 32, K2: 48, K3: 16
+#     addresses                    K1, K2 and the tie F: 48, K3: 16
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -9,26 +16,27 @@ from pylink._native.tables cimport SharedTables
 from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRow
 
 
-cdef inline uint32_t find_leader(uint32_t* leader, uint32_t node) noexcept nogil:
-    """The representative of the node's set (union-find, with path halving)."""
-    while leader[node] != node:
-        leader[node] = leader[leader[node]]
-        node = leader[node]
+cdef inline uint32_t find_leader(uint32_t* leaders, uint32_t node) noexcept nogil:
+    """Return the representative of the node's set (union-find, with path halving)."""
+    while leaders[node] != node:
+        leaders[node] = leaders[leaders[node]]
+        node = leaders[node]
     return node
 
 
+# Uses of extern arrays, and what `place_externs` finds. Nodes are kernels, then ties.
 ctypedef struct ArrayTies:
     const ExternUseRow* uses
-    size_t count
+    size_t count                # number of uses
     size_t kernel_count
     size_t tie_count
-    uint32_t* leader        # union-find over kernels, then ties
-    int64_t* best           # by leader: the address
-    int64_t* aligns         # by leader: its alignment
+    uint32_t* leaders           # by node: next node on the way to the leader of its set, or itself
+    int64_t* largest_end        # by leader: the address of all in its set, or -1
+    int64_t* aligns             # by leader: alignment of the address
     KernelRow* kernels
-    int64_t* addresses      # by tie
-    bint reserve            # -r: an instance is at least what the array's symbol says
-    uint64_t least          # an alignment: addresses follow the most aligned section; or 0
+    int64_t* addresses          # by tie: the result
+    bint is_relocatable         # -r: the value of an instance is at least the array's alignment
+    uint64_t least_align        # of addresses, which then have their kernels' alignment, too; or 0
 
 
 cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
@@ -39,45 +47,48 @@ cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* sc
     ties.kernel_count = <size_t>shared.kernel_count
     ties.tie_count = <size_t>shared.tie_count
     n = ties.kernel_count + ties.tie_count
-    ties.leader = <uint32_t*>scratch_room(scratch, n, 4)
-    ties.best = <int64_t*>scratch_room(scratch, n, 8)
+    ties.leaders = <uint32_t*>scratch_room(scratch, n, 4)
+    ties.largest_end = <int64_t*>scratch_room(scratch, n, 8)
     ties.aligns = <int64_t*>scratch_room(scratch, n, 8)
 
 
 cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
-    """Tied kernels share the largest of their addresses."""
+    """Set the address of extern arrays in each kernel: the largest of all kernels that are tied.
+
+    The kernels grow up to it.
+    """
     cdef const ExternUseRow* uses = ties.uses
     cdef KernelRow* kernels = ties.kernels
-    cdef uint32_t* leader = ties.leader
-    cdef int64_t* best = ties.best
+    cdef uint32_t* leaders = ties.leaders
+    cdef int64_t* largest_end = ties.largest_end
     cdef int64_t* aligns = ties.aligns
     cdef size_t i
     cdef uint32_t k, root
     cdef int64_t end
     for i in range(ties.kernel_count + ties.tie_count):
-        leader[i] = <uint32_t>i
-        best[i] = -1
-        aligns[i] = max(EXTERN_ALIGN, <int64_t>ties.least)
+        leaders[i] = <uint32_t>i
+        largest_end[i] = -1
+        aligns[i] = max(EXTERN_ALIGN, <int64_t>ties.least_align)
     for i in range(ties.count):
         if uses[i].tie >= 0:
-            root = find_leader(leader, uses[i].kernel)
-            leader[root] = find_leader(leader, <uint32_t>(ties.kernel_count + uses[i].tie))
-    for i in range(ties.count if ties.least else 0):
-        root = find_leader(leader, uses[i].kernel)
+            root = find_leader(leaders, uses[i].kernel)
+            leaders[root] = find_leader(leaders, <uint32_t>(ties.kernel_count + uses[i].tie))
+    for i in range(ties.count if ties.least_align else 0):
+        root = find_leader(leaders, uses[i].kernel)
         aligns[root] = max(aligns[root], <int64_t>kernels[uses[i].kernel].align)
     for i in range(ties.count):
         k = uses[i].kernel
-        root = find_leader(leader, k)
+        root = find_leader(leaders, k)
         end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>aligns[root]))
-        if ties.reserve and uses[i].tie < 0:
+        if ties.is_relocatable and uses[i].tie < 0:
             end = max(end, <int64_t>uses[i].align)
-        best[root] = max(best[root], end)
+        largest_end[root] = max(largest_end[root], end)
     for i in range(ties.count):
         k = uses[i].kernel
-        end = best[find_leader(leader, k)]
+        end = largest_end[find_leader(leaders, k)]
         kernels[k].extern_address = end
         kernels[k].flags |= uses[i].flags
         kernels[k].size = <uint64_t>end
         kernels[k].align = max(kernels[k].align, uses[i].align, <uint64_t>EXTERN_ALIGN)
     for i in range(ties.tie_count):
-        ties.addresses[i] = best[find_leader(leader, <uint32_t>(ties.kernel_count + i))]
+        ties.addresses[i] = largest_end[find_leader(leaders, <uint32_t>(ties.kernel_count + i))]

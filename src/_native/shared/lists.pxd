@@ -9,13 +9,13 @@
 #
 # `list_all` fills the lists in this order:
 #
-# 1. `list_kernels` and `list_variables` list what is there. `list_nameless` makes a variable of the
-#    bytes of a kernel's section that no symbol names.
+# 1. `list_kernels` and `list_variables` list the kernels and variables. `list_nameless` makes a
+#    variable of the bytes of a kernel's section that no symbol names.
 # 2. `list_references` lists the references of each function, from the relocations that the link
 #    resolves. `list_emitted_references` adds those that a link with -r and -g emits.
 # 3. `list_uses` walks the calls of each kernel. With -r, and for idle kernels, only their own code
 #    counts.
-# 4. `list_instances` adds the kernels that have an instance of extern arrays with -r. `mark_late`
+# 4. With -r, `list_instances` adds the kernels that have an instance of extern arrays. `mark_late`
 #    marks idle kernels that get a section for extern arrays alone.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted, and only
@@ -41,22 +41,22 @@ from tables.views cimport MergedView, ObjectsView
 
 # One reference from a function's code to a variable.
 ctypedef struct SharedReference:
-    int32_t variable
-    int32_t next            # next reference of the same function, or -1
+    int32_t variable        # number of its VariableRow
+    int32_t next            # number of the next reference of the same function, or -1
 
 
 # The tables that the lists are made from, and the lists.
 ctypedef struct SharedLists:
     ObjectsView objects
     MergedView merged
-    bint aligned                # arrays ask for the alignment that their symbols say
-    bint every                  # bytes that no symbol names count in all files
-    bint by_name                # an extern array ties its kernels, not the function with the use
-    CallGraph graph
-    uint32_t* stamp             # by node
-    uint32_t* stack
-    int32_t* number             # by entity: variable or kernel
-    int32_t* first              # by entity: newest SharedReference
+    bint uses_symbol_align      # extern arrays have the alignment that their symbols say
+    bint counts_nameless        # bytes that no symbol names are listed from all files
+    bint ties_by_array          # a tie is an extern array instead of the function that uses it
+    CallGraph graph             # edges from each node to what it calls
+    uint32_t* last_walk         # by node: number of the last walk that reached it, from 1
+    uint32_t* stack             # nodes that are reached and whose calls are not followed yet
+    int32_t* list_number        # by entity: row of `variables`, or of a kernel in `kernels`; or -1
+    int32_t* first              # by entity: its newest SharedReference, or -1
     Vec variables               # VariableRow
     Vec owners                  # int32_t: the entity of each variable
     Vec kernels                 # int32_t: entities
@@ -69,7 +69,8 @@ cdef inline bint list_all(SharedLists* lists, Scratch* scratch) noexcept nogil:
     """Fill all lists; False when memory is exhausted."""
     return (list_kernels(lists) and list_variables(lists) and list_nameless(lists, scratch)
             and list_references(lists)
-            and (lists.objects.executable or not lists.by_name or list_emitted_references(lists))
+            and (lists.objects.executable or not lists.ties_by_array
+                 or list_emitted_references(lists))
             and list_uses(lists)
             and (lists.objects.executable or list_instances(lists))
             and mark_late(lists, scratch))
@@ -77,20 +78,20 @@ cdef inline bint list_all(SharedLists* lists, Scratch* scratch) noexcept nogil:
 
 cdef inline bint list_kernels(SharedLists* lists) noexcept nogil:
     """List the live kernels; False without memory."""
-    cdef const EntityRow* e = lists.merged.entities
+    cdef const EntityRow* entities = lists.merged.entities
     cdef size_t i
     cdef int32_t* row
     for i in range(lists.merged.entity_count):
-        if e[i].flags & EF_KERNEL and e[i].flags & EF_LIVE:
+        if entities[i].flags & EF_KERNEL and entities[i].flags & EF_LIVE:
             row = <int32_t*>vec_push(&lists.kernels)
             if row == NULL:
                 return False
             row[0] = <int32_t>i
-            lists.number[i] = <int32_t>(lists.kernels.count - 1)
+            lists.list_number[i] = <int32_t>(lists.kernels.count - 1)
     return True
 
 
-cdef inline VariableRow* new_variable(SharedLists* lists, int32_t entity) noexcept nogil:
+cdef inline VariableRow* add_variable(SharedLists* lists, int32_t entity) noexcept nogil:
     """Add a row for a variable; NULL without memory. The entity is -1 if no symbol names it."""
     cdef VariableRow* row = <VariableRow*>vec_push(&lists.variables)
     cdef int32_t* owner = <int32_t*>vec_push(&lists.owners)
@@ -106,42 +107,45 @@ cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
     Extern arrays, and instances of an earlier link, may have the alignment that their symbols say.
     False without memory.
     """
-    cdef const SymbolRow* sym = lists.objects.symbols
-    cdef const EntityRow* e = lists.merged.entities
-    cdef const int32_t* entity = lists.merged.symbol_entity
+    cdef const SymbolRow* symbols = lists.objects.symbols
+    cdef const EntityRow* entities = lists.merged.entities
+    cdef const int32_t* symbol_entity = lists.merged.symbol_entity
     cdef size_t i
-    cdef int32_t number, kernel
+    cdef int32_t entity, kernel
     cdef VariableRow* row
     for i in range(lists.objects.symbol_count):
-        number = entity[i]
-        if number < 0 or e[number].kind != E_SHARED or e[number].winner != <int32_t>i:
+        entity = symbol_entity[i]
+        if (entity < 0 or entities[entity].kind != E_SHARED
+                or entities[entity].winner != <int32_t>i):
             continue
-        if not e[number].flags & (EF_DEFINED | EF_UNSIZED):
+        if not entities[entity].flags & (EF_DEFINED | EF_UNSIZED):
             continue
-        row = new_variable(lists, number)
+        row = add_variable(lists, entity)
         if row == NULL:
             return False
-        row.size = e[number].size
-        if row.size > <uint64_t>0xffffffffU:    # a mention in another space
+        row.size = entities[entity].size
+        if row.size > <uint64_t>0xffffffffU:    # too large: a file mentions it in another space
             row.size = <uint64_t>0xffffffffU
-        row.align = e[number].align if e[number].align else 1
-        if e[number].flags & EF_UNSIZED and sym[i].value:
-            row.align = sym[i].value        # the value of an instance is an alignment
+        row.align = entities[entity].align if entities[entity].align else 1
+        if entities[entity].flags & EF_UNSIZED and symbols[i].value:
+            row.align = symbols[i].value        # the value of an instance is an alignment
         row.owner = COMMON
-        row.flags = (REFERENCED if lists.merged.referenced[number] else 0) | (
-            EXTERN if e[number].flags & EF_UNSIZED else 0)
-        if lists.aligned and e[number].flags & EF_UNSIZED and sym[i].value:
+        row.flags = (REFERENCED if lists.merged.referenced[entity] else 0) | (
+            EXTERN if entities[entity].flags & EF_UNSIZED else 0)
+        if lists.uses_symbol_align and entities[entity].flags & EF_UNSIZED and symbols[i].value:
             row.flags |= FILE_ALIGN
-        if (sym[i].section >= 0
-                and is_a(lists.objects.sections[sym[i].section].kind, IS_KERNEL_SHARED)):
-            kernel = lists.merged.section_function[sym[i].section]
-            row.owner = lists.number[kernel] if kernel >= 0 and lists.number[kernel] >= 0 else DEAD
-        lists.number[number] = <int32_t>(lists.variables.count - 1)
+        if (symbols[i].section >= 0
+                and is_a(lists.objects.sections[symbols[i].section].kind, IS_KERNEL_SHARED)):
+            kernel = lists.merged.section_function[symbols[i].section]
+            row.owner = DEAD
+            if kernel >= 0 and lists.list_number[kernel] >= 0:
+                row.owner = lists.list_number[kernel]
+        lists.list_number[entity] = <int32_t>(lists.variables.count - 1)
     return True
 
 
 cdef inline bint has_whole_program(const SharedLists* lists) noexcept nogil:
-    """Whether a whole program is among the files."""
+    """Whether one of the files is a whole program (-ewp)."""
     cdef size_t i = 0
     while i < lists.objects.section_count:
         if lists.objects.files[lists.objects.sections[i].file].flags & FILE_WHOLE_PROGRAM:
@@ -151,43 +155,44 @@ cdef inline bint has_whole_program(const SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """List the bytes of a kernel's section without variables as one variable of the kernel.
+    """List the bytes of a kernel's section that has no symbols as one variable of the kernel.
 
-    A link with -r gives such sections to kernels when extern arrays exist; with `every` they count.
-    Sections of whole programs (-ewp) always count: their code knows where its variables are. False
-    without memory.
+    A link with -r gives such sections to kernels when extern arrays exist; they are listed with
+    `counts_nameless`. Sections of whole programs (-ewp) are always listed, and as one variable even
+    with symbols, since their code contains the offsets of variables. False without memory.
     """
-    cdef const SymbolRow* sym = lists.objects.symbols
-    cdef const SectionRow* s
+    cdef const SymbolRow* symbols = lists.objects.symbols
+    cdef const SectionRow* section
     cdef size_t i
     cdef int32_t kernel
     cdef VariableRow* row
     cdef uint8_t* has_variables
     cdef bint is_whole_program
-    if not lists.every and not has_whole_program(lists):
+    if not lists.counts_nameless and not has_whole_program(lists):
         return True
     has_variables = <uint8_t*>scratch_zeros(scratch, lists.objects.section_count, 1)
     if has_variables == NULL:
         return False
     for i in range(lists.objects.symbol_count):
-        if sym[i].section >= 0 and sym[i].info & 15 != STT_SECTION:
-            has_variables[sym[i].section] = 1
+        if symbols[i].section >= 0 and symbols[i].info & 15 != STT_SECTION:
+            has_variables[symbols[i].section] = 1
     for i in range(lists.objects.section_count):
-        s = &lists.objects.sections[i]
-        is_whole_program = lists.objects.files[s.file].flags & FILE_WHOLE_PROGRAM
-        if (not is_a(s.kind, IS_KERNEL_SHARED)
-                or not (is_whole_program or (lists.every and s.size and not has_variables[i]))):
+        section = &lists.objects.sections[i]
+        is_whole_program = lists.objects.files[section.file].flags & FILE_WHOLE_PROGRAM
+        if (not is_a(section.kind, IS_KERNEL_SHARED)
+                or not (is_whole_program or (lists.counts_nameless and section.size
+                                             and not has_variables[i]))):
             continue
         kernel = lists.merged.section_function[i]
         if (lists.merged.section_resolution[i] != RESOLUTION_WON or kernel < 0
-                or lists.number[kernel] < 0):
+                or lists.list_number[kernel] < 0):
             continue
-        row = new_variable(lists, -1)
+        row = add_variable(lists, -1)
         if row == NULL:
             return False
-        row.size = s.size
-        row.align = s.align if s.align else 1
-        row.owner = lists.number[kernel]
+        row.size = section.size
+        row.align = section.align if section.align else 1
+        row.owner = lists.list_number[kernel]
         row.flags = STAYS if is_whole_program else 0
     return True
 
@@ -195,26 +200,30 @@ cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept no
 cdef inline bint list_references(SharedLists* lists) noexcept nogil:
     """List the resolved references of code to shared variables; False without memory."""
     cdef const FixupRow* fixup = lists.merged.fixups
-    cdef const EntityRow* e = lists.merged.entities
+    cdef const EntityRow* entities = lists.merged.entities
     cdef size_t i
     for i in range(lists.merged.fixup_count):
-        if (fixup[i].entity < 0 or e[fixup[i].entity].kind != E_SHARED or fixup[i].function < 0
+        if (fixup[i].entity < 0 or entities[fixup[i].entity].kind != E_SHARED
+                or fixup[i].function < 0
                 or not is_a(lists.merged.outs[fixup[i].out].kind, IS_CODE)
-                or lists.number[fixup[i].entity] < 0):
+                or lists.list_number[fixup[i].entity] < 0):
             continue
-        if not add_reference(&lists.references, lists.number[fixup[i].entity],
+        if not add_reference(&lists.references, lists.list_number[fixup[i].entity],
                              &lists.first[fixup[i].function]):
             return False
     return True
 
 
 cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
-    """Add references from emitted relocations (-r); False without memory."""
+    """Add references of code to shared variables in emitted relocations (-r).
+
+    False without memory.
+    """
     cdef const EmittedRow* emitted = lists.merged.emitted
     cdef const OutRow* out = lists.merged.outs
     cdef size_t i, code
     cdef int32_t entry
-    for i in range(2 * lists.merged.out_count):
+    for i in range(2 * lists.merged.out_count):     # REL and RELA section of each code section
         code = i // 2
         if not is_a(out[code].kind, IS_CODE):
             continue
@@ -223,8 +232,9 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
         while entry >= 0:
             if (emitted[entry].entity >= 0
                     and lists.merged.entities[emitted[entry].entity].kind == E_SHARED
-                    and lists.number[emitted[entry].entity] >= 0
-                    and not add_reference(&lists.references, lists.number[emitted[entry].entity],
+                    and lists.list_number[emitted[entry].entity] >= 0
+                    and not add_reference(&lists.references,
+                                          lists.list_number[emitted[entry].entity],
                                           &lists.first[out[code].entity])):
                 return False
             entry = emitted[entry].next
@@ -244,7 +254,10 @@ cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newes
 
 cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
                          uint32_t node) noexcept nogil:
-    """Record a use by code of `node`, which the kernel reaches; False without memory."""
+    """Record that the kernel reaches `node`, whose code uses the variable; False without memory.
+
+    `variable` and `kernel` are numbers of rows.
+    """
     cdef const VariableRow* row = <const VariableRow*>lists.variables.data + variable
     cdef UseRow* use
     cdef ExternUseRow* extern_use
@@ -261,7 +274,7 @@ cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
     extern_use.kernel = <uint32_t>kernel
     extern_use.align = row.align if row.flags & FILE_ALIGN else 0
     extern_use.flags = 0
-    if lists.by_name:
+    if lists.ties_by_array:
         extern_use.tie = (<const int32_t*>lists.owners.data)[variable]
     else:
         extern_use.tie = (-1 if node == (<const uint32_t*>lists.kernels.data)[kernel]
@@ -273,39 +286,39 @@ cdef inline bint list_uses(SharedLists* lists) noexcept nogil:
     """List what each kernel uses, by a walk over its calls; False without memory."""
     cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
     cdef const SharedReference* references = <const SharedReference*>lists.references.data
-    cdef uint32_t* stamp = lists.stamp
+    cdef uint32_t* last_walk = lists.last_walk
     cdef uint32_t* stack = lists.stack
-    cdef size_t k, depth
-    cdef uint32_t node, to, j
+    cdef size_t kernel, depth
+    cdef uint32_t node, callee, j
     cdef int32_t reference
     cdef bint idle
     if lists.references.count == 0:
         return True
-    for k in range(lists.kernels.count):
-        idle = is_idle(&lists.merged.entities[kernels[k]])    # only its own code counts
-        stack[0] = <uint32_t>kernels[k]
-        stamp[kernels[k]] = <uint32_t>k + 1
+    for kernel in range(lists.kernels.count):
+        idle = is_idle(&lists.merged.entities[kernels[kernel]])    # only its own code counts
+        stack[0] = <uint32_t>kernels[kernel]
+        last_walk[kernels[kernel]] = <uint32_t>kernel + 1
         depth = 1
         while depth:
             depth -= 1
             node = stack[depth]
             reference = lists.first[node] if node < lists.merged.entity_count else -1
             while reference >= 0:
-                if not add_use(lists, references[reference].variable, k, node):
+                if not add_use(lists, references[reference].variable, kernel, node):
                     return False
                 reference = references[reference].next
             for j in range(lists.graph.start[node],
                            lists.graph.start[node + (lists.objects.executable and not idle)]):
-                to = lists.graph.edges[j]
-                if stamp[to] != <uint32_t>k + 1:
-                    stamp[to] = <uint32_t>k + 1
-                    stack[depth] = to
+                callee = lists.graph.edges[j]
+                if last_walk[callee] != <uint32_t>kernel + 1:
+                    last_walk[callee] = <uint32_t>kernel + 1
+                    stack[depth] = callee
                     depth += 1
     return True
 
 
 cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
-    """List the kernels with an instance of extern arrays (-r); False without memory."""
+    """Add an extern use for each kernel that has an instance (-r); False without memory."""
     cdef const uint64_t* align = lists.merged.array_align
     cdef size_t i
     cdef ExternUseRow* row
@@ -314,7 +327,7 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
             row = <ExternUseRow*>vec_push(&lists.extern_uses)
             if row == NULL:
                 return False
-            row.kernel = <uint32_t>lists.number[i]
+            row.kernel = <uint32_t>lists.list_number[i]
             row.tie = -1
             row.align = align[i] if align[i] > 1 else 0
             row.flags = 0
@@ -322,26 +335,29 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """Mark the idle kernels that get their section only for arrays; False without memory."""
+    """Mark the extern uses of idle kernels that get their section only for extern arrays.
+
+    False without memory.
+    """
     cdef size_t i
     cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
     cdef const VariableRow* variable = <const VariableRow*>lists.variables.data
     cdef const UseRow* use = <const UseRow*>lists.uses.data
     cdef ExternUseRow* extern_use = <ExternUseRow*>lists.extern_uses.data
-    cdef uint8_t* early
+    cdef uint8_t* is_early
     if lists.extern_uses.count == 0:
         return True
-    early = <uint8_t*>scratch_zeros(scratch, lists.kernels.count, 1)
-    if early == NULL:
+    is_early = <uint8_t*>scratch_zeros(scratch, lists.kernels.count, 1)
+    if is_early == NULL:
         return False
     for i in range(lists.kernels.count):
-        early[i] = not is_idle(&lists.merged.entities[kernels[i]])
+        is_early[i] = not is_idle(&lists.merged.entities[kernels[i]])
     for i in range(lists.variables.count):
         if variable[i].owner >= 0:
-            early[variable[i].owner] = True
+            is_early[variable[i].owner] = True
     for i in range(lists.uses.count if lists.objects.executable else 0):
-        early[use[i].kernel] = True
+        is_early[use[i].kernel] = True
     for i in range(lists.extern_uses.count):
-        if not early[extern_use[i].kernel]:
+        if not is_early[extern_use[i].kernel]:
             extern_use[i].flags |= LATE
     return True

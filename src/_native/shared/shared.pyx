@@ -61,63 +61,66 @@ ctypedef struct Placing:
     const UseRow* uses
     size_t use_count
     size_t kernel_count
-    size_t common_count
-    uint32_t traits         # TRAIT_ bits; 0 without a reserve
-    bint keeps_common
-    bint has_extern
-    bint aligns_arrays
-    uint64_t most_aligned   # the largest alignment of common variables, if one has a place
-    KernelRow* kernels      # one more than kernels, for .nv_debug.shared
-    int64_t* offsets        # by variable
-    uint32_t* first_user    # users of variable v: users[first_user[v]:first_user[v + 1]]
-    uint32_t* users
-    uint32_t* by_kernel
-    uint32_t* first         # private list of kernel k: items[first[k]:first[k + 1]]
-    uint32_t* items
-    uint32_t* order         # common variables as the first sort leaves them
-    uint32_t* spare
-    size_t group_count
-    uint32_t* group
-    uint64_t* group_size
-    uint64_t* group_align
-    Vec taken_groups        # uint64_t for each kernel, 64 groups a row: those taken for it
+    size_t common_count         # number of common variables
+    uint32_t traits             # TRAIT_ bits; 0 without a reserve
+    bint keeps_common           # .nv_debug.shared has the size of the common part, not 0
+    bint has_extern             # one of the variables is an extern array
+    bint aligns_arrays          # the size of a kernel with an extern array follows its alignment
+    uint64_t most_aligned       # largest alignment of common variables; 1 if none has a place
+    KernelRow* kernels          # by kernel, and one more row for .nv_debug.shared
+    int64_t* offsets            # by variable; -1: no place
+    uint32_t* first_user        # users of variable v: users[first_user[v]:first_user[v + 1]]
+    uint32_t* users             # kernels
+    uint32_t* uses_by_kernel    # numbers of uses, sorted by kernel
+    uint32_t* first_item        # private list of kernel k: items[first_item[k]:first_item[k + 1]]
+    uint32_t* items             # variables
+    uint32_t* order             # common variables in the reverse order of the first sort
+    uint32_t* sort_spare        # room for `sort_list`
+    size_t group_count          # groups of the common part
+    uint32_t* group             # by variable
+    uint64_t* group_size        # by group: size in bytes; later its offset
+    uint64_t* group_align       # by group
+    Vec taken_groups            # uint64_t for each kernel in a row of 64 groups: those it has
     ArrayTies arrays
 
 
 cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
-    """The arrays by variable, kernel and use, all zero."""
+    """Allocate the arrays by variable, kernel and use, all zero."""
     cdef size_t v = placing.variable_count + 2, k = placing.kernel_count + 2
     placing.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
     placing.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)
     placing.first_user = <uint32_t*>scratch_zeros(scratch, v, 4)
     placing.items = <uint32_t*>scratch_zeros(scratch, v, 4)
     placing.order = <uint32_t*>scratch_zeros(scratch, v, 4)
-    placing.spare = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.sort_spare = <uint32_t*>scratch_zeros(scratch, v, 4)
     placing.group = <uint32_t*>scratch_zeros(scratch, v, 4)
     placing.users = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
-    placing.by_kernel = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
-    placing.first = <uint32_t*>scratch_zeros(scratch, k, 4)
+    placing.uses_by_kernel = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
+    placing.first_item = <uint32_t*>scratch_zeros(scratch, k, 4)
     scratch_vector(scratch, &placing.taken_groups, placing.kernel_count * 8 + 8)
 
 
 cdef void index_users(Placing* placing) noexcept nogil:
-    """Sort uses by kernel and variable with counting sorts, so that repeats are neighbors."""
+    """List the users of each variable, without repeats.
+
+    Two counting sorts, by kernel and then by variable, make repeated uses neighbors.
+    """
     cdef const UseRow* uses = placing.uses
     cdef size_t i, start = 0, stop, kept_count = 0
     cdef uint32_t v
     for i in range(placing.use_count):
-        placing.first[uses[i].kernel + 1] += 1
+        placing.first_item[uses[i].kernel + 1] += 1
         placing.first_user[uses[i].variable + 1] += 1
     for i in range(placing.kernel_count):
-        placing.first[i + 1] += placing.first[i]
+        placing.first_item[i + 1] += placing.first_item[i]
     for i in range(placing.variable_count):
         placing.first_user[i + 1] += placing.first_user[i]
     for i in range(placing.use_count):
-        placing.by_kernel[placing.first[uses[i].kernel]] = <uint32_t>i
-        placing.first[uses[i].kernel] += 1
+        placing.uses_by_kernel[placing.first_item[uses[i].kernel]] = <uint32_t>i
+        placing.first_item[uses[i].kernel] += 1
     for i in range(placing.use_count):
-        v = uses[placing.by_kernel[i]].variable
-        placing.users[placing.first_user[v]] = uses[placing.by_kernel[i]].kernel
+        v = uses[placing.uses_by_kernel[i]].variable
+        placing.users[placing.first_user[v]] = uses[placing.uses_by_kernel[i]].kernel
         placing.first_user[v] += 1
     for v in range(<uint32_t>placing.variable_count):    # first_user[v] has become the end of v
         stop = placing.first_user[v]
@@ -131,7 +134,7 @@ cdef void index_users(Placing* placing) noexcept nogil:
 
 
 cdef void order_common(Placing* placing) noexcept nogil:
-    """List the common variables as the first sort leaves them, backwards."""
+    """List the common variables in the reverse of the order in which the first sort leaves them."""
     cdef const VariableRow* rows = placing.rows
     cdef size_t i
     cdef uint32_t v
@@ -140,7 +143,7 @@ cdef void order_common(Placing* placing) noexcept nogil:
             placing.order[placing.common_count] = v
             placing.common_count += 1
             placing.most_aligned = max(placing.most_aligned, rows[v].align)
-    sort_list(rows, placing.order, placing.spare, placing.common_count, False)
+    sort_list(rows, placing.order, placing.sort_spare, placing.common_count, False)
     for i in range(placing.common_count // 2):
         v = placing.order[i]
         placing.order[i] = placing.order[placing.common_count - 1 - i]
@@ -150,8 +153,8 @@ cdef void order_common(Placing* placing) noexcept nogil:
 cdef bint join_group(Placing* placing, uint32_t v) noexcept nogil:
     """Put a variable into the first group without one of its users; False without memory."""
     cdef const VariableRow* row = &placing.rows[v]
-    cdef uint64_t bits
-    cdef uint64_t* group_words
+    cdef uint64_t bits              # of 64 groups: those that a user of the variable has
+    cdef uint64_t* group_words      # by kernel: bits of the same 64 groups
     cdef size_t word = 0, u
     cdef uint32_t g
     while True:
@@ -178,7 +181,7 @@ cdef bint join_group(Placing* placing, uint32_t v) noexcept nogil:
 
 
 cdef bint place_common_variables(Placing* placing) noexcept nogil:
-    """Place the common part, whose size is that of the last kernel; False without memory."""
+    """Place the common part; its size becomes that of the last KernelRow. False without memory."""
     cdef const VariableRow* rows = placing.rows
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets
@@ -197,7 +200,7 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
     for i in range(placing.group_count):
         start = round_up(end, placing.group_align[i])
         end = start + placing.group_size[i]
-        placing.group_size[i] = start       # from here on the offset
+        placing.group_size[i] = start       # from here on the group's offset
     for v in range(<uint32_t>placing.variable_count):
         if offsets[v] == -1:
             continue
@@ -212,9 +215,9 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
     return True
 
 
-cdef inline int64_t private_kernel(const VariableRow* row, const Placing* placing,
+cdef inline int64_t find_private_kernel(const VariableRow* row, const Placing* placing,
                                    uint32_t v) noexcept nogil:
-    """The kernel in whose private part v is sorted, or -1."""
+    """Return the kernel whose private part has variable v, or -1."""
     if row.flags & STAYS:
         return -1
     if row.owner != COMMON:
@@ -224,34 +227,34 @@ cdef inline int64_t private_kernel(const VariableRow* row, const Placing* placin
     return placing.users[placing.first_user[v]]
 
 
-cdef void place_private(Placing* placing) noexcept nogil:
-    """Place the private part of each kernel."""
+cdef void place_private_variables(Placing* placing) noexcept nogil:
+    """Place the private part of each kernel, then shared memory of whole programs."""
     cdef const VariableRow* rows = placing.rows
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets
     cdef size_t i, k
     cdef uint32_t v
     cdef int64_t owner
-    memset(placing.first, 0, (placing.kernel_count + 2) * 4)
+    memset(placing.first_item, 0, (placing.kernel_count + 2) * 4)
     for v in range(<uint32_t>placing.variable_count):
-        owner = private_kernel(&rows[v], placing, v)
+        owner = find_private_kernel(&rows[v], placing, v)
         if owner >= 0:
-            placing.first[owner + 2] += 1
+            placing.first_item[owner + 2] += 1
     for k in range(placing.kernel_count):
-        placing.first[k + 2] += placing.first[k + 1]
+        placing.first_item[k + 2] += placing.first_item[k + 1]
     for v in range(<uint32_t>placing.variable_count):
         if rows[v].owner >= 0 and not rows[v].flags & STAYS:
-            placing.items[placing.first[rows[v].owner + 1]] = v
-            placing.first[rows[v].owner + 1] += 1
+            placing.items[placing.first_item[rows[v].owner + 1]] = v
+            placing.first_item[rows[v].owner + 1] += 1
     for i in range(placing.common_count):
-        owner = private_kernel(&rows[placing.order[i]], placing, placing.order[i])
+        owner = find_private_kernel(&rows[placing.order[i]], placing, placing.order[i])
         if owner >= 0:
-            placing.items[placing.first[owner + 1]] = placing.order[i]
-            placing.first[owner + 1] += 1
+            placing.items[placing.first_item[owner + 1]] = placing.order[i]
+            placing.first_item[owner + 1] += 1
     for k in range(placing.kernel_count):
-        sort_list(rows, placing.items + placing.first[k], placing.spare,
-                  placing.first[k + 1] - placing.first[k], True)
-        for i in range(placing.first[k], placing.first[k + 1]):
+        sort_list(rows, placing.items + placing.first_item[k], placing.sort_spare,
+                  placing.first_item[k + 1] - placing.first_item[k], True)
+        for i in range(placing.first_item[k], placing.first_item[k + 1]):
             v = placing.items[i]
             offsets[v] = <int64_t>round_up(kernels[k].size, rows[v].align)
             kernels[k].size = offsets[v] + rows[v].size
@@ -274,13 +277,13 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
     """Decide which shared sections the output keeps, with size and alignment."""
     cdef size_t i
     cdef KernelRow* row
-    cdef bint is_common, stays, fills = placing.traits & TRAIT_FILLS_SHARED != 0
+    cdef bint is_common, always_stays, fills = placing.traits & TRAIT_FILLS_SHARED != 0
     for i in range(placing.kernel_count + 1):
         row = &placing.kernels[i]
         is_common = i == placing.kernel_count
         if not row.flags & LATE:
             row.align = max(row.align, placing.most_aligned)
-        stays = row.flags & STAYS
+        always_stays = row.flags & STAYS
         row.flags = 0
         if placing.aligns_arrays and row.extern_address >= 0:
             row.size = round_up(row.size, row.align)
@@ -289,11 +292,11 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
         if is_common and not placing.keeps_common:
             row.size = 0
             fills = False
-        if row.size == 0 and not stays and not (placing.has_extern and (
+        if row.size == 0 and not always_stays and not (placing.has_extern and (
                 row.align == EXTERN_ALIGN or (fills and row.align > EXTERN_ALIGN))):
             continue
         row.flags = SURVIVES
-        if stays and row.size == 0 and fills:
+        if always_stays and row.size == 0 and fills:
             continue
         if row.size > 0 or fills:
             row.flags |= HAS_SYMBOL
@@ -302,7 +305,7 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
 
 
 cdef bint check_tables(SharedTables shared) except -1:
-    """Check the rows; return whether there is an extern array."""
+    """Raise an exception for invalid rows. Returns whether one is an extern array."""
     cdef const VariableRow* rows = shared.variables.rows
     cdef const ExternUseRow* use = shared.extern_uses.rows
     cdef size_t i
@@ -353,7 +356,7 @@ def layout_shared(SharedTables shared not None, int family, *, bint keeps_common
     placing.offsets = <int64_t*>PyBytes_AS_STRING(offsets)
     placing.kernels = placing.arrays.kernels = <KernelRow*>PyBytes_AS_STRING(kernels)
     placing.arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
-    placing.arrays.reserve = False
+    placing.arrays.is_relocatable = False
     memset(placing.offsets, 0xff, placing.variable_count * 8)
     scratch_init(&scratch)
     try:
@@ -364,9 +367,9 @@ def layout_shared(SharedTables shared not None, int family, *, bint keeps_common
                 index_users(&placing)
                 scratch.failed = not place_common_variables(&placing)
                 if not scratch.failed:
-                    place_private(&placing)
-                    placing.arrays.least = (placing.most_aligned if aligns_arrays and ties_arrays
-                                            else 0)
+                    place_private_variables(&placing)
+                    placing.arrays.least_align = (
+                        placing.most_aligned if aligns_arrays and ties_arrays else 0)
                     place_externs(&placing.arrays)
                     decide_sections(&placing)
         if scratch.failed:
@@ -379,7 +382,7 @@ def layout_shared(SharedTables shared not None, int family, *, bint keeps_common
 
 
 cdef bytes start_kernels(Py_ssize_t count):
-    """A KernelRow for each kernel and one for .nv_debug.shared, with nothing in them."""
+    """Return a KernelRow for each kernel and one for .nv_debug.shared, of size 0."""
     cdef bytes kernels = PyBytes_FromStringAndSize(
         NULL, (count + 1) * <Py_ssize_t>sizeof(KernelRow))
     cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
@@ -399,7 +402,7 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
     cdef ArrayTies arrays
     cdef Scratch scratch
     cdef uint64_t most_aligned = 1
-    cdef bint has_extern, stays
+    cdef bint has_extern, always_stays
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
         raise ValueError("a count does not fit 31 bits")
     has_extern = check_tables(shared)
@@ -408,7 +411,7 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
     cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
     arrays.kernels = kernel
     arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
-    arrays.reserve = True
+    arrays.is_relocatable = True
     scratch_init(&scratch)
     try:
         allocate_ties(&arrays, shared, &scratch)
@@ -428,16 +431,16 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
                 kernel[k].flags |= rows[i].flags & STAYS
             if has_extern:
                 kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
-            arrays.least = most_aligned if aligns_arrays and ties_arrays else 0
+            arrays.least_align = most_aligned if aligns_arrays and ties_arrays else 0
             place_externs(&arrays)
             for k in range(kernel_count + 1):
                 if not kernel[k].flags & LATE:
                     kernel[k].align = max(kernel[k].align, most_aligned)
-                stays = kernel[k].flags & STAYS
+                always_stays = kernel[k].flags & STAYS
                 kernel[k].flags = 0
                 if kernel[k].size > 0:
                     kernel[k].flags = SURVIVES | HAS_SYMBOL
-                elif stays:
+                elif always_stays:
                     kernel[k].flags = SURVIVES
                 elif has_extern and (k == kernel_count or kernel[k].align == EXTERN_ALIGN):
                     kernel[k].flags = SURVIVES

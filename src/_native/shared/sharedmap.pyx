@@ -1,7 +1,7 @@
-"""Shared memory between the tables of the link and those of the layout kernel.
+"""Converts between the tables of the link and those of shared memory.
 
-`gather` lists the kernels that use each variable; `pylink._native.shared` places them; `apply`
-brings the places back as values of symbols and sizes of sections.
+`gather` lists the variables and the kernels that use each; `pylink._native.shared` places the
+variables; `apply` sets values of symbols and sizes of sections from that.
 """
 
 from cpython.object cimport PyObject
@@ -50,9 +50,9 @@ def gather(MergedTables merged not None):
         scratch_vector(&scratch, &lists.extern_uses, sizeof(ExternUseRow))
         scratch_vector(&scratch, &lists.references, sizeof(SharedReference))
         graph_init(&lists.graph, &scratch, &calls)
-        lists.number = scratch_nones(&scratch, n)
+        lists.list_number = scratch_nones(&scratch, n)
         lists.first = scratch_nones(&scratch, n)
-        lists.stamp = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        lists.last_walk = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
         lists.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
         if not scratch.failed:
             with nogil:
@@ -70,22 +70,24 @@ def gather(MergedTables merged not None):
 
 
 cdef void bind_inputs(SharedLists* lists, MergedTables merged):
+    """Set views of the tables, and what the options and releases say."""
     cdef ObjectTables objects = merged.objects
     objects.view(&lists.objects)
     merged.view(&lists.merged)
-    lists.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
+    lists.uses_symbol_align = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     # With -g, extern arrays have an address each instead of one in each function.
-    lists.by_name = objects.mode & LINK_DEBUG != 0
-    lists.every = objects.traits & TRAIT_NAMELESS_SHARED and not lists.by_name
+    lists.ties_by_array = objects.mode & LINK_DEBUG != 0
+    lists.counts_nameless = objects.traits & TRAIT_NAMELESS_SHARED and not lists.ties_by_array
 
 
 cdef enum:
-    NOWHERE = -1                # where an extern array is that no kernel uses
+    NOWHERE = -1                # address of an extern array that no kernel uses
+    # Instead of the kernel that alone uses a variable:
     NO_USER = -1
     MANY_USERS = -2
 
 
-# Tables that `apply` reads and fills in.
+# Tables that `apply` reads and fills.
 ctypedef struct SharedPlaces:
     ObjectsView objects
     MergedView merged
@@ -95,17 +97,17 @@ ctypedef struct SharedPlaces:
     uint64_t* value                 # by entity: S in relocations
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
-    int32_t* home
-    uint64_t* dynamic
-    uint8_t* lost
-    uint64_t null_value
-    int32_t* shared_out             # by entity: its .nv.shared row
-    int32_t* user                   # by variable: the kernel that alone uses it, or NO_USER ...
-    int32_t common                  # .nv_debug.shared, or -1
-    uint64_t reserved               # what symbol values count from
+    int32_t* home                   # by entity: OutRow of the section that it lies in, or -1
+    uint64_t* dynamic               # by entity, kernel or extern array: address of extern arrays
+    uint8_t* lost                   # by entity: 1 for a shared variable without a place
+    uint64_t null_value             # st_value of the null symbol
+    int32_t* shared_out             # by kernel's entity: OutRow of its .nv.shared, or -1
+    int32_t* user                   # by variable: kernel that alone uses it, NO_USER or MANY_USERS
+    int32_t common                  # OutRow of .nv_debug.shared, or -1
+    uint64_t reserved               # bytes that symbol values begin after
     uint64_t array_reserved         # the same for extern arrays
     bint keep_symbols
-    bint ties_arrays                # arrays have an address each
+    bint ties_arrays                # each extern array has an address of its own (-g)
 
 
 def apply(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
@@ -161,22 +163,25 @@ def apply(PlacedTables placed not None, SharedTables shared not None, *, bint ke
 
 cdef void bind_tables(SharedPlaces* places, PlacedTables placed, SharedTables shared,
                       bint reserves):
-    """Fill in views of the tables, and the reserves of the target."""
+    """Set views of the tables, and the bytes that the target reserves."""
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef bint counts
+    cdef bint has_reserve
     objects.view(&places.objects)
     merged.view(&places.merged)
     shared.view(&places.shared)
     places.out_count = placed.outs.count
     places.null_value = placed.null_value
     places.ties_arrays = objects.mode & LINK_DEBUG != 0
-    counts = (places.objects.executable
+    has_reserve = (places.objects.executable
               and (reserves
                    or (places.objects.traits & TRAIT_MERCURY
                        and not places.objects.traits & TRAIT_BARE_VALUES)))
-    places.reserved = RESERVED if counts and places.objects.traits & TRAIT_SHARED_RESERVE else 0
-    places.array_reserved = RESERVED if counts and places.objects.traits & TRAIT_MERCURY else 0
+    places.reserved = places.array_reserved = 0
+    if has_reserve and places.objects.traits & TRAIT_SHARED_RESERVE:
+        places.reserved = RESERVED
+    if has_reserve and places.objects.traits & TRAIT_MERCURY:
+        places.array_reserved = RESERVED
     if (places.objects.executable and reserves and places.objects.traits & TRAIT_FILLS_SHARED
             and places.shared.kernels[places.shared.kernel_count].size > RESERVED):
         places.array_reserved = RESERVED
@@ -194,7 +199,10 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
 
 
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
-    """Initialize variables that are in no table: own variables of a code copy that lost."""
+    """Set what holds for variables that are in no table: own variables of a code copy that lost.
+
+    Also sets the address of each tie.
+    """
     cdef size_t i
     for i in range(places.merged.entity_count):
         places.dynamic[i] = <uint64_t>places.shared.ties[i] if i < places.shared.tie_count else 0
@@ -205,7 +213,7 @@ cdef void start_variables(SharedPlaces* places) noexcept nogil:
 
 
 cdef void set_sizes(SharedPlaces* places) noexcept nogil:
-    """Sizes of the sections, and where a kernel's arrays are."""
+    """Set the sizes of sections, and the address of each kernel's extern arrays."""
     cdef size_t i
     cdef int32_t out
     for i in range(places.shared.kernel_count):
@@ -223,14 +231,15 @@ cdef void place_variables(SharedPlaces* places) noexcept nogil:
     """Set the value and the section of every variable."""
     cdef size_t i
     cdef int64_t offset
-    cdef uint64_t nameless = 0      # nameless variables with bytes
+    cdef uint64_t nameless = 0      # number of nameless variables that have bytes
     cdef bint any_nameless = False
     for i in range(places.shared.variable_count):
         offset = places.shared.offsets[i] if places.objects.executable else -1
         if places.shared.variable_entities[i] >= 0:
             place_variable(places, places.shared.variable_entities[i], offset, places.user[i])
             continue
-        if not any_nameless:           # the kernels are placed from the last to the first
+        # nvlink places kernels from last to first, so the first nameless one counts.
+        if not any_nameless:
             places.null_value = (<uint64_t>offset if places.objects.executable
                                  else places.shared.variables[i].align)
         any_nameless = True
@@ -240,7 +249,10 @@ cdef void place_variables(SharedPlaces* places) noexcept nogil:
 
 
 cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) noexcept nogil:
-    """The kernel that alone uses a variable, or NO_USER or MANY_USERS."""
+    """Set `user` of each of `n` variables: the kernel that alone uses it, NO_USER or MANY_USERS.
+
+    `count` is the number of uses.
+    """
     cdef size_t i
     for i in range(n):
         user[i] = NO_USER
@@ -254,21 +266,22 @@ cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) n
 cdef void place_variable(SharedPlaces* places, int32_t v, int64_t offset,
                          int32_t user) noexcept nogil:
     """Set the value and the section of one variable."""
-    cdef const EntityRow* e = &places.merged.entities[v]
-    cdef int32_t section = places.objects.symbols[e.winner].section, kernel
-    cdef bint array = e.flags & EF_UNSIZED != 0
-    cdef bint common = section < 0 or is_a(places.objects.sections[section].kind, IS_COMMON_SHARED)
+    cdef const EntityRow* entity = &places.merged.entities[v]
+    cdef int32_t section = places.objects.symbols[entity.winner].section, kernel
+    cdef bint is_array = entity.flags & EF_UNSIZED != 0
+    cdef bint is_common = (section < 0 or is_a(places.objects.sections[section].kind,
+                                               IS_COMMON_SHARED))
     places.lost[v] = False
     if places.objects.executable:
         places.value[v] = <uint64_t>offset if offset >= 0 else 0
-    if array:
+    if is_array:
         if places.keep_symbols and <int64_t>places.dynamic[v] == NOWHERE:
             places.dynamic[v] = 0       # no kernel uses it
-        # With -r it has the address that a link with -g gave it, if any.
+        # With -r it keeps the address that an earlier link with -g gave it, if any.
         places.value[v] = (places.dynamic[v] if places.objects.executable or places.keep_symbols
-                           else places.objects.symbols[e.winner].value)
+                           else places.objects.symbols[entity.winner].value)
         places.home[v] = places.common
-    elif common:
+    elif is_common:
         places.lost[v] = places.objects.executable and offset < 0
         places.home[v] = places.common
         if places.objects.executable and user >= 0 and places.keep_symbols:
@@ -277,25 +290,28 @@ cdef void place_variable(SharedPlaces* places, int32_t v, int64_t offset,
         places.lost[v] = places.objects.executable and offset < 0
         kernel = places.merged.section_function[section]
         places.home[v] = places.shared_out[kernel] if kernel >= 0 else -1
-    if not places.objects.executable and not array and places.value[v] == 0:
-        places.value[v] = 1             # whole programs (-ewp) do not say how they are aligned
+    if not places.objects.executable and not is_array and places.value[v] == 0:
+        # With -r the value is the alignment; whole programs (-ewp) do not state any.
+        places.value[v] = 1
     places.merc_value[v] = places.value[v]
-    places.symbol_value[v] = places.value[v] + (places.array_reserved if array else places.reserved)
-    if array and places.objects.executable and places.keep_symbols and not places.ties_arrays:
-        # if it has one: merge/sharedusers.pxd
+    places.symbol_value[v] = places.value[v] + (places.array_reserved if is_array
+                                                else places.reserved)
+    if is_array and places.objects.executable and places.keep_symbols and not places.ties_arrays:
+        # Not all of these have a symbol: merge/sharedusers.pxd.
         places.symbol_value[v] = places.reserved + <uint64_t>NOWHERE
-    elif (array and places.objects.traits & TRAIT_ALIGNS_ARRAYS and not places.objects.executable
-          and not places.keep_symbols and not is_instance(e)):
-        # The array has no place yet: its symbol has the alignment.
+    elif (is_array and places.objects.traits & TRAIT_ALIGNS_ARRAYS and not places.objects.executable
+          and not places.keep_symbols and not is_instance(entity)):
+        # The array has no address yet: the value of its symbol is its alignment.
         places.dynamic[v] = places.symbol_value[v] = places.merc_value[v] = (
-            places.objects.symbols[e.winner].value)
+            places.objects.symbols[entity.winner].value)
 
 
-cdef inline void set_size(OutRow* out, const KernelRow* size) noexcept nogil:
-    out.size = size.size
-    out.align = <uint32_t>size.align
-    out.marks |= (OF_STAYS if size.flags & SURVIVES else 0) | (
-        0 if size.flags & HAS_SYMBOL else OF_NO_SYMBOL)
+cdef inline void set_size(OutRow* out, const KernelRow* kernel) noexcept nogil:
+    """Set size and alignment of a section, and whether it and its symbol stay."""
+    out.size = kernel.size
+    out.align = <uint32_t>kernel.align
+    out.marks |= (OF_STAYS if kernel.flags & SURVIVES else 0) | (
+        0 if kernel.flags & HAS_SYMBOL else OF_NO_SYMBOL)
 
 
 def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):

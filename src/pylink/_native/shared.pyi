@@ -1,6 +1,6 @@
 """Offsets of shared memory variables, sizes of kernels' shared memory.
 
-Tables are `bytes` of rows in native byte order. In:
+Tables are columns of `SharedTables`, with packed rows in native byte order. In:
 
 ========== ============================== =====================================================
 variable   size u64, alignment u64,       every variable of the inputs that is not overridden, in
@@ -9,22 +9,24 @@ use        variable u32, kernel u32       live code of the kernel, or of a funct
                                           reaches, refers to the variable; any order, repeats
                                           allowed
 extern use kernel u32, tie i32,           the same for extern arrays; the tie is the device
-           alignment u64                  function with the use, -1 in the kernel's own code;
+           alignment u64, flags u32       function with the use, -1 in the kernel's own code;
                                           in `-g` links the tie is the extern array instead;
-                                          the alignment is that of the array, 0 for 16
+                                          the alignment is that of the array, 0 for 16; flag 4:
+                                          the kernel has its section only for extern arrays
 ========== ============================== =====================================================
 
 `owner` is a kernel, or -1 for a variable of `.nv_debug.shared`, or -2 for an own variable of a
 kernel that is not linked. `flags`: 1 some code of any input, dead code too, refers to it; 2 it
-is an unsized extern array, 4 its alignment is what its symbol says. Creation order is file after
-file, symbol table order, a name that is defined later than first mentioned at its definition.
+is an unsized extern array, 4 its alignment is what its symbol says, 8 it is the shared memory of a
+whole program, whose section stays even without bytes. Creation order is file after file, symbol
+table order, a name that is defined later than first mentioned at its definition.
 
 Out:
 
 ========== ============================== =====================================================
 offset     i64                            one per variable; -1 for one without a place
 kernel     size u64, alignment u64,       size and sh_addralign of `.nv.shared.K` and the
-           extern i64, flags u32, 0 u32   address of extern arrays in its own code, -1 without;
+           extern i64, flags u32          address of extern arrays in its own code, -1 without;
                                           flags: 1 the section survives, 2 it has a symbol.
                                           One row more than kernels, for `.nv_debug.shared`
 tie        i64                            address of extern arrays in that function (with `-g`,

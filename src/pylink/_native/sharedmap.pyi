@@ -6,8 +6,8 @@ def gather(merged: MergedTables) -> SharedTables:
     """Make the tables of shared variables and their users.
 
     Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
-    only the kernels' own code counts, and `array_align` gives the kernels that name arrays through
-    their instance. A variable without a symbol has the entity -1.
+    only the kernels' own code counts, and `merged.array_align` says which kernels refer to arrays
+    through their instance. A variable without a symbol has the entity -1.
     """
 
 def apply(
@@ -25,4 +25,7 @@ def apply(
 def find_oversized(
     shared: SharedTables, limit: int, family: int, *, reserves: bool = True
 ) -> list[tuple[int, int]]:
-    """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""
+    """List the kernels with more than `limit` bytes of shared memory: (entity, bytes).
+
+    Bytes that the system reserves do not count.
+    """
