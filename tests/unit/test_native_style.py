@@ -74,8 +74,8 @@ OWN_MEMORY = {
     "mercury/objects.pxd": "the same",
     "reports/arrow.pyx": "structs that whoever reads the stream releases",
     "fleet/census.pyx": "arrays of each folder and each root, in rows that move",
-    "size/payloads.pxd": "rooms that a thread uses for one payload after the other",
-    "size/ledger.pyx": "what a thread has rooms in",
+    "size/payloads.pxd": "buffers that a thread uses for one payload after the other",
+    "size/ledger.pyx": "what holds the buffers of a thread",
 }
 
 

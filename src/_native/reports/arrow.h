@@ -72,7 +72,7 @@ typedef struct {
     ArrowColumn* columns;
 } ArrowTable;
 
-/* Give a reference to `owner` back, on any thread. Does nothing for NULL, and after Python ended. */
+/* Drop a reference to `owner`, on any thread. Does nothing for NULL, and after Python has ended. */
 
 static void arrow_release_owner(PyObject* owner) {
     PyGILState_STATE state;

@@ -1,5 +1,5 @@
-# Counts of the bytes of a payload: a row of parts for each function, and one for bytes that no
-# function owns.
+# Counts of the bytes of a payload: a row for each function and one for bytes that no function owns,
+# with a count for each part.
 #
 # A `bint` function of this package that is a verb returns False when memory is exhausted, if its
 # docstring does not say otherwise.
@@ -12,7 +12,7 @@ from base.scratch cimport Scratch, scratch_vector
 from base.vector cimport Vec, vec_push
 from size.digests cimport Digest, Fingerprint
 
-# pylink/size/model.py has the words.
+# What bytes are for; pylink/size/model.py has the names.
 cdef enum Part:
     PART_CODE = 0
     PART_CONSTANTS = 1
@@ -28,39 +28,44 @@ cdef enum Part:
     PART_OTHER = 11
     PART_PTX = 12
     PART_LTOIR = 13
-    PARTS = 16
+    PARTS = 16                  # counts of a row, of which some are unused
 
 # Owner of bytes without a function; functions count from 1.
 cdef enum:
     SHARED = 0
 
+# A name that is not copied.
 ctypedef struct Text:
     const uint8_t* data
     uint32_t size
 
+# A payload that is being counted.
 ctypedef struct Cutting:
-    NameIndex index
-    Vec functions               # Text, without a row for what is shared
-    Vec counts                  # uint64_t[PARTS] for each function; the first is for what is shared
-    Text unit                   # a symbol that names the source file, or NULL
+    NameIndex index             # by name: the row of a function in `functions`
+    Vec functions               # Text: the name of function 1, 2 and so on
+    Vec counts                  # uint64_t[PARTS] by function; the first row is for shared bytes
+    Text unit                   # part of a symbol's name that identifies the source file, or NULL
     uint32_t type               # e_type of a cubin
     Vec digests                 # Digest, of linked cubins alone
-    # Everything but notes and the chip, with and without the mark that `absorb_records` omits.
+    # The whole cubin except for notes and the SM number, with and without the mark that
+    # `absorb_records` omits.
     Fingerprint exact
     Fingerprint like
-    bint bad                    # the payload is not what its entry says
+    bint is_damaged             # the payload is not what its entry says
 
 
 cdef inline void start_cutting(Cutting* cutting, Scratch* scratch) noexcept nogil:
+    """Set up empty counts, without functions."""
     memset(cutting, 0, sizeof(Cutting))
     scratch_vector(scratch, &cutting.functions, sizeof(Text))
     scratch_vector(scratch, &cutting.counts, PARTS * sizeof(uint64_t))
     scratch_vector(scratch, &cutting.digests, sizeof(Digest))
     scratch_index(scratch, &cutting.index, 64)
-    scratch.failed |= not push_counts(cutting)
+    scratch.failed |= not add_counts(cutting)
 
 
-cdef inline bint push_counts(Cutting* cutting) noexcept nogil:
+cdef inline bint add_counts(Cutting* cutting) noexcept nogil:
+    """Add a row of zeros to the counts."""
     cdef uint64_t* row = <uint64_t*>vec_push(&cutting.counts)
     if row == NULL:
         return False
@@ -68,14 +73,15 @@ cdef inline bint push_counts(Cutting* cutting) noexcept nogil:
     return True
 
 
-cdef inline void count_bytes(Cutting* c, uint32_t owner, uint32_t part,
+cdef inline void count_bytes(Cutting* cutting, uint32_t owner, uint32_t part,
                              uint64_t size) noexcept nogil:
-    (<uint64_t*>c.counts.data)[owner * PARTS + part] += size
+    """Add `size` bytes to a part of a function, or of SHARED."""
+    (<uint64_t*>cutting.counts.data)[owner * PARTS + part] += size
 
 
 cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
                                   uint32_t size) noexcept nogil:
-    """The function of that name, or SHARED; -1 without memory."""
+    """Return the function of that name, or SHARED; -1 without memory."""
     cdef NameSlot* slot = index_find(&cutting.index, name, size)
     if slot == NULL:
         return -1
@@ -84,14 +90,17 @@ cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
 
 cdef inline int64_t add_function(Cutting* cutting, const uint8_t* name,
                                  uint32_t size) noexcept nogil:
-    """Find or add the function of that name, which must not move; -1 without memory."""
+    """Return the function of that name, which is added if it is new; -1 without memory.
+
+    `name` is not copied.
+    """
     cdef NameSlot* slot = index_find(&cutting.index, name, size)
     cdef Text* text
     if slot == NULL:
         return -1
     if slot.value < 0:
         text = <Text*>vec_push(&cutting.functions)
-        if text == NULL or not push_counts(cutting):
+        if text == NULL or not add_counts(cutting):
             return -1
         text.data, text.size = name, size
         slot.value = <int>(cutting.functions.count - 1)

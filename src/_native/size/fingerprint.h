@@ -1,4 +1,5 @@
-/* A hash of 128 bits, with which equal contents are found. Whoever plants collisions finds some. */
+/* A hash of 128 bits, by which equal contents are found. Collisions can be made on purpose: where
+   that matters, it starts with a random seed. */
 #ifndef PYLINK_SIZE_FINGERPRINT_H
 #define PYLINK_SIZE_FINGERPRINT_H
 
@@ -10,17 +11,20 @@ struct Fingerprint {
     uint64_t a, b;
 };
 
+/* Return both halves of the 128-bit product, combined: all bits of x and y change it. */
 static inline uint64_t pylink_fold(uint64_t x, uint64_t y) {
     __uint128_t product = (__uint128_t)x * y;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two lanes: a word that makes a factor of one zero does not do so in the other. */
+/* Absorb two words. The factors of the halves differ: words that make one of `a` zero, which would
+   hide the other word, do not do so for `b`. */
 static inline void pylink_absorb_words(struct Fingerprint* f, uint64_t x, uint64_t y) {
     f->a = pylink_fold(f->a ^ x ^ 0xa0761d6478bd642fULL, y ^ 0xe7037ed1a0b428dbULL) + f->a;
     f->b = pylink_fold(f->b ^ y ^ 0x8ebc6af09c88c6e3ULL, x ^ 0x589965cc75374cc3ULL) + f->b;
 }
 
+/* Absorb bytes, then their number. */
 static inline void pylink_absorb(struct Fingerprint* f, const uint8_t* data, size_t size) {
     uint64_t words[2];
     size_t left = size;

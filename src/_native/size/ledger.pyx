@@ -1,10 +1,10 @@
-"""Bytes of device code by part and function: payloads are added up without the GIL.
+"""Counts the bytes of device code by part and function, without the GIL.
 
 A payload is the contents of one entry of a fat binary, mostly a compressed cubin. A ledger has a
 row for each part, such as code or debug data, of each function of an entry; function 0 stands for
-shared bytes. The rows share the bytes that the entry has in the file, and in the archive, in
-proportion to their own (`assign_shares`). An entry of 1,000 bytes that has 300 in the file, as an
-example:
+bytes that no function owns. The rows of an entry share the bytes that it has in the file, and in
+the archive, in proportion to their own (`assign_shares`). For example, an entry of 1,000 bytes that
+takes 300 bytes in the file:
 
     function   part      unpacked   installed
     f          code           600         180
@@ -14,9 +14,9 @@ Many entries of a wheel have equal contents, which are counted once. `measure` g
 payloads; `measure_row` does this for each:
 
 1. `packed_payload` reads it, and `find_content` looks for equal contents. If these were counted,
-   `repeat` copies their rows for the entry.
+   `repeat_rows` copies their rows for the entry.
 2. Otherwise `full_payload` decompresses, `count_payload` cuts the bytes into parts and functions
-   (size/cutting.pxd), and `enter` adds the rows.
+   (size/cutting.pxd), and `add_counted` adds the rows.
 3. Marked payloads are compressed again (`compress_payload`), equal contents once.
 
 `sums` and `repeats` then add up the rows by group. Several threads may measure for one ledger: its
@@ -44,7 +44,7 @@ from size.cutting cimport PARTS, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
 from size.ledgerrows cimport DigestRow, LedgerRow, Shares, assign_shares, begin_shares
 from size.payloads cimport (
-    KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, Content, ContentKey, Payload, Rooms, clear_rooms,
+    KEPT_SIZE, MEASURED, NOT_MEASURED, UNREAD, Buffers, Content, ContentKey, Payload, clear_buffers,
     compress_payload, count_payload, fill_key, full_payload, full_size, packed_payload,
 )
 from size.sums cimport (
@@ -60,7 +60,7 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_mutex_unlock(pthread_mutex_t* lock)
 
 cdef enum:
-    RETURNED = 1 << 20
+    RETURNED_SIZE = 1 << 20     # bytes of the smallest block that `return_memory` is about
 
 
 cdef class Measured:
@@ -91,17 +91,18 @@ cdef class Repeat:
 
 
 def use_codec(int codec, bytes path not None):
-    if codec == CODEC_ZSTD_FRAME:       # compressing again is extra
+    if codec == CODEC_ZSTD_FRAME:       # to compress again; without it payloads are still counted
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 
 def return_memory():
-    return_blocks(RETURNED)
+    return_blocks(RETURNED_SIZE)
 
 
 cdef int read_payload(Payload* payload, row) except -1:
-    """Read a `pylink.size.payload.Payload`, without a copy of its bytes."""
+    """Set the fields of a payload from a `pylink.size.payload.Payload`; its bytes are not copied.
+    """
     cdef bytes data = row.data
     payload.data = <const uint8_t*>PyBytes_AS_STRING(data) if data is not None else NULL
     payload.offset, payload.packed, payload.full = row.offset, row.packed, row.full
@@ -115,28 +116,28 @@ cdef int read_payload(Payload* payload, row) except -1:
     return 0
 
 
-# The means of a thread that measures payloads.
+# How one call, in one thread, measures payloads.
 ctypedef struct Measuring:
-    int file                    # descriptor of payloads that are read; -1: none is
-    int level                   # of Zstandard
-    bint keep_frames
-    Rooms* rooms                # used by this thread alone
-    TextPool* texts             # where kept frames lie
+    int file                    # descriptor of the file that payloads are read from, or -1
+    int level                   # Zstandard's level of compression
+    bint keep_frames            # compressed payloads are part of the result
+    Buffers* buffers            # used by this thread alone
+    TextPool* texts             # has the kept frames
 
 
 cdef class Ledger:
-    cdef Vec rows
-    cdef NameIndex index
-    cdef TextPool pool
-    cdef Vec names              # Text of functions, from number 1 on
-    cdef Vec digests
+    cdef Vec rows               # LedgerRow
+    cdef NameIndex index        # by name: number of a function, minus 1
+    cdef TextPool pool          # names of functions and units, keys of contents
+    cdef Vec names              # Text: the name of function 1, 2 and so on
+    cdef Vec digests            # DigestRow
     cdef Vec contents           # Content
-    cdef NameIndex index_of_contents    # by ContentKey
-    cdef Fingerprint seed
-    cdef size_t compressed      # how many of them are
-    cdef Scratch scratch        # of all these
-    cdef Rooms* rooms           # that no thread uses
-    cdef pthread_mutex_t lock   # of all but the rooms, while payloads are measured
+    cdef NameIndex index_of_contents    # by ContentKey: number in `contents`
+    cdef Fingerprint seed       # random, see `fill_key`
+    cdef size_t compressed      # number of different contents that were to be compressed again
+    cdef Scratch scratch        # owns the memory of all fields above
+    cdef Buffers* buffers       # a list of those that no thread uses
+    cdef pthread_mutex_t lock   # held to change these fields, except for `buffers` (GIL)
 
     def __cinit__(self):
         cdef bytes seed = os.urandom(sizeof(Fingerprint))
@@ -149,29 +150,29 @@ cdef class Ledger:
         scratch_index(&self.scratch, &self.index, 1024)
         scratch_index(&self.scratch, &self.index_of_contents, 1024)
         memcpy(&self.seed, PyBytes_AS_STRING(seed), sizeof(Fingerprint))
-        self.rooms = NULL
+        self.buffers = NULL
         pthread_mutex_init(&self.lock, NULL)
         check_memory(not self.scratch.failed)
 
     def __dealloc__(self):
-        cdef Rooms* rooms
-        while self.rooms != NULL:
-            rooms = self.rooms
-            self.rooms = rooms.next
-            clear_rooms(rooms, 0)
-            free(rooms)
+        cdef Buffers* buffers
+        while self.buffers != NULL:
+            buffers = self.buffers
+            self.buffers = buffers.next
+            clear_buffers(buffers, 0)
+            free(buffers)
         pthread_mutex_destroy(&self.lock)
         scratch_free(&self.scratch)
 
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
         cdef Scratch scratch
         cdef TextPool texts
-        cdef Measuring how
+        cdef Measuring measuring
         cdef size_t i, count = <size_t>len(payloads)
         cdef Payload* rows
         cdef bint good
-        how.file, how.level, how.keep_frames = file, level, keep_frames
-        how.rooms, how.texts = NULL, &texts
+        measuring.file, measuring.level, measuring.keep_frames = file, level, keep_frames
+        measuring.buffers, measuring.texts = NULL, &texts
         scratch_init(&scratch)
         try:
             rows = <Payload*>scratch_zeros(&scratch, count, sizeof(Payload))
@@ -179,22 +180,22 @@ cdef class Ledger:
             check_memory(not scratch.failed)
             for i in range(count):
                 read_payload(&rows[i], payloads[i])
-            how.rooms = self.take_rooms()
+            measuring.buffers = self.take_buffers()
             with nogil:
-                good = self.measure_rows(rows, count, &how)
+                good = self.measure_rows(rows, count, &measuring)
             for i in range(count):
                 if rows[i].outcome == UNREAD:
                     if rows[i].failure < 0:
                         raise EOFError
                     raise OSError(rows[i].failure, "cannot be read")
             check_memory(good)
-            return [self.result_of(&rows[i]) for i in range(count)]
+            return [self.make_result(&rows[i]) for i in range(count)]
         finally:
-            self.recycle_rooms(how.rooms)
+            self.recycle_buffers(measuring.buffers)
             scratch_free(&scratch)
 
-    cdef Measured result_of(self, const Payload* payload):
-        """The result for Python; None for a payload that is damaged."""
+    cdef Measured make_result(self, const Payload* payload):
+        """Return the result for Python; None for a payload that is damaged."""
         cdef Content content
         cdef Measured measured
         if payload.outcome != MEASURED:
@@ -216,26 +217,26 @@ cdef class Ledger:
                                                        payload.frame_size)
         return measured
 
-    cdef Rooms* take_rooms(self) except NULL:
-        """Rooms that no other thread uses; both functions are called with the GIL."""
-        cdef Rooms* rooms = self.rooms
-        if rooms != NULL:
-            self.rooms = rooms.next
+    cdef Buffers* take_buffers(self) except NULL:
+        """Return buffers that no other thread uses. Called with the GIL, like `recycle_buffers`."""
+        cdef Buffers* buffers = self.buffers
+        if buffers != NULL:
+            self.buffers = buffers.next
         else:
-            rooms = <Rooms*>calloc(1, sizeof(Rooms))
-            check_memory(rooms != NULL)
-        return rooms
+            buffers = <Buffers*>calloc(1, sizeof(Buffers))
+            check_memory(buffers != NULL)
+        return buffers
 
-    cdef void recycle_rooms(self, Rooms* rooms) noexcept:
-        """Keep rooms for a later call, without their large buffers."""
-        if rooms != NULL:
-            clear_rooms(rooms, KEPT_ROOM)
-            rooms.next = self.rooms
-            self.rooms = rooms
+    cdef void recycle_buffers(self, Buffers* buffers) noexcept:
+        """Keep buffers for a later call, except for large ones."""
+        if buffers != NULL:
+            clear_buffers(buffers, KEPT_SIZE)
+            buffers.next = self.buffers
+            self.buffers = buffers
 
     cdef bint measure_rows(self, Payload* rows, size_t count,
-                           const Measuring* how) noexcept nogil:
-        """Measure all, up to the first that cannot be read; False without memory."""
+                           const Measuring* measuring) noexcept nogil:
+        """Measure payloads, up to the first that cannot be read; False without memory."""
         cdef size_t i
         cdef Cutting cutting
         cdef Scratch scratch
@@ -245,29 +246,29 @@ cdef class Ledger:
                 break
             scratch_init(&scratch)
             start_cutting(&cutting, &scratch)
-            good = not scratch.failed and self.measure_row(&rows[i], &cutting, how)
+            good = not scratch.failed and self.measure_row(&rows[i], &cutting, measuring)
             scratch_free(&scratch)
         return good
 
     cdef bint measure_row(self, Payload* payload, Cutting* cutting,
-                          const Measuring* how) noexcept nogil:
+                          const Measuring* measuring) noexcept nogil:
         """Measure one payload; False without memory."""
-        cdef const uint8_t* packed = packed_payload(payload, how.file, how.rooms)
+        cdef const uint8_t* packed = packed_payload(payload, measuring.file, measuring.buffers)
         cdef const uint8_t* data = NULL
         cdef ContentKey key
-        cdef bint good, again
+        cdef bint good, needs_frame
         payload.same = -1
         if packed == NULL:
             return payload.outcome != NOT_MEASURED
-        fill_key(&key, payload, packed, how.keep_frames, self.seed)
+        fill_key(&key, payload, packed, measuring.keep_frames, self.seed)
         pthread_mutex_lock(&self.lock)
         good = (self.find_content(&key, payload)
-                and (payload.outcome == NOT_MEASURED or self.repeat(payload)))
+                and (payload.outcome == NOT_MEASURED or self.repeat_rows(payload)))
         pthread_mutex_unlock(&self.lock)
-        again = payload.compressed and payload.same < 0
-        if not good or (payload.outcome == MEASURED and not again):
+        needs_frame = payload.compressed and payload.same < 0
+        if not good or (payload.outcome == MEASURED and not needs_frame):
             return good
-        data = full_payload(payload, packed, how.rooms)
+        data = full_payload(payload, packed, measuring.buffers)
         if data == NULL:
             return payload.outcome != NOT_MEASURED
         if payload.outcome == NOT_MEASURED:
@@ -276,24 +277,25 @@ cdef class Ledger:
             if payload.outcome != MEASURED:
                 return True
             pthread_mutex_lock(&self.lock)
-            good = self.enter(payload, cutting)
+            good = self.add_counted(payload, cutting)
             pthread_mutex_unlock(&self.lock)
-        if not good or not again:
+        if not good or not needs_frame:
             return good
-        if not compress_payload(payload, how.rooms, data, full_size(payload), how.level):
+        if not compress_payload(payload, measuring.buffers, data, full_size(payload),
+                                measuring.level):
             return False
-        if how.keep_frames and payload.frame_size:
-            payload.frame = pool_allocate(how.texts, payload.frame_size)
+        if measuring.keep_frames and payload.frame_size:
+            payload.frame = pool_allocate(measuring.texts, payload.frame_size)
             if payload.frame == NULL:
                 return False
-            memcpy(payload.frame, how.rooms.frame.data, payload.frame_size)
+            memcpy(payload.frame, measuring.buffers.frame.data, payload.frame_size)
         return True
 
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
-        """Find the row of such contents, or add one; False without memory.
+        """Find the Content with that key, or add one; False without memory.
 
-        The outcome is MEASURED for contents that were counted before. Contents that another thread
-        is counting are counted twice.
+        Sets `outcome` to MEASURED if the contents were counted before. Contents that another thread
+        is just counting are counted twice.
         """
         cdef uint8_t* place
         cdef Content* content
@@ -325,7 +327,7 @@ cdef class Ledger:
     def contents_compressed(self):
         return self.compressed
 
-    cdef bint repeat(self, const Payload* payload) noexcept nogil:
+    cdef bint repeat_rows(self, const Payload* payload) noexcept nogil:
         """Add the rows of an entry whose contents were counted; False without memory."""
         cdef Content content = (<Content*>self.contents.data)[payload.content]
         cdef Shares shares
@@ -348,13 +350,16 @@ cdef class Ledger:
             digest.entry = payload.entry
         return True
 
-    cdef bint enter(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
-        """Add the rows of an entry just counted, for its contents, too; False without memory."""
+    cdef bint add_counted(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
+        """Add the rows of an entry that was just counted, and record them for equal contents.
+
+        False without memory.
+        """
         cdef Content* content = &(<Content*>self.contents.data)[payload.content]
         cdef size_t first_row = self.rows.count, first_digest = self.digests.count
         cdef uint8_t* unit = NULL
-        if (not self.enter_counts(payload, cutting)
-                or not self.enter_digests(cutting, payload.entry)):
+        if (not self.add_count_rows(payload, cutting)
+                or not self.add_digest_rows(cutting, payload.entry)):
             return False
         if content.counted:         # by another thread, at the same time
             return True
@@ -371,7 +376,7 @@ cdef class Ledger:
         content.counted = True
         return True
 
-    cdef bint enter_counts(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
+    cdef bint add_count_rows(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
         """Add the payload's bytes by function and part; False without memory."""
         cdef const uint64_t* counts = <const uint64_t*>cutting.counts.data
         cdef uint64_t owner, part
@@ -385,7 +390,8 @@ cdef class Ledger:
                 if counts[owner * PARTS + part] == 0:
                     continue
                 if owner and function == 0:
-                    function = self.number_of(&(<const Text*>cutting.functions.data)[owner - 1])
+                    function = self.number_function(
+                        &(<const Text*>cutting.functions.data)[owner - 1])
                     if function == 0:
                         return False
                 row = <LedgerRow*>vec_push(&self.rows)
@@ -396,7 +402,7 @@ cdef class Ledger:
                 assign_shares(row, &shares)
         return True
 
-    cdef bint enter_digests(self, const Cutting* cutting, uint32_t entry) noexcept nogil:
+    cdef bint add_digest_rows(self, const Cutting* cutting, uint32_t entry) noexcept nogil:
         """Add the digests of an entry's functions and data; False without memory."""
         cdef const Digest* digests = <const Digest*>cutting.digests.data
         cdef const Text* functions = <const Text*>cutting.functions.data
@@ -409,21 +415,21 @@ cdef class Ledger:
             row.entry, row.size, row.contents = entry, digests[i].size, digests[i].contents
             row.function = 0
             if digests[i].owner:
-                row.function = self.number_of(&functions[digests[i].owner - 1])
+                row.function = self.number_function(&functions[digests[i].owner - 1])
                 if row.function == 0:
                     return False
         return True
 
     def repeats(self, bytes entry_groups not None):
         cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
-        cdef uint64_t n_entries = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
+        cdef uint64_t entry_count = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data
         cdef uint64_t i
         cdef Repeat copy
         cdef dict first = {}
         cdef list copies = []
         for i in range(self.digests.count):
-            if rows[i].entry >= n_entries or entries[rows[i].entry] < 0:
+            if rows[i].entry >= entry_count or entries[rows[i].entry] < 0:
                 continue
             key = (entries[rows[i].entry], rows[i].function, rows[i].size, rows[i].contents.a,
                    rows[i].contents.b)
@@ -434,8 +440,9 @@ cdef class Ledger:
                 copies.append(copy)
         return copies
 
-    cdef uint32_t number_of(self, const Text* name) noexcept nogil:
-        """The number of a function in all of the ledger; 0 without memory."""
+    cdef uint32_t number_function(self, const Text* name) noexcept nogil:
+        """Return the number of a function in the ledger, which is added if new; 0 without memory.
+        """
         cdef NameSlot* slot = index_find(&self.index, name.data, name.size)
         cdef Text* text
         cdef uint8_t* place

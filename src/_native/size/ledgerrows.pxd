@@ -7,41 +7,44 @@ from size.payloads cimport Payload, full_size
 
 # One entry's bytes of one part and function. Sizes of an entry have 32 bits.
 cdef packed struct LedgerRow:
-    uint32_t entry
-    uint32_t function           # 0: shared
-    uint32_t part
-    uint32_t unpacked
-    uint32_t installed
-    uint32_t download
+    uint32_t entry              # number of the entry
+    uint32_t function           # number in the ledger; 0: bytes that no function owns
+    uint32_t part               # a Part
+    uint32_t unpacked           # bytes of the decompressed payload
+    uint32_t installed          # their share of the entry's bytes in the file
+    uint32_t download           # their share of the entry's bytes in the archive
 
 # Contents of a function, or of initialized data, of one linked cubin.
 cdef packed struct DigestRow:
-    uint32_t entry
-    uint32_t function           # 0: data
-    uint64_t size
+    uint32_t entry              # number of the entry
+    uint32_t function           # number in the ledger; 0: data
+    uint64_t size               # bytes of the code or data
     Fingerprint contents
 
 # Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.
 ctypedef struct Shares:
-    uint64_t size
-    uint64_t installed
-    uint64_t download
-    uint64_t unpacked           # of the rows before
+    uint64_t size               # bytes of the decompressed payload
+    uint64_t installed          # bytes of the entry in the file
+    uint64_t download           # bytes of the entry in the archive
+    # Sums of the rows so far:
+    uint64_t unpacked
     uint64_t installed_before
     uint64_t download_before
 
 
-cdef inline void begin_shares(Shares* s, const Payload* p) noexcept nogil:
-    s.size, s.installed, s.download = full_size(p), p.installed, p.download
-    s.unpacked = s.installed_before = s.download_before = 0
+cdef inline void begin_shares(Shares* shares, const Payload* payload) noexcept nogil:
+    """Set the bytes that the rows of a payload share."""
+    shares.size, shares.installed = full_size(payload), payload.installed
+    shares.download = payload.download
+    shares.unpacked = shares.installed_before = shares.download_before = 0
 
 
-cdef inline void assign_shares(LedgerRow* row, Shares* s) noexcept nogil:
-    """By running sums: no byte is lost to rounding."""
+cdef inline void assign_shares(LedgerRow* row, Shares* shares) noexcept nogil:
+    """Set the shares of the next row, as differences of rounded sums, so that no byte is lost."""
     cdef uint64_t installed, download
-    s.unpacked += row.unpacked
-    installed = s.unpacked * s.installed // s.size      # both below 2 ** 32
-    download = s.unpacked * s.download // s.size
-    row.installed = <uint32_t>(installed - s.installed_before)
-    row.download = <uint32_t>(download - s.download_before)
-    s.installed_before, s.download_before = installed, download
+    shares.unpacked += row.unpacked
+    installed = shares.unpacked * shares.installed // shares.size      # both below 2 ** 32
+    download = shares.unpacked * shares.download // shares.size
+    row.installed = <uint32_t>(installed - shares.installed_before)
+    row.download = <uint32_t>(download - shares.download_before)
+    shares.installed_before, shares.download_before = installed, download

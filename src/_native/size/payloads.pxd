@@ -1,6 +1,6 @@
-# Payloads of entries, measured without the interpreter: read, decompressed, counted, compressed
-# again. Each thread has rooms for that, which serve one payload after the other: new memory for
-# each would cost as much as counting it.
+# Payloads of entries, measured without the GIL: read, decompressed, counted, compressed again. Each
+# thread has buffers for that, which serve one payload after the other: allocating memory for each
+# would take as long as counting it.
 
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -19,125 +19,131 @@ cdef extern from "<unistd.h>" nogil:
     ssize_t pread(int file, void* place, size_t size, int64_t offset)
 
 cdef enum:
-    KEPT_ROOM = 1 << 20         # bytes up to which a room stays for the next payloads
+    KEPT_SIZE = 1 << 20         # bytes of the largest buffer that is kept for later payloads
 
 # The outcome of measuring a payload.
 cdef enum Outcome:
     NOT_MEASURED = 0
     MEASURED = 1
-    DAMAGED = 2
-    UNREAD = 3                  # `failure` says why
+    DAMAGED = 2                 # it cannot be decompressed, or is not a cubin as its entry says
+    UNREAD = 3                  # it cannot be read; `failure` says why
 
 ctypedef struct Payload:
-    const uint8_t* data         # packed; NULL: at `offset` of the file
+    const uint8_t* data         # its bytes; NULL: they are at `offset` of the file
     uint64_t offset
-    uint64_t packed
-    uint64_t full               # bytes that it becomes
-    uint64_t installed
-    uint64_t download
-    uint32_t entry
-    int codec
-    int kind
-    bint compressed             # to be compressed again
+    uint64_t packed             # bytes that it has in the file
+    uint64_t full               # bytes that it becomes; unused if it is not compressed
+    uint64_t installed          # bytes of its entry in the file
+    uint64_t download           # bytes of its entry in the archive
+    uint32_t entry              # number of its entry
+    int codec                   # a CODEC_ number
+    int kind                    # an ENTRY_ number
+    bint compressed             # it is to be compressed again
     # Results of the measurement:
     Outcome outcome
-    int failure                 # an errno, or -1: the file ends before
+    int failure                 # an errno, or -1 if the file ends before the payload does
     size_t content              # number of its Content
-    int same                    # the entry that has the frame, since its contents are equal; or -1
-    uint64_t frame_size         # 0: none was made
-    uint8_t* frame              # its compressed bytes, or NULL
+    int same                    # entry with equal contents, which is compressed instead; or -1
+    uint64_t frame_size         # bytes of its frame; 0: none was made
+    uint8_t* frame              # its compressed bytes, if they are kept, or NULL
 
-ctypedef struct Room:
-    uint8_t* data
-    uint64_t size
+ctypedef struct Buffer:
+    uint8_t* data               # NULL: not allocated
+    uint64_t size               # bytes
 
-ctypedef struct Rooms:
-    Room packed
-    Room full
-    Room frame
-    Room again                  # what a frame becomes
-    Rooms* next                 # that no thread uses
-
-
-cdef inline void clear_room(Room* room) noexcept nogil:
-    if room.data != NULL:
-        block_free(room.data, room.size)
-    room.data, room.size = NULL, 0
+# Buffers of a thread, for one payload after the other.
+ctypedef struct Buffers:
+    Buffer packed               # bytes as they are in the file
+    Buffer full                 # the decompressed payload
+    Buffer frame                # the payload compressed again
+    Buffer unpacked             # the frame decompressed, to compare
+    Buffers* next               # the next in a list of buffers that no thread uses
 
 
-cdef inline void clear_rooms(Rooms* rooms, uint64_t most) noexcept nogil:
-    """Free the rooms that have more than `most` bytes."""
-    cdef Room** each = [&rooms.packed, &rooms.full, &rooms.frame, &rooms.again]
+cdef inline void clear_buffer(Buffer* buffer) noexcept nogil:
+    if buffer.data != NULL:
+        block_free(buffer.data, buffer.size)
+    buffer.data, buffer.size = NULL, 0
+
+
+cdef inline void clear_buffers(Buffers* buffers, uint64_t limit) noexcept nogil:
+    """Free the buffers that have more than `limit` bytes."""
+    cdef Buffer** buffer_of = [&buffers.packed, &buffers.full, &buffers.frame, &buffers.unpacked]
     cdef int i
     for i in range(4):
-        if each[i].size > most:
-            clear_room(each[i])
+        if buffer_of[i].size > limit:
+            clear_buffer(buffer_of[i])
 
 
-cdef inline uint8_t* room_for(Room* room, uint64_t size) noexcept nogil:
-    """A place for `size` bytes, without what was there; NULL without memory."""
-    size += 8                   # never none
-    if room.size < size:
-        clear_room(room)
-        if size < KEPT_ROOM:
+cdef inline uint8_t* buffer_for(Buffer* buffer, uint64_t size) noexcept nogil:
+    """Return room for `size` bytes in a buffer, whose contents are lost; NULL without memory."""
+    size += 8                   # 0 bytes are allocated, too, so that NULL is a failure
+    if buffer.size < size:
+        clear_buffer(buffer)
+        if size < KEPT_SIZE:
             size += size // 4
-        room.data = <uint8_t*>block_widen(NULL, 0, size)
-        room.size = size if room.data != NULL else 0
-    return room.data
+        buffer.data = <uint8_t*>block_widen(NULL, 0, size)
+        buffer.size = size if buffer.data != NULL else 0
+    return buffer.data
 
 
 cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) noexcept nogil:
-    """0, an errno, or -1 where the file ends before."""
+    """Read the payload's bytes. Returns 0, an errno, or -1 if the file ends before they do."""
     cdef uint64_t done = 0
-    cdef ssize_t got
+    cdef ssize_t count
     while done < payload.packed:
-        got = pread(file, place + done, payload.packed - done, <int64_t>(payload.offset + done))
-        if got == 0:
+        count = pread(file, place + done, payload.packed - done, <int64_t>(payload.offset + done))
+        if count == 0:
             return -1
-        if got > 0:
-            done += <uint64_t>got
+        if count > 0:
+            done += <uint64_t>count
         elif errno != EINTR:
             return errno
     return 0
 
 
-cdef inline const uint8_t* packed_payload(Payload* payload, int file, Rooms* rooms) noexcept nogil:
-    """The payload's bytes as stored in the file; NULL without memory, or with an outcome."""
-    cdef uint8_t* room
+cdef inline const uint8_t* packed_payload(Payload* payload, int file,
+                                          Buffers* buffers) noexcept nogil:
+    """Return the payload's bytes as stored in the file; NULL without memory, or with an outcome."""
+    cdef uint8_t* buffer
     if payload.data != NULL:
         return payload.data
-    room = room_for(&rooms.packed, payload.packed)
-    if room == NULL:
+    buffer = buffer_for(&buffers.packed, payload.packed)
+    if buffer == NULL:
         return NULL
-    payload.failure = read_packed(payload, file, room)
+    payload.failure = read_packed(payload, file, buffer)
     if payload.failure != 0:
         payload.outcome = UNREAD
         return NULL
-    return room
+    return buffer
 
 
 cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
-                                        Rooms* rooms) noexcept nogil:
-    """The payload's `full_size(payload)` bytes; NULL without memory, or with an outcome."""
-    cdef uint8_t* room
+                                        Buffers* buffers) noexcept nogil:
+    """Return the `full_size(payload)` bytes of the decompressed payload.
+
+    NULL without memory, or with an outcome.
+    """
+    cdef uint8_t* buffer
     if payload.codec == 0:
         return packed
-    room = room_for(&rooms.full, payload.full)
-    if room == NULL:
+    buffer = buffer_for(&buffers.full, payload.full)
+    if buffer == NULL:
         return NULL
-    if not decompress(payload.codec, packed, payload.packed, room, payload.full):
+    if not decompress(payload.codec, packed, payload.packed, buffer, payload.full):
         payload.outcome = DAMAGED
         return NULL
-    return room
+    return buffer
 
 
-cdef inline uint64_t full_size(const Payload* p) noexcept nogil:
-    return p.full if p.codec else p.packed
+cdef inline uint64_t full_size(const Payload* payload) noexcept nogil:
+    """Return the bytes of the decompressed payload."""
+    return payload.full if payload.codec else payload.packed
 
 
 cdef inline bint count_payload(Payload* payload, Cutting* cutting, const uint8_t* data,
                                uint64_t size) noexcept nogil:
-    """Count its bytes by part and function; False without memory."""
+    """Count a payload's bytes by part and function, and set its outcome; False without memory."""
     if payload.kind == ENTRY_ELF:
         if not cut_cubin(cutting, data, size):
             return False
@@ -147,48 +153,49 @@ cdef inline bint count_payload(Payload* payload, Cutting* cutting, const uint8_t
     else:
         count_bytes(cutting, SHARED, PART_LTOIR if payload.kind == ENTRY_LTOIR else PART_OTHER,
                     size)
-    payload.outcome = DAMAGED if cutting.bad else MEASURED
+    payload.outcome = DAMAGED if cutting.is_damaged else MEASURED
     return True
 
 
-cdef inline bint compress_payload(Payload* payload, Rooms* rooms, const uint8_t* data,
+cdef inline bint compress_payload(Payload* payload, Buffers* buffers, const uint8_t* data,
                                   uint64_t size, int level) noexcept nogil:
-    """Make a frame of it that becomes the same bytes again, if that can be; False without memory.
+    """Compress a payload to a frame in `buffers.frame`, and set its size; False without memory.
 
-    The frame is in the room of frames.
+    The size stays 0 without a library, or if the frame does not become the same bytes again.
     """
-    cdef uint64_t most = frame_room(size), frame_size
-    cdef uint8_t* again
+    cdef uint64_t limit = frame_room(size), frame_size
+    cdef uint8_t* unpacked
     cdef uint8_t* frame
-    if most == 0:
-        return True             # there is no library
-    frame, again = room_for(&rooms.frame, most), room_for(&rooms.again, size)
-    if frame == NULL or again == NULL:
+    if limit == 0:
+        return True             # no library that compresses was found
+    frame, unpacked = buffer_for(&buffers.frame, limit), buffer_for(&buffers.unpacked, size)
+    if frame == NULL or unpacked == NULL:
         return False
-    frame_size = make_frame(data, size, frame, most, level)
-    if (frame_size != 0 and decompress(CODEC_ZSTD_FRAME, frame, frame_size, again, size)
-            and memcmp(data, again, size) == 0):
+    frame_size = make_frame(data, size, frame, limit, level)
+    if (frame_size != 0 and decompress(CODEC_ZSTD_FRAME, frame, frame_size, unpacked, size)
+            and memcmp(data, unpacked, size) == 0):
         payload.frame_size = frame_size
     return True
 
 
-# The key that tells payloads apart: their bytes in the file, and how those are used.
+# The key by which payloads with equal results are found: their bytes in the file, and their use.
 cdef packed struct ContentKey:
-    Fingerprint contents
-    uint64_t packed
+    Fingerprint contents        # of the bytes in the file
+    uint64_t packed             # these fields are those of the Payload
     uint64_t full
     int32_t codec
     int32_t kind
-    int32_t kept
+    int32_t keeps_frame
 
-# The results for a payload, kept for the next one with the same bytes.
+# The results for a payload, which also hold for later ones with equal bytes.
 ctypedef struct Content:
-    bint counted
-    int compressed              # the entry whose frame is made, or -1
-    size_t first_row            # in the ledger
+    bint counted                # the fields from `first_row` on are set
+    int compressed              # entry for which a frame is made, or -1
+    size_t first_row            # its LedgerRows in the ledger: number of the first, and how many
     size_t rows
-    size_t first_digest
+    size_t first_digest         # its DigestRows in the ledger: number of the first, and how many
     size_t digests
+    # As in Cutting:
     uint32_t type
     const uint8_t* unit
     uint32_t unit_size
@@ -196,10 +203,10 @@ ctypedef struct Content:
     Fingerprint like
 
 
-cdef inline void fill_key(ContentKey* key, const Payload* payload, const uint8_t* packed, bint kept,
-                          Fingerprint seed) noexcept nogil:
-    """Fill the key, seeded so that files cannot be made to collide."""
+cdef inline void fill_key(ContentKey* key, const Payload* payload, const uint8_t* packed,
+                          bint keeps_frame, Fingerprint seed) noexcept nogil:
+    """Fill the key; a random seed keeps anybody from making files that collide."""
     key.contents = seed
     absorb(&key.contents, packed, payload.packed)
     key.packed, key.full = payload.packed, payload.full
-    key.codec, key.kind, key.kept = payload.codec, payload.kind, kept
+    key.codec, key.kind, key.keeps_frame = payload.codec, payload.kind, keeps_frame

@@ -1,5 +1,5 @@
-# The bytes of PTX by function: from the line of `.entry` or `.func` to the brace that ends its
-# body. Declarations and all else are shared; zeros at the end are padding.
+# The bytes of PTX by function: from the start of the line with `.entry` or `.func` to the brace
+# that ends its body. Declarations and all else are shared; zeros at the end are padding.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
@@ -16,8 +16,8 @@ cdef extern from "size/ptxscan.h":
     ) noexcept nogil
 
 
-cdef inline bint is_space(uint8_t sign) noexcept nogil:
-    return sign in (c" ", c"\t", c"\n", c"\r")
+cdef inline bint is_space(uint8_t character) noexcept nogil:
+    return character in (c" ", c"\t", c"\n", c"\r")
 
 
 cdef enum:
@@ -25,14 +25,14 @@ cdef enum:
     FUNC_WORD = 5           # bytes of ".func"
 
 
-cdef inline bint is_word(uint8_t sign) noexcept nogil:
-    return (c"0" <= sign <= c"9" or c"A" <= sign <= c"Z" or c"a" <= sign <= c"z"
-            or sign in (c"_", c"$", c"%"))
+cdef inline bint is_name_character(uint8_t character) noexcept nogil:
+    return (c"0" <= character <= c"9" or c"A" <= character <= c"Z" or c"a" <= character <= c"z"
+            or character in (c"_", c"$", c"%"))
 
 
 cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t offset,
                                   uint64_t size) noexcept nogil:
-    """After a comment that begins at `offset`, or `offset` itself."""
+    """Return the offset after a comment that begins at `offset`, or `offset` if none does."""
     cdef const uint8_t* end
     if offset + 1 >= size or data[offset] != c"/":
         return offset
@@ -49,16 +49,16 @@ cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t offset,
 
 cdef inline uint64_t skip_string(const uint8_t* data, uint64_t offset,
                                  uint64_t size) noexcept nogil:
-    """After a string that begins at `offset`."""
+    """Return the offset after a string that begins at `offset`."""
     offset += 1
     while offset < size and data[offset] != c"\"":
         offset += 2 if data[offset] == c"\\" else 1
     return min(size, offset + 1)
 
 
-cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t offset,
+cdef inline uint64_t find_body_end(const uint8_t* data, uint64_t offset,
                                  uint64_t size) noexcept nogil:
-    """After the brace that closes the one at `offset`."""
+    """Return the offset after the brace that closes the one at `offset`."""
     cdef uint64_t depth = 0, next
     while True:
         offset = skip_plain(data, offset, size, IN_BODY)
@@ -81,9 +81,12 @@ cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t offset,
         offset += 1
 
 
-cdef inline uint64_t name_of(const uint8_t* data, uint64_t offset, uint64_t size,
+cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t size,
                              uint64_t* end) noexcept nogil:
-    """Find the name after `.entry` or `.func`: its start and end; a result may be in front."""
+    """Return the offset of the name after `.entry` or `.func`, and set that of its end.
+
+    A function's return parameter in parentheses may stand before the name.
+    """
     while offset < size and is_space(data[offset]):
         offset += 1
     if offset < size and data[offset] == c"(":
@@ -93,14 +96,15 @@ cdef inline uint64_t name_of(const uint8_t* data, uint64_t offset, uint64_t size
         while offset < size and is_space(data[offset]):
             offset += 1
     end[0] = offset
-    while end[0] < size and is_word(data[end[0]]):
+    while end[0] < size and is_name_character(data[end[0]]):
         end[0] += 1
     return offset
 
 
 cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Count all of it; False without memory."""
-    cdef uint64_t offset = 0, line = 0, start, name, end, next, counted_end = 0
+    """Count the bytes of PTX; False without memory."""
+    # statement: offset after the last `;` or `}`; counted_end: offset up to which bytes are counted
+    cdef uint64_t offset = 0, statement = 0, start, name, end, next, counted_end = 0
     cdef int64_t owner
     cdef uint64_t padded_size = size
     while size and data[size - 1] == 0:
@@ -118,7 +122,7 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
             offset = next
             continue
         if data[offset] in (c";", c"}"):
-            line = offset + 1
+            statement = offset + 1
         if not (data[offset] == c"."
                 and ((size - offset > ENTRY_WORD and has_text(data + offset, b".entry")
                       and is_space(data[offset + ENTRY_WORD]))
@@ -127,7 +131,7 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
                               or data[offset + FUNC_WORD] == c"(")))):
             offset += 1
             continue
-        name = name_of(data, offset + (ENTRY_WORD if data[offset + 1] == c"e" else FUNC_WORD),
+        name = find_name(data, offset + (ENTRY_WORD if data[offset + 1] == c"e" else FUNC_WORD),
                        size, &end)
         next = end
         while next < size and data[next] not in (c";", c"{"):
@@ -135,15 +139,15 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
         if next >= size or data[next] == c";" or end == name:
             offset = next
             continue
-        next = end_of_body(data, next, size)
+        next = find_body_end(data, next, size)
         start = offset
-        while start > line and start > counted_end and data[start - 1] != 10:
+        while start > statement and start > counted_end and data[start - 1] != c"\n":
             start -= 1
         owner = add_function(cutting, data + name, <uint32_t>(end - name))
         if owner < 0:
             return False
         count_bytes(cutting, SHARED, PART_PTX, start - counted_end)
         count_bytes(cutting, <uint32_t>owner, PART_PTX, next - start)
-        offset = counted_end = line = next
+        offset = counted_end = statement = next
     count_bytes(cutting, SHARED, PART_PTX, size - counted_end)
     return True

@@ -1,4 +1,4 @@
-/* Most of PTX is neither a brace nor a string nor a comment: how far that goes from a place on. */
+/* Skips PTX up to the next brace, string or comment, 16 bytes at a time: most of PTX is neither. */
 #ifndef PYLINK_SIZE_PTXSCAN_H
 #define PYLINK_SIZE_PTXSCAN_H
 
@@ -6,27 +6,31 @@
 
 #include "base/vectors.h"
 
-/* Signs that end what can be skipped in a body, and outside of one: directives and statements. */
+/* Characters, 1 for those that end what can be skipped: in a body of a function, and outside of
+   bodies, where also directives begin and statements end. */
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
 static const uint8_t pylink_outside[256] = {['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 
-/* The bytes of a row that end a plain stretch. */
-static inline pylink_row pylink_ends(pylink_row row, int outside) {
-    pylink_row ends = pylink_same(row, pylink_row_of('"')) | pylink_same(row, pylink_row_of('}'));
-    ends |= pylink_same(row, pylink_row_of('/'));
-    if (outside)
-        return ends | pylink_same(row, pylink_row_of(';')) | pylink_same(row, pylink_row_of('.'));
-    return ends | pylink_same(row, pylink_row_of('{'));
+/* Return a row with all bits set in the bytes of `row` that end what can be skipped. */
+static inline pylink_row pylink_ends(pylink_row row, int is_outside) {
+    pylink_row is_end = pylink_same(row, pylink_row_of('"')) | pylink_same(row, pylink_row_of('}'));
+    is_end |= pylink_same(row, pylink_row_of('/'));
+    if (is_outside)
+        return is_end | pylink_same(row, pylink_row_of(';')) | pylink_same(row, pylink_row_of('.'));
+    return is_end | pylink_same(row, pylink_row_of('{'));
 }
 
-static inline uint64_t pylink_skip_plain(const uint8_t* data, uint64_t at, uint64_t size,
-                                         const uint8_t* ends) {
-    int outside = ends == pylink_outside;
-    while (size - at >= 16 && !pylink_any(pylink_ends(pylink_row_at(data + at), outside)))
-        at += 16;
-    while (at < size && !ends[data[at]])
-        at++;
-    return at;
+/* Return the offset of the next byte, from `offset` on, that `is_end` has; `size` if there is none.
+   `is_end` is one of the two tables above. */
+static inline uint64_t pylink_skip_plain(const uint8_t* data, uint64_t offset, uint64_t size,
+                                         const uint8_t* is_end) {
+    int is_outside = is_end == pylink_outside;
+    while (size - offset >= 16 &&
+           !pylink_any(pylink_ends(pylink_row_at(data + offset), is_outside)))
+        offset += 16;
+    while (offset < size && !is_end[data[offset]])
+        offset++;
+    return offset;
 }
 
 #endif

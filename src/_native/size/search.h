@@ -1,4 +1,4 @@
-/* The search for bytes in bytes, which <string.h> declares only if it is asked for first. */
+/* memmem, which <string.h> declares only if _GNU_SOURCE was defined before its first inclusion. */
 #ifndef PYLINK_SIZE_SEARCH_H
 #define PYLINK_SIZE_SEARCH_H
 

@@ -1,4 +1,4 @@
-"""The bytes of one cubin by section, counted as those of a payload are."""
+"""Counts the bytes of one cubin by section, in the way in which a ledger counts payloads."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -9,7 +9,7 @@ from base.elffile cimport (
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
-from size.cubincut cimport part_of
+from size.cubincut cimport part_of_section
 from size.cutting cimport PART_HEADERS, PART_PADDING
 
 
@@ -23,7 +23,7 @@ def section_bytes(cubin not None):
 
 
 cdef list bytes_by_section(const uint8_t* cubin, uint64_t size):
-    """Rows of the section, the part and the bytes, in order."""
+    """List (section or -1, part, bytes) for each stretch of the file, in order."""
     cdef ElfFile elf
     cdef Stretch* stretches
     cdef Scratch scratch
@@ -49,7 +49,7 @@ cdef list bytes_by_section(const uint8_t* cubin, uint64_t size):
             number, part = -1, <int>PART_HEADERS
             if stretches[i].section != <uint32_t>NO_SECTION:
                 number = <int64_t>stretches[i].section
-                part = <int>part_of(&elf.table[number], name_at(&elf, &elf.table[number]))
+                part = <int>part_of_section(&elf.table[number], name_at(&elf, &elf.table[number]))
             rows.append((number, part, <int64_t>(offset - stretches[i].start)))
         if size > offset:
             rows.append((-1, <int>PART_PADDING, <int64_t>(size - offset)))

@@ -1,4 +1,5 @@
-# Rows of a ledger added up by their groups: a table of sums, each under a key of its groups.
+# Adds up rows of a ledger by group. Sums are in a hash table, by a key of the part and the groups of
+# entry and function (`sum_key`).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -6,36 +7,38 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from size.ledgerrows cimport LedgerRow
 
-# By number, the group of each entry and of each function; rows of a negative group do not count.
+# The groups of entries and functions. Rows of a negative group do not count.
 ctypedef struct Grouping:
-    const int32_t* entries
+    const int32_t* entries      # by entry: its group
     uint64_t entry_count
-    const int32_t* functions
+    const int32_t* functions    # by function: its group
     uint64_t function_count
-    bint by_part
+    bint by_part                # each part has sums of its own
 
+# A sum: `rows` is the number of rows, the last three are bytes as in LedgerRow.
 ctypedef struct SumCell:
-    uint64_t key                # 0: empty
+    uint64_t key                # 0: the cell is empty
     uint64_t rows
     uint64_t unpacked
     uint64_t installed
     uint64_t download
 
 ctypedef struct SumTable:
-    Scratch scratch             # of the cells alone
+    Scratch scratch             # owns the cells
     SumCell* cells
-    uint64_t mask
+    uint64_t mask               # number of cells, a power of two, minus 1
     uint64_t count              # cells with a key
 
 
 cdef inline void start_table(SumTable* table, uint64_t mask) noexcept nogil:
+    """Allocate `mask` + 1 empty cells; the scratch says whether that failed."""
     table.cells = <SumCell*>scratch_zeros(&table.scratch, mask + 1, sizeof(SumCell))
     table.mask = mask
     table.count = 0
 
 
-cdef inline SumCell* cell_of(SumTable* table, uint64_t key) noexcept nogil:
-    """The cell with that key, new if need be; NULL without memory."""
+cdef inline SumCell* find_or_add_cell(SumTable* table, uint64_t key) noexcept nogil:
+    """Return the cell with that key, which is added if it is new; NULL without memory."""
     cdef SumCell* cell
     if 2 * table.count > table.mask and not widen_table(table):
         return NULL
@@ -47,14 +50,16 @@ cdef inline SumCell* cell_of(SumTable* table, uint64_t key) noexcept nogil:
 
 
 cdef inline SumCell* find_cell(const SumTable* table, uint64_t key) noexcept nogil:
-    cdef uint64_t offset = key * <uint64_t>0x9e3779b97f4a7c15
-    offset = (offset ^ offset >> 32) & table.mask
-    while table.cells[offset].key and table.cells[offset].key != key:
-        offset = (offset + 1) & table.mask
-    return &table.cells[offset]
+    """Return the cell with that key, or the empty cell for it. The factor spreads the bits."""
+    cdef uint64_t slot = key * <uint64_t>0x9e3779b97f4a7c15
+    slot = (slot ^ slot >> 32) & table.mask
+    while table.cells[slot].key and table.cells[slot].key != key:
+        slot = (slot + 1) & table.mask
+    return &table.cells[slot]
 
 
 cdef inline bint widen_table(SumTable* table) noexcept nogil:
+    """Double the number of cells; False without memory."""
     cdef SumTable wider
     cdef uint64_t i
     scratch_init(&wider.scratch)
@@ -72,12 +77,17 @@ cdef inline bint widen_table(SumTable* table) noexcept nogil:
 
 
 cdef inline bint is_grouped(const Grouping* grouping, const LedgerRow* row) noexcept nogil:
+    """Whether the entry and the function of a row have groups."""
     return (row.entry < grouping.entry_count and row.function < grouping.function_count
             and grouping.entries[row.entry] >= 0 and grouping.functions[row.function] >= 0)
 
 
 cdef inline uint64_t sum_key(const Grouping* grouping, const LedgerRow* row) noexcept nogil:
-    """26 bits for entries, 30 for functions, 8 for parts: none is 0 in all."""
+    """Return the key of a row's sum, which is never 0.
+
+    From the top: 26 bits for the group of the entry, 30 for that of the function, 8 for the part
+    plus 1, or 1 for all parts.
+    """
     return (<uint64_t>grouping.entries[row.entry] << 38
             | <uint64_t>grouping.functions[row.function] << 8
             | (row.part + 1 if grouping.by_part else 1))
@@ -92,20 +102,20 @@ cdef inline int64_t function_group(uint64_t key) noexcept nogil:
 
 
 cdef inline int64_t part_of_key(uint64_t key, const Grouping* grouping) noexcept nogil:
-    """The part, or -1 where all parts count together."""
+    """Return the part of a key, or -1 if all parts are added up together."""
     return <int64_t>(key & 0xff) - 1 if grouping.by_part else -1
 
 
 cdef inline void add_rows(SumTable* table, const Grouping* grouping, const LedgerRow* rows,
                           size_t count) noexcept nogil:
-    """Add the rows that have groups, up to where memory is exhausted: the scratch says so."""
+    """Add the rows that have groups. If memory is exhausted, `table.scratch` has failed."""
     cdef SumCell* cell
     cdef size_t i
     for i in range(count):
         if table.scratch.failed:
             break
         if is_grouped(grouping, &rows[i]):
-            cell = cell_of(table, sum_key(grouping, &rows[i]))
+            cell = find_or_add_cell(table, sum_key(grouping, &rows[i]))
             if cell == NULL:
                 break
             cell.rows += 1

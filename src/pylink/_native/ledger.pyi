@@ -7,13 +7,14 @@ threads: long work runs without the GIL.
 from pylink.size.payload import Payload
 
 class Measured:
-    """The measures of a counted payload.
+    """The results for a counted payload.
 
-    `unit` are the bytes that name the source file. The fingerprints `exact` and `like` of a linked
-    cubin cover everything except for notes and the chip; `like` also ignores a mark in attributes
-    that the driver needs on some chips (SW2861232_WAR). Other payloads have empty ones. `same` is
-    the entry with equal contents that is compressed instead of this one, or -1. `frame_size` is
-    the size of the Zstandard frame, 0 if none was made; `frame` is None without `keep_frames`.
+    `elf_type` is e_type of a cubin. `unit` are bytes that identify the source file, or empty. The
+    fingerprints `exact` and `like` of a linked cubin cover everything except for notes and the SM
+    number; `like` also ignores EIATTR_SW2861232_WAR, which only some chips need. Other payloads
+    have empty ones. `same` is the number of the entry with equal contents that is compressed
+    instead of this one, or -1. `frame_size` is the size of the Zstandard frame in bytes, 0 if none
+    was made; `frame` is None without `keep_frames`.
     """
 
     elf_type: int
@@ -25,7 +26,11 @@ class Measured:
     frame: bytes | None
 
 class Sum:
-    """The bytes of a group of entries and a group of functions; `part` is -1 for all parts."""
+    """The bytes of a group of entries and a group of functions; `part` is -1 for all parts.
+
+    They are bytes of decompressed payloads (`unpacked`), and their shares of the entries' bytes in
+    the file (`installed`) and in the archive (`download`). `rows` is the number of added rows.
+    """
 
     entry_group: int
     function_group: int
@@ -36,7 +41,7 @@ class Sum:
     download: int
 
 class Repeat:
-    """A function, or data (function 0), of an entry: `size` bytes that an earlier one has, too."""
+    """A function, or data (function 0), of an entry: `size` bytes that an earlier entry has too."""
 
     entry_group: int
     function: int
@@ -44,13 +49,16 @@ class Repeat:
     size: int
 
 def use_codec(codec: int, path: bytes) -> bool:
-    """Decompress with the library at `path` from now on; False if it lacks the function."""
+    """Use the library at `path` for a codec from now on; False if it cannot decompress.
+
+    Without a library for its codec a payload cannot be decompressed.
+    """
 
 def return_memory() -> None:
     """Return memory of large payloads to the system as soon as they are counted.
 
-    This is a setting of the whole process. Otherwise the C library keeps memory for later use, 40
-    MB while a wheel of 250 MB is measured.
+    This is a setting of the whole process. Otherwise the C library keeps memory for later use: 40
+    MB when a wheel of 250 MB is measured.
     """
 
 class Ledger:
@@ -75,21 +83,21 @@ class Ledger:
         """
 
     def contents_compressed(self) -> int:
-        """The number of different payloads that were to be compressed again."""
+        """Return the number of different payloads that were to be compressed again."""
 
     def repeats(self, entry_groups: bytes) -> list[Repeat]:
-        """Functions and data of linked cubins that an earlier entry of the group has.
+        """List functions and data of linked cubins that an earlier entry of the group also has.
 
-        Functions of a group have equal code, constants, relocations by symbol and attributes; the
-        bytes are those of the code. Data of fewer than 256 bytes does not count. Groups are like
-        those of `sums`.
+        Such functions have equal names, code, constants, relocations by symbol and attributes; the
+        bytes are those of the code. Data of fewer than 256 bytes does not count. `entry_groups` is
+        like that of `sums`.
         """
 
     def functions(self) -> list[bytes]:
-        """Names by number; the name of 0, for shared bytes, is empty."""
+        """Return the names of functions by number; that of 0, bytes of no function, is empty."""
 
     def sums(self, entry_groups: bytes, function_groups: bytes, *, by_part: bool) -> list[Sum]:
-        """The sums of rows by group, unordered.
+        """Return the sums of rows by group, in any order.
 
         Groups are int32 for each entry, below 2**26, and for each function, below 2**30; rows of a
         negative group do not count.

@@ -4,11 +4,12 @@ from typing import TypeAlias
 
 from typing_extensions import Buffer
 
-# The section, -1 for headers and padding, the part, and the number of bytes.
+# The index of the section, -1 for headers and padding; the part; and the number of bytes.
 SectionBytes: TypeAlias = tuple[int, int, int]
 
 def section_bytes(cubin: Buffer) -> list[SectionBytes]:
-    """The section and part of all bytes of a cubin, in order, as `Ledger.measure` counts them.
+    """List the section and part of all bytes of a cubin, in order, as `Ledger.measure` counts them.
 
-    They add up to the cubin. ValueError for other files, and for sections outside of the file.
+    The numbers of bytes add up to the file's size. ValueError for other files, and for sections
+    outside of the file.
     """
