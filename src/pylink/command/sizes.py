@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             limits = budget.read_budget(arguments.budget)
             return _show_sizes(
-                options.prog, arguments, lambda sizes, old: budget.broken(limits, sizes, old)
+                options.prog, arguments, lambda sizes, old: budget.list_exceeded(limits, sizes, old)
             )
         except budget.BadBudget as error:
             print_error(options.prog, str(error))

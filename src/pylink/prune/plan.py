@@ -12,7 +12,7 @@ from pylink.prune.entries import ZSTANDARD, Changes
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
 from pylink.prune.rewriting import is_archive, is_finished, is_host
-from pylink.size.model import CUBIN, DEVICE, LTOIR, RELOCATABLE, UNREADABLE, Leaf, Sizes
+from pylink.size.model import CUBIN, DEVICE_KINDS, LTOIR, RELOCATABLE, UNREADABLE, Leaf, Sizes
 from pylink.size.reductions import (
     COMPRESSION,
     PRUNABLE,
@@ -175,7 +175,7 @@ def _linked_copies(
             plan.notes.append(f"{label} stays: {linked} does not contain all of its kernels")
         else:
             copies.append(leaf)
-    if not any(leaf.kind in DEVICE for leaf in sizes.leaves):
+    if not any(leaf.kind in DEVICE_KINDS for leaf in sizes.leaves):
         plan.notes.append("there is no device code")
     return copies
 

@@ -4,7 +4,7 @@
     for row in pylink.size.rows(sizes, ("target", "kind")):
         print(row.keys, row.installed)
 
-Nothing here writes to what it reads.
+No function here writes to a measured file.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = [
     "rows",
 ]
 
-# The module that defines each name. It is loaded on first use: the command line starts counting
-# before it loads the modules that print.
+# The module that defines each public name. A module is loaded when its name is first used: the
+# command line starts counting before it loads the modules that print.
 _LAZY_MODULES = {
     "LEVELS": "model",
     "File": "model",

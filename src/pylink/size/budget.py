@@ -1,4 +1,4 @@
-"""Limits of sizes for continuous integration: a file of lines `what = "limit"`.
+"""Limits of sizes for continuous integration: a file of lines `subject = "limit"`.
 
 The file is TOML with strings only and without tables. `download`, `installed` and `unpacked` limit
 the totals, `growth` the difference of `--diff`, in percent or bytes. `"PATTERN:TARGET"` limits the
@@ -18,12 +18,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.model import Sizes
 
+# Subjects that limit a column of all tables, summed over all leaves.
 COLUMNS = ("download", "installed", "unpacked")
-GROWTH = "growth"
+GROWTH = "growth"  # the subject that limits the difference of two builds
+# A subject, bare or quoted, and its quoted limit.
 _LINE = re.compile(
     r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=\s*(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?"""
 )
+# A number and its unit.
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+|%)")
+# Bytes of each unit, by its name in small letters.
 _UNITS = {
     "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
 }  # fmt: skip
@@ -35,7 +39,7 @@ class BadBudget(Exception):
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit of `subject`, in bytes or in percent of the earlier size."""
+    """A limit of `subject`; `amount` is bytes, or with `is_percent` percent of the old size."""
 
     subject: str
     amount: float
@@ -57,7 +61,7 @@ def read_budget(path: str) -> list[Limit]:
         if match is None:
             raise BadBudget(f'{path}:{number}: not a limit; write: what = "40 MB"')
         subject = next(text for text in match.groups()[:3] if text is not None)
-        limit = _limit(subject, next(text for text in match.groups()[3:] if text is not None))
+        limit = _parse_limit(subject, next(text for text in match.groups()[3:] if text is not None))
         if limit is None:
             raise BadBudget(f"{path}:{number}: not an amount of bytes, such as 40 MB")
         if any(other.subject == subject for other in limits):
@@ -68,7 +72,8 @@ def read_budget(path: str) -> list[Limit]:
     return limits
 
 
-def _limit(subject: str, text: str) -> Limit | None:
+def _parse_limit(subject: str, text: str) -> Limit | None:
+    """Return the limit that `text` states, such as `40 MB`; None if it is not an amount."""
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
         return None
@@ -78,63 +83,69 @@ def _limit(subject: str, text: str) -> Limit | None:
     return Limit(subject, amount * _UNITS[unit]) if unit in _UNITS else None
 
 
-def broken(limits: list[Limit], sizes: Sizes, old: Sizes | None) -> list[str]:
-    """A line for each limit that is exceeded; BadBudget for a limit that cannot be checked."""
+def list_exceeded(limits: list[Limit], sizes: Sizes, old: Sizes | None) -> list[str]:
+    """Return a line for each exceeded limit; BadBudget for a limit that cannot be checked."""
     lines = []
     for limit in limits:
         if limit.subject == GROWTH:
-            line = _growth(limit, sizes, old)
+            line = _growth_text(limit, sizes, old)
         else:
-            size = _size_of(limit.subject, sizes)
+            size = _bytes_of_subject(limit.subject, sizes)
             line = _excess_text(limit.subject, size, limit.amount)
         if line:
             lines.append(line)
     return lines
 
 
-def _excess_text(subject: str, size: int, most: float) -> str:
-    if size <= most:
+def _excess_text(subject: str, size: int, limit: float) -> str:
+    """Return the line of a subject of `size` bytes above its limit `limit`, else nothing."""
+    if size <= limit:
         return ""
-    over = bytes_text(int(size - most))
+    over = bytes_text(int(size - limit))
     return (
-        f"{subject}: {bytes_text(size)} ({size} bytes), limit {bytes_text(int(most))}, {over} over"
+        f"{subject}: {bytes_text(size)} ({size} bytes), limit {bytes_text(int(limit))}, {over} over"
     )
 
 
-def _total(sizes: Sizes, column: str) -> int:
+def _sum_column(sizes: Sizes, column: str) -> int:
+    """Return the bytes of all leaves in a column; BadBudget if no file has download bytes."""
     if column == "download" and not sizes.downloads:
         raise BadBudget("'download' has a limit, but no measured file is in an archive")
     return sum(getattr(leaf, column) or 0 for leaf in sizes.leaves)
 
 
-def _size_of(subject: str, sizes: Sizes) -> int:
+def _bytes_of_subject(subject: str, sizes: Sizes) -> int:
+    """Return the bytes of a column, or of files by `PATTERN:TARGET`; BadBudget without files."""
     if subject in COLUMNS:
-        return _total(sizes, subject)
+        return _sum_column(sizes, subject)
     pattern, colon, target = subject.rpartition(":")
     if not colon:
         pattern, target = subject, ""
-    files = {
+    file_numbers = {
         number
         for number, file in enumerate(sizes.files)
         if fnmatchcase(file.name.rpartition("/")[2], pattern)
         or (file.archive and fnmatchcase(file.archive.rpartition("/")[2], pattern))
     }
-    if not files:
+    if not file_numbers:
         raise BadBudget(f"'{subject}' has a limit, but no file has this name")
     selection = Selection(target)
     return sum(
-        leaf.installed for leaf in sizes.leaves if leaf.file in files and selection.takes(leaf)
+        leaf.installed
+        for leaf in sizes.leaves
+        if leaf.file in file_numbers and selection.takes(leaf)
     )
 
 
-def _growth(limit: Limit, sizes: Sizes, old: Sizes | None) -> str:
+def _growth_text(limit: Limit, sizes: Sizes, old: Sizes | None) -> str:
+    """Return the line of two builds whose difference is above the limit, else nothing."""
     if old is None:
         raise BadBudget("'growth' has a limit: use --diff OLD with it")
     column = "download" if old.downloads and sizes.downloads else "installed"
-    before, after = _total(old, column), _total(sizes, column)
-    most = before * limit.amount / 100 if limit.is_percent else limit.amount
-    if after - before <= most:
+    before, after = _sum_column(old, column), _sum_column(sizes, column)
+    most_growth = before * limit.amount / 100 if limit.is_percent else limit.amount
+    if after - before <= most_growth:
         return ""
-    share = f", {100 * (after - before) / before:.2f} %" if before else ""
-    allowed = f"{limit.amount:g} %" if limit.is_percent else bytes_text(int(most))
-    return f"growth: {column} +{bytes_text(after - before)}{share}, limit {allowed}"
+    growth_share = f", {100 * (after - before) / before:.2f} %" if before else ""
+    limit_text = f"{limit.amount:g} %" if limit.is_percent else bytes_text(int(most_growth))
+    return f"growth: {column} +{bytes_text(after - before)}{growth_share}, limit {limit_text}"

@@ -16,18 +16,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_MERCURY, _RELOCATIONS = b".nv.merc", (b".rela", b".rel")
-_DEBUG, _FRAMES = (b".debug", b".nv_debug"), b".debug_frame"
-_TEXT = b".text."
+_MERCURY_PREFIX, _RELOCATION_PREFIXES = b".nv.merc", (b".rela", b".rel")
+_DEBUG_PREFIXES, _FRAMES_PREFIX = (b".debug", b".nv_debug"), b".debug_frame"
+_TEXT_PREFIX = b".text."
+_SHSTRNDX = 62  # offset of `e_shstrndx` in the ELF header
+_MOST_DOTS = 16  # limit of the dots of a section name after which a function is searched
 # A function of PTX from the start of its line up to its name, which precedes parameters and body.
 _PTX_FUNCTION = re.compile(
     rb"^[^\n{}]*?\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%.]+)", re.MULTILINE
 )
-_PTX_MARK = re.compile(rb"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|[{};]", re.DOTALL)
+# Comments and strings, whose braces do not count, and the signs that begin and end bodies.
+_PTX_TOKEN = re.compile(rb"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|[{};]", re.DOTALL)
 
 
 def without_ranges(data: bytes, ranges: Iterable[tuple[int, int]]) -> bytes:
-    """The bytes outside of some ranges, which may overlap."""
+    """Return the bytes outside of the (start, end) `ranges`, which may overlap."""
     pieces, position = [], 0
     for start, end in sorted(ranges):
         if start > position:
@@ -43,16 +46,16 @@ def is_debug(name: bytes) -> bool:
     This includes relocations and Mercury twins of such sections, but not frames, which compilers
     always write.
     """
-    name = name.removeprefix(_MERCURY)
-    for prefix in _RELOCATIONS:
+    name = name.removeprefix(_MERCURY_PREFIX)
+    for prefix in _RELOCATION_PREFIXES:
         name = name.removeprefix(prefix)
-    return name.startswith(_DEBUG) and not name.startswith(_FRAMES)
+    return name.startswith(_DEBUG_PREFIXES) and not name.startswith(_FRAMES_PREFIX)
 
 
 def without_debug(cubin: bytes) -> bytes:
     """Return a cubin without debug sections, their headers, symbols and names.
 
-    It is unchanged if it has no debug sections, or invalid headers.
+    The cubin is returned unchanged if it has no debug sections, or invalid headers.
     """
     try:
         sections = read_sections(cubin).sections
@@ -67,43 +70,44 @@ def without_debug(cubin: bytes) -> bytes:
             ranges.append((section.offset, section.offset + section.stored))
     if removed:
         ranges += _all_symbol_ranges(cubin, sections, removed, set())
-        ranges += _section_names(cubin, sections, removed)
+        ranges += _section_name_ranges(cubin, sections, removed)
     return without_ranges(cubin, ranges)
 
 
-def functions_of(cubin: bytes) -> list[str]:
-    """The mangled names of functions with code."""
+def list_functions(cubin: bytes) -> list[str]:
+    """Return the mangled names of functions with code; none if the headers are invalid."""
     try:
         sections = read_sections(cubin).sections
     except ValueError:
         return []
     return [
-        section.name[len(_TEXT) :].decode("utf-8", "surrogateescape")
+        section.name[len(_TEXT_PREFIX) :].decode("utf-8", "surrogateescape")
         for section in sections
-        if section.name.startswith(_TEXT)
+        if section.name.startswith(_TEXT_PREFIX)
     ]
 
 
 def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[bytes, set[str]]:
     """Return a cubin without the functions whose mangled name matches, and their names.
 
-    Their sections, symbols and names are removed, by the rules of `pylink size`.
+    A function takes its sections, symbols and names with it: those that name it, and sections
+    whose sh_info is its code, such as relocations.
     """
-    functions = functions_of(cubin)
+    functions = list_functions(cubin)
     removed = {name for name in functions if matches(name)}
     if not removed:
         return cubin, removed
     sections = read_sections(cubin).sections
-    names = {name.encode("utf-8", "surrogateescape") for name in removed}
+    removed_names = {name.encode("utf-8", "surrogateescape") for name in removed}
     all_names = {name.encode("utf-8", "surrogateescape") for name in functions}
-    owners = [_owner(section.name, all_names) for section in sections]
-    owned = {number for number, owner in enumerate(owners) if owner in names}
-    texts = {n for n in owned if sections[n].name.startswith(_TEXT)}
+    owners = [_find_owner(section.name, all_names) for section in sections]
+    owned = {number for number, owner in enumerate(owners) if owner in removed_names}
+    code_numbers = {number for number in owned if sections[number].name.startswith(_TEXT_PREFIX)}
     owned |= {
         number
         for number, section in enumerate(sections)
         if owners[number] is None
-        and section.info in texts
+        and section.info in code_numbers
         and section.type not in (SHT_SYMTAB, SHT_STRTAB)
     }
     ranges = [
@@ -111,44 +115,50 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
         for number in owned
         if sections[number].type != SHT_NOBITS and sections[number].stored > 0
     ]
-    ranges += _all_symbol_ranges(cubin, sections, owned, names)
-    ranges += _section_names(cubin, sections, owned)
+    ranges += _all_symbol_ranges(cubin, sections, owned, removed_names)
+    ranges += _section_name_ranges(cubin, sections, owned)
     return without_ranges(cubin, ranges), removed
 
 
-def _section_names(
+def _section_name_ranges(
     cubin: bytes, sections: list[Section], owned: set[int]
 ) -> Iterable[tuple[int, int]]:
-    """Yield the ranges of section names that no other section shares."""
-    (number,) = struct.unpack_from("<H", cubin, 62)
-    if number >= len(sections) or sections[number].stored < 0:
+    """Yield the ranges of names of owned sections, by number, that no earlier section uses."""
+    (table_number,) = struct.unpack_from("<H", cubin, _SHSTRNDX)
+    if table_number >= len(sections) or sections[table_number].stored < 0:
         return
-    table = sections[number]
-    first_users: dict[int, int] = {}  # the first section of each string, by the string's end
+    names = sections[table_number]
+    first_users: dict[int, int] = {}  # number of the first section, by the end of its name
     for index, section in enumerate(sections):
-        (name,) = struct.unpack_from("<I", cubin, section.header)
-        start = table.offset + name
-        stop = cubin.find(b"\0", start, table.offset + table.stored)
-        if stop >= 0 and first_users.setdefault(stop, index) == index and index in owned:
-            yield start, stop + 1
+        (name_offset,) = struct.unpack_from("<I", cubin, section.header)
+        start = names.offset + name_offset
+        name_end = cubin.find(b"\0", start, names.offset + names.stored)
+        if name_end >= 0 and first_users.setdefault(name_end, index) == index and index in owned:
+            yield start, name_end + 1
 
 
-def _owner(section: bytes, names: set[bytes]) -> bytes | None:
-    """The function that a section is named after; None if its name has none of them."""
-    dot = section.find(b".")
-    for _ in range(16):
+def _find_owner(section_name: bytes, names: set[bytes]) -> bytes | None:
+    """Return the function whose name the section name ends with, after a dot; None without one.
+
+    `names` are the mangled names of all functions.
+    """
+    dot = section_name.find(b".")
+    for _ in range(_MOST_DOTS):
         if dot < 0:
             return None
-        if section[dot + 1 :] in names:
-            return section[dot + 1 :]
-        dot = section.find(b".", dot + 1)
+        if section_name[dot + 1 :] in names:
+            return section_name[dot + 1 :]
+        dot = section_name.find(b".", dot + 1)
     return None
 
 
 def _all_symbol_ranges(
     cubin: bytes, sections: list[Section], owned: set[int], names: set[bytes]
 ) -> Iterable[tuple[int, int]]:
-    """Yield ranges of symbols in owned sections or with these names, and of their names."""
+    """Yield the ranges of symbols in owned sections or with these names, and of their strings.
+
+    `owned` has section numbers, `names` mangled names.
+    """
     for table in sections:
         if table.type == SHT_SYMTAB and 0 < table.link < len(sections):
             yield from _symbol_ranges(cubin, table, sections[table.link], owned, names)
@@ -157,24 +167,28 @@ def _all_symbol_ranges(
 def _symbol_ranges(
     cubin: bytes, table: Section, strings: Section, owned: set[int], names: set[bytes]
 ) -> Iterable[tuple[int, int]]:
+    """Yield such ranges for one symbol table and its string table."""
     if table.stored < 0 or strings.stored < 0:
         return
-    end = strings.offset + strings.stored
-    seen_ends: set[int] = set()
+    strings_end = strings.offset + strings.stored
+    seen_ends: set[int] = set()  # ends of strings that earlier symbols use
     for position in range(table.offset, table.offset + table.stored - SYM.size + 1, SYM.size):
-        name, _, _, section, _, _ = SYM.unpack_from(cubin, position)
-        start = strings.offset + name
-        stop = cubin.find(b"\0", start, end)
-        text = cubin[start:stop] if name and 0 <= start < stop else b""
-        if section in owned or text in names:
+        name_offset, _, _, section_number, _, _ = SYM.unpack_from(cubin, position)
+        name_start = strings.offset + name_offset
+        name_end = cubin.find(b"\0", name_start, strings_end)
+        name = cubin[name_start:name_end] if name_offset and 0 <= name_start < name_end else b""
+        if section_number in owned or name in names:
             yield position, position + SYM.size
-            if text and stop not in seen_ends:
-                yield start, stop + 1
-        seen_ends.add(stop)
+            if name and name_end not in seen_ends:
+                yield name_start, name_end + 1
+        seen_ends.add(name_end)
 
 
 def ptx_without_functions(text: bytes, matches: Callable[[str], bool]) -> tuple[bytes, set[str]]:
-    """Return PTX without functions whose name matches, from their line to the end of the body."""
+    """Return PTX without the functions whose name matches, and their names.
+
+    A function is removed from the start of its line to the end of its body.
+    """
     ranges, removed, position = [], set(), 0
     while (match := _PTX_FUNCTION.search(text, position)) is not None:
         end = _end_of_body(text, match.end())
@@ -188,15 +202,16 @@ def ptx_without_functions(text: bytes, matches: Callable[[str], bool]) -> tuple[
 
 
 def _end_of_body(text: bytes, start: int) -> int:
+    """Return the offset after the closing brace, or after the semicolon of a declaration."""
     depth = 0
-    for match in _PTX_MARK.finditer(text, start):
-        sign = match[0]
-        if sign == b"{":
+    for match in _PTX_TOKEN.finditer(text, start):
+        token = match[0]
+        if token == b"{":
             depth += 1
-        elif sign == b"}":
+        elif token == b"}":
             depth -= 1
             if depth <= 0:
                 return match.end()
-        elif sign == b";" and depth == 0:
+        elif token == b";" and depth == 0:
             return match.end()
     return len(text)

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from pylink.size.levels import EVERYTHING, Row, Selection, rows
-from pylink.size.model import DEVICE, Leaf, Sizes
+from pylink.size.model import DEVICE_KINDS, Leaf, Sizes
 from pylink.size.numbers import bytes_text
 
 TYPE_CHECKING = False
@@ -30,20 +30,21 @@ COLUMNS = ("unpacked", "installed", "download")
 
 @dataclass
 class Change:
-    """A group of both builds; a build without it has zeros."""
+    """The bytes of one group in the old and in the new build; a build without it has zeros."""
 
     keys: tuple[str, ...]
     old: Row
     new: Row
 
     def difference(self, column: str) -> int:
+        """Return the bytes of a column in the new build less those in the old build."""
         value: int = getattr(self.new, column) - getattr(self.old, column)
         return value
 
 
 @dataclass
 class Reason:
-    """The reason of a change as text, with the difference of installed and unpacked bytes."""
+    """A reason for a difference, as text; `installed` and `unpacked` are new less old bytes."""
 
     text: str
     installed: int
@@ -51,7 +52,7 @@ class Reason:
 
 
 def stem(name: str) -> str:
-    """The name of a file without versions, which is the same in all releases."""
+    """Return the name of a file without versions, which is the same in all releases."""
     directory, slash, last = name.rpartition("/")
     if ".dist-info" in directory:
         directory = _VERSION.sub("", directory)
@@ -61,8 +62,8 @@ def stem(name: str) -> str:
 def changes(
     old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING
 ) -> list[Change]:
-    """The groups of both builds, largest difference first."""
-    before, after = (_by_key(sizes, by, selection) for sizes in (old, new))
+    """Return the groups of both builds by the levels `by`, largest difference first."""
+    before, after = (_rows_by_key(sizes, by, selection) for sizes in (old, new))
     changed = [
         Change(key, before.get(key, Row(key)), after.get(key, Row(key)))
         for key in dict.fromkeys([*before, *after])
@@ -73,29 +74,35 @@ def changes(
 
 
 def column_of(old: Sizes, new: Sizes) -> str:
-    """The column that decides order: the download if both builds have one."""
+    """Return the column that orders rows: `download` if both builds have it, else `installed`."""
     return "download" if old.downloads and new.downloads else "installed"
 
 
-def _by_key(sizes: Sizes, by: Sequence[str], selection: Selection) -> dict[tuple[str, ...], Row]:
-    totals: dict[tuple[str, ...], Row] = {}
+def _rows_by_key(
+    sizes: Sizes, by: Sequence[str], selection: Selection
+) -> dict[tuple[str, ...], Row]:
+    """Return the rows of one build by their keys; rows that only differ in version are added up."""
+    sum_rows: dict[tuple[str, ...], Row] = {}
     only_file = _only_file(sizes)
     for row in rows(sizes, by, selection):
         key = tuple(
             _plain_name(name, only_file) if level in ("file", "archive") else name
             for level, name in zip(by, row.keys, strict=True)
         )
-        total = totals.setdefault(key, Row(key))
+        sum_row = sum_rows.setdefault(key, Row(key))
         for column in ("count", *COLUMNS):
-            setattr(total, column, getattr(total, column) + getattr(row, column))
-        total.estimated = total.estimated or row.estimated
-    return totals
+            setattr(sum_row, column, getattr(sum_row, column) + getattr(row, column))
+        sum_row.estimated = sum_row.estimated or row.estimated
+    return sum_rows
 
 
 def _only_file(sizes: Sizes) -> str:
-    """The name of the only measured file or archive, or "": its directories are ignored."""
-    outer = {file.archive or file.name for file in sizes.files}
-    return outer.pop() if len(outer) == 1 else ""
+    """Return the name of the only measured file or archive, else "".
+
+    Such a file is matched by its base name alone: two builds lie in different directories.
+    """
+    outer_names = {file.archive or file.name for file in sizes.files}
+    return outer_names.pop() if len(outer_names) == 1 else ""
 
 
 def _plain_name(name: str, only_file: str) -> str:
@@ -103,23 +110,28 @@ def _plain_name(name: str, only_file: str) -> str:
 
 
 def reasons(old: Sizes, new: Sizes) -> list[Reason]:
-    """Reasons: targets added or gone, other compression, templates new, gone or grown."""
-    sentences = [*_targets(old, new), *_templates(old, new)]
-    sentences.sort(key=lambda reason: (-abs(reason.installed), reason.text))
-    return sentences
+    """Return the reasons for the difference, largest first.
+
+    They are targets added or gone, other compression, and templates new, gone or grown.
+    """
+    found_reasons = [*_target_reasons(old, new), *_template_reasons(old, new)]
+    found_reasons.sort(key=lambda reason: (-abs(reason.installed), reason.text))
+    return found_reasons
 
 
-def _groups(sizes: Sizes) -> dict[tuple[str, str], list[Leaf]]:
+def _device_leaves(sizes: Sizes) -> dict[tuple[str, str], list[Leaf]]:
+    """Return the leaves of device code by kind and target."""
     groups: dict[tuple[str, str], list[Leaf]] = {}
     for leaf in sizes.leaves:
-        if leaf.kind in DEVICE:
+        if leaf.kind in DEVICE_KINDS:
             groups.setdefault((leaf.kind, leaf.target), []).append(leaf)
     return groups
 
 
-def _targets(old: Sizes, new: Sizes) -> list[Reason]:
-    before, after = _groups(old), _groups(new)
-    sentences = []
+def _target_reasons(old: Sizes, new: Sizes) -> list[Reason]:
+    """Return reasons by kind and target: added, gone, other compression, other count."""
+    before, after = _device_leaves(old), _device_leaves(new)
+    target_reasons = []
     for key in dict.fromkeys([*before, *after]):
         old_leaves, new_leaves = before.get(key, []), after.get(key, [])
         installed = sum(leaf.installed for leaf in new_leaves) - sum(
@@ -133,67 +145,71 @@ def _targets(old: Sizes, new: Sizes) -> list[Reason]:
             verb = "gone" if old_leaves else "added"
             entries = len(old_leaves or new_leaves)
             text = f"{kind}: target {target} {verb} ({entries} entries)"
-            sentences.append(Reason(text, installed, unpacked))
+            target_reasons.append(Reason(text, installed, unpacked))
             continue
-        old_modes, new_modes = _modes(old_leaves), _modes(new_leaves)
+        old_modes, new_modes = _compression_modes(old_leaves), _compression_modes(new_leaves)
         if old_modes != new_modes:
             text = f"{kind} of {target}: {old_modes} -> {new_modes} ({len(new_leaves)} entries)"
-            sentences.append(Reason(text, installed, unpacked))
+            target_reasons.append(Reason(text, installed, unpacked))
         elif len(old_leaves) != len(new_leaves):
             text = f"{kind} of {target}: entries {len(old_leaves)} -> {len(new_leaves)}"
-            sentences.append(Reason(text, installed, unpacked))
-    return sentences
+            target_reasons.append(Reason(text, installed, unpacked))
+    return target_reasons
 
 
-def _modes(leaves: list[Leaf]) -> str:
-    """The compression modes of entries, by bytes, largest first."""
+def _compression_modes(leaves: list[Leaf]) -> str:
+    """Return the compression modes of entries, joined by "and", with most unpacked bytes first."""
     sizes: Counter[str] = Counter()
     for leaf in leaves:
         sizes[_CODEC_WORDS[leaf.codec]] += leaf.unpacked
     return " and ".join(mode for mode, _ in sizes.most_common())
 
 
-def _templates(old: Sizes, new: Sizes) -> list[Reason]:
-    """Reasons by template, for targets and kinds of both builds; a new target has its own line."""
-    common_groups = set(_groups(old)) & set(_groups(new))
+def _template_reasons(old: Sizes, new: Sizes) -> list[Reason]:
+    """Return reasons by template or function, for changes of many unpacked bytes.
+
+    Only targets and kinds of both builds count: a new target has a line of its own.
+    """
+    common_groups = set(_device_leaves(old)) & set(_device_leaves(new))
     before, after = (_template_rows(sizes, common_groups) for sizes in (old, new))
-    least = max(_LEAST_BYTES, _LEAST_SHARE * sum(row.unpacked for row in after.values()))
-    sentences = []
+    least_change = max(_LEAST_BYTES, _LEAST_SHARE * sum(row.unpacked for row in after.values()))
+    template_reasons = []
     for name in dict.fromkeys([*before, *after]):
         old_row, new_row = before.get(name, Row((name,))), after.get(name, Row((name,)))
         unpacked = new_row.unpacked - old_row.unpacked
-        count, earlier = len(new_row.functions), len(old_row.functions)
-        if abs(unpacked) < least or not (count or earlier):
+        new_count, old_count = len(new_row.functions), len(old_row.functions)
+        if abs(unpacked) < least_change or not (new_count or old_count):
             continue
         noun = "template" if name.endswith(">") else "function"
-        if not earlier:
-            text = f"{noun} {name} new" + (f", {count} instances" if count > 1 else "")
-        elif not count:
-            text = f"{noun} {name} gone" + (f", {earlier} instances" if earlier > 1 else "")
-        elif count != earlier:
-            text = f"{noun} {name}: instances {earlier} -> {count}"
+        if not old_count:
+            text = f"{noun} {name} new" + (f", {new_count} instances" if new_count > 1 else "")
+        elif not new_count:
+            text = f"{noun} {name} gone" + (f", {old_count} instances" if old_count > 1 else "")
+        elif new_count != old_count:
+            text = f"{noun} {name}: instances {old_count} -> {new_count}"
         else:
             verb = "grown" if unpacked > 0 else "shrunk"
             share = 100 * abs(unpacked) / old_row.unpacked if old_row.unpacked else 0
             text = f"{noun} {name}: code {verb} by {share:.0f} %, same instances"
-        sentences.append(Reason(text, new_row.installed - old_row.installed, unpacked))
-    return sentences
+        template_reasons.append(Reason(text, new_row.installed - old_row.installed, unpacked))
+    return template_reasons
 
 
 def _template_rows(sizes: Sizes, groups: set[tuple[str, str]]) -> dict[str, Row]:
-    rows_of: dict[str, Row] = {}
+    """Return the rows of templates by name, summed over these kinds and targets."""
+    by_name: dict[str, Row] = {}
     for row in rows(sizes, ("kind", "target", "template")):
         kind, target, name = row.keys
         if (kind, target) in groups:
-            total = rows_of.setdefault(name, Row((name,)))
+            total = by_name.setdefault(name, Row((name,)))
             total.unpacked += row.unpacked
             total.installed += row.installed
             total.functions |= row.functions
-    return rows_of
+    return by_name
 
 
-def signed(size: int, *, estimated: bool = False) -> str:
-    """Format a difference of bytes with its sign."""
+def signed_text(size: int, *, estimated: bool = False) -> str:
+    """Return a difference in bytes as text with its sign, and with ~ if it is estimated."""
     text = bytes_text(abs(size))
     sign = "+" if size > 0 else "-" if size < 0 else ""
     return f"{'~' if estimated and size else ''}{sign}{text}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from pylink.diagnostics.stream import printable
-from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reasons, signed
+from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reasons, signed_text
 from pylink.size.formats import VERSION, csv_cell, markdown_cell
 from pylink.size.levels import EVERYTHING, INNER, Row, Selection
 from pylink.size.numbers import bytes_text
+from pylink.size.screen import short_name
 from pylink.terminal.tables import align_columns, csv_text
 
 TYPE_CHECKING = False
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
+# Tables for people: the levels of each.
 DEFAULT_LEVELS = (("kind",), ("target",))
-# Default levels of `--json`.
+# Tables of `--json` without --by: the levels of each.
 JSON_LEVELS = (
     ("file",),
     ("kind",),
@@ -28,20 +30,21 @@ JSON_LEVELS = (
     ("template",),
     ("function",),
 )
-_NAME = 60
 
 
 def _columns(old: Sizes, new: Sizes) -> list[str]:
-    both = column_of(old, new) == "download"
-    return ["download", "installed"] if both else ["installed"]
+    """Return the columns to show: `download` only if both builds have it."""
+    has_download = column_of(old, new) == "download"
+    return ["download", "installed"] if has_download else ["installed"]
 
 
-def _table(
+def _level_table(
     old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection
 ) -> list[tuple[str, ...]]:
+    """Return a table by `by`: its head, `top` changes (0 for all), the rest as one row, the sum."""
     columns = _columns(old, new)
     inner = any(level in INNER for level in by) or selection.match is not None
-    lines = [
+    level_changes = [
         change
         for change in changes(old, new, by, selection)
         if any(change.difference(column) for column in columns)
@@ -50,28 +53,29 @@ def _table(
     for column in columns:
         head += [f"{column} old", "new", "difference"]
     table = [tuple(head)]
-    shown_changes = lines[:top] if top else lines
+    shown_changes = level_changes[:top] if top else level_changes
     table += [
         (*(printable(name) for name in change.keys), *_cells(change, columns, inner=inner))
         for change in shown_changes
     ]
-    if len(shown_changes) < len(lines):
-        omitted = _sum_changes(lines[len(shown_changes) :])
-        name = f"({len(lines) - len(shown_changes)} more)"
+    if len(shown_changes) < len(level_changes):
+        omitted = _sum_changes(level_changes[len(shown_changes) :])
+        name = f"({len(level_changes) - len(shown_changes)} more)"
         table.append((name, *[""] * (len(by) - 1), *_cells(omitted, columns, inner=inner)))
     total = _sum_changes(changes(old, new, by, selection))
     table.append(("sum", *[""] * (len(by) - 1), *_cells(total, columns, inner=False)))
     return table
 
 
-def _sum_changes(changes_shown: Sequence[Change]) -> Change:
+def _sum_changes(summed: Sequence[Change]) -> Change:
+    """Return one change, without keys, with the sums of all columns of both builds."""
     sides = []
     for side in ("old", "new"):
         sums = {
-            column: sum(getattr(getattr(change, side), column) for change in changes_shown)
+            column: sum(getattr(getattr(change, side), column) for change in summed)
             for column in COLUMNS
         }
-        estimated = any(getattr(change, side).estimated for change in changes_shown)
+        estimated = any(getattr(change, side).estimated for change in summed)
         sides.append(
             Row((), 0, sums["unpacked"], sums["installed"], sums["download"], estimated=estimated)
         )
@@ -79,23 +83,36 @@ def _sum_changes(changes_shown: Sequence[Change]) -> Change:
 
 
 def _cells(change: Change, columns: Sequence[str], *, inner: bool) -> list[str]:
+    """Return old bytes, new bytes and the difference of each column.
+
+    `inner` means rows below entries: their download bytes are always estimated, their installed
+    bytes if the row says so.
+    """
     cells = []
     for column in columns:
-        guess = (change.old.estimated or change.new.estimated) if column == "installed" else inner
+        is_estimated = (
+            (change.old.estimated or change.new.estimated) if column == "installed" else inner
+        )
         old, new = getattr(change.old, column), getattr(change.new, column)
-        cells += [bytes_text(old), bytes_text(new), signed(new - old, estimated=guess and inner)]
+        cells += [
+            bytes_text(old),
+            bytes_text(new),
+            signed_text(new - old, estimated=is_estimated and inner),
+        ]
     return cells
 
 
 def text_lines(
     old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> list[str]:
-    """The tables of the levels, largest change first, and the reasons."""
+    """Return the tables of the levels, largest change first, and the reasons.
+
+    `top` limits the rows of a table and the reasons; 0 shows all.
+    """
     lines = []
     for levels in [tuple(by)] if by else DEFAULT_LEVELS:
         table = [
-            tuple(name if len(name) <= _NAME else f"{name[: _NAME - 3]}..." for name in row)
-            for row in _table(old, new, levels, top, selection)
+            tuple(map(short_name, row)) for row in _level_table(old, new, levels, top, selection)
         ]
         lines += [
             *align_columns(table, " " * len(levels) + "r" * (len(table[0]) - len(levels))),
@@ -105,7 +122,7 @@ def text_lines(
     if sentences:
         lines.append("why (installed; code is ~ shared among functions):")
         lines += [
-            f"  {printable(_reason(reason))}" for reason in sentences[: top or len(sentences)]
+            f"  {printable(_reason_line(reason))}" for reason in sentences[: top or len(sentences)]
         ]
         if top and len(sentences) > top:
             lines.append(f"  and {len(sentences) - top} more: --top 0")
@@ -114,24 +131,24 @@ def text_lines(
     return lines
 
 
-def _reason(reason: Reason) -> str:
-    return f"{signed(reason.installed):>10}  {reason.text}"
+def _reason_line(reason: Reason) -> str:
+    return f"{signed_text(reason.installed):>10}  {reason.text}"
 
 
 def markdown_text(
     old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> str:
-    """Markdown for a pull request's comment: the total in bold, tables, and a list of reasons."""
+    """Return Markdown for a pull request's comment: total in bold, tables, and list of reasons."""
     columns = _columns(old, new)
     total = _sum_changes(changes(old, new, (), selection))
     sums = [
         f"{column} {bytes_text(getattr(total.old, column))} → "
-        f"{bytes_text(getattr(total.new, column))} ({signed(total.difference(column))})"
+        f"{bytes_text(getattr(total.new, column))} ({signed_text(total.difference(column))})"
         for column in columns
     ]
     lines = [f"**Size of device code and files: {'; '.join(sums)}**", ""]
     for levels in [tuple(by)] if by else DEFAULT_LEVELS:
-        head, *body = _table(old, new, levels, top, selection)
+        head, *body = _level_table(old, new, levels, top, selection)
         lines += [f"| {' | '.join(head)} |"]
         lines += ["|" + "---|" * len(levels) + "---:|" * (len(head) - len(levels))]
         for row in body:
@@ -139,12 +156,12 @@ def markdown_text(
             lines.append(f"| {' | '.join([*names, *row[len(levels) :]])} |")
         lines.append("")
     for reason in reasons(old, new)[: top or None]:
-        lines.append(f"* {signed(reason.installed)}: {markdown_cell(reason.text)}")
+        lines.append(f"* {signed_text(reason.installed)}: {markdown_cell(reason.text)}")
     return "\n".join(lines).rstrip() + "\n"
 
 
 def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """A CSV line for each row of the levels: three columns of both builds."""
+    """Return CSV text with a head and a line for each group: three columns of both builds."""
     head = [*by]
     for column in COLUMNS:
         head += [f"{column}_old", f"{column}_new"]
@@ -158,7 +175,7 @@ def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = 
 
 
 def json_text(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """A JSON object with the tables of all levels, or of the given ones, and the reasons."""
+    """Return a JSON object with the tables of all levels, or of `by` alone, and the reasons."""
     document = {
         "version": VERSION,
         "tables": [

@@ -24,7 +24,7 @@ from pylink.size.model import (
 )
 from pylink.size.payload import Payload
 from pylink.size.pool import Pool, Task
-from pylink.size.recompress import LEVEL, frame_bytes, zstd_bytes
+from pylink.size.recompress import DEFAULT_LEVEL, frame_bytes, zstd_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,36 +32,39 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
     from pylink.size.sources import FileSource, Source
 
+# Limit of the stored and of the decompressed bytes of one entry: the ledger counts in 32 bits.
 MOST_ENTRY_BYTES = (1 << 32) - 1
-# Limits of the decompressed size of a command: MOST_BYTES, and MOST_TIMES the files' size.
+# Limit of the bytes that a command decompresses: MOST_BYTES, and MOST_TIMES the files' sizes.
 # Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
 MOST_BYTES, MOST_TIMES = 1 << 32, 100
 
+# Codecs by the bits of an entry's flags, and names of modes by the same bits; 0 is not compressed.
 _CODECS = {LZ4: Codec.LZ4_BLOCK, ZSTD: Codec.ZSTD_FRAME}
 CODEC_NAMES = {0: "none", LZ4: "lz4", ZSTD: "zstd"}
 _KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
-# Bytes of entries, packed and unpacked, that wait or are in memory, unless one alone has more.
-_AT_ONCE = 96 << 20
+# Limit of the bytes of entries in batches, stored and decompressed, unless one entry has more.
+_MOST_BYTES_IN_MEMORY = 96 << 20
 _MOST_THREADS = 4
-# Work of a batch, in bytes: large enough to amortize, small enough to balance. The bytes are those
-# that are decompressed and counted; making a frame of one takes as long as that of eight.
+# Work of a batch, in bytes that are decompressed and counted: large enough to amortize the start of
+# a task, small enough to balance threads. To compress a byte as zstd takes as long as counting 8.
 _BATCH_WORK, _FRAME_WORK = 4 << 20, 8
-_MOST_BATCH = 256
-# Batches with payloads in memory that wait, for each thread.
-_WAITING = 2
+_MOST_BATCH_ENTRIES = 256
+# Limit of the waiting batches for each thread, if their payloads are in memory already.
+_WAITING_BATCHES = 2
 
-# A hash, the length of the file's name, and the name with signs of words alone.
-_UNIT = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
+# The part of a local symbol's name that tells the source file: a hash, the length of the file's
+# name, and this name with _ for all signs that a C name cannot have.
+_UNIT_MARK = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
 
 
 def target_of(kind: int, sm: int, flags: int) -> str:
-    """`sm_90a`, `compute_100f` and the like."""
+    """Return the target of an entry by its fields, such as `sm_90a` or `compute_100f`."""
     return f"{'sm' if kind == EntryKind.ELF else 'compute'}_{sm}{suffix_of(flags)}"
 
 
 def unit_of(mark: bytes) -> str:
-    """The source file that a symbol local to it names; empty if it names none."""
-    match = re.match(_UNIT, mark) if mark else None
+    """Return the source file that `mark`, the name of a local symbol, tells; else nothing."""
+    match = re.match(_UNIT_MARK, mark) if mark else None
     if match is None:
         return ""
     name = match[2][: int(match[1][:4])].decode("ascii", "replace")
@@ -69,7 +72,12 @@ def unit_of(mark: bytes) -> str:
 
 
 class _EntryResult:
-    """The result of measuring one entry; `Ledger.measure` has most of it."""
+    """The result of measuring one entry; most fields are those of `ledger.Measured`.
+
+    `mark` names the source file. `same` is the number of the entry with equal contents, which is
+    compressed instead of this one, or -1. `as_zstd` is the size of the payload as zstd, and its
+    size when deflated, too.
+    """
 
     __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same", "savings")
 
@@ -82,10 +90,12 @@ class _EntryResult:
 
 
 class _Batch:
-    """Entries for one thread to count; `cost` is the number of their bytes in memory.
+    """Entries for one thread to count, in lists of equal length.
 
-    The thread reads payloads that are not in memory yet. `packed` has the stored bytes and the
-    codec of each entry, for experiments.
+    The thread reads payloads that are not in memory yet from `file`. `cost` is the number of bytes
+    that the entries take in memory, `work` is in bytes of counting. `packed` has the stored bytes
+    and the codec of each entry, for experiments. `deflate` is true for entries
+    of an archive, whose size after deflate is measured, too.
     """
 
     __slots__ = (
@@ -131,12 +141,14 @@ class Counter:
         self._threads = min(_MOST_THREADS, count_cores())
         self._pool = Pool(self._threads)
         self._batch: _Batch | None = None
-        self._running: list[_Batch] = []
-        self._left = MOST_BYTES
-        self._in_memory = 0
-        # Entries that repeat another one, with its number; and entries by number.
-        self._copies: list[tuple[Leaf, int]] = []
+        self._running: list[_Batch] = []  # in the order of their start
+        self._bytes_allowed = MOST_BYTES  # that may still be decompressed
+        self._in_memory = 0  # bytes of all batches that are not finished
+        # Entries that repeat another entry, with the number of that one.
+        self._repeated: list[tuple[Leaf, int]] = []
+        # Entries that were compressed as zstd, by number.
         self._originals: dict[int, Leaf] = {}
+        # Names of local symbols that tell the source file, by the id() of the leaf.
         self.hints: dict[int, bytes] = {}
 
     def __enter__(self) -> Counter:
@@ -155,18 +167,18 @@ class Counter:
 
     def allow(self, size: int) -> None:
         """Raise the limit of decompressed bytes for a file of `size` bytes."""
-        self._left += MOST_TIMES * size
+        self._bytes_allowed += MOST_TIMES * size
 
     def finish(self) -> None:
         """Wait until all payloads are counted."""
         self.submit()
         while self._running:
-            self._take()
-        for leaf, number in self._copies:
+            self._finish_first_batch()
+        for leaf, number in self._repeated:
             original = self._originals.get(number)
             if original is not None:
                 leaf.as_zstd, leaf.as_zstd_download = original.as_zstd, original.as_zstd_download
-        self._copies.clear()
+        self._repeated.clear()
 
     def count(
         self,
@@ -179,27 +191,25 @@ class Counter:
     ) -> None:
         """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages.
 
-        `payload_range` is its source, its offset there, and its size.
+        `payload_range` is the source of the payload, its offset there, and its stored size.
         """
         codec = flags & (LZ4 | ZSTD)
         payload_bytes = leaf.installed - leaf.header
-        if codec == LZ4 | ZSTD:
-            return self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
-        if max(full, payload_bytes) > MOST_ENTRY_BYTES or full > self._left:
-            limit = min(self._left, MOST_ENTRY_BYTES)
-            return self.count_unreadable(leaf, name, f"{full} bytes when decompressed, of {limit}")
-        self._left -= full
-        self._describe(leaf, kind, codec, full)
-        number = leaf.number = self._sizes.numbers
-        self._sizes.numbers += 1
+        if not self._admit(leaf, name, kind, codec, full, payload_bytes):
+            return
+        number = leaf.number = self._sizes.entry_count
+        self._sizes.entry_count += 1
         source, offset, size = payload_range
-        method = _CODECS.get(codec, Codec.STORED)
-        is_native = not method or load_codec(method, native.use_codec)
-        place = source.place_of(offset) if is_native and not self._experiments else None
-        batch = self._batch_with_room(place and place[0], leaf, payload_bytes + full)
+        native_codec = _CODECS.get(codec, Codec.STORED)
+        is_native = not native_codec or load_codec(native_codec, native.use_codec)
+        # Payloads in files are read by the thread that counts them.
+        file_place = source.place_of(offset) if is_native and not self._experiments else None
+        batch = self._batch_with_room(
+            file_place[0] if file_place else None, leaf, payload_bytes + full
+        )
         data = packed = None
-        if place is not None:
-            offset = place[1]
+        if file_place is not None:
+            offset = file_place[1]
         else:
             data = packed = source.read(offset, size)
             if not is_native:
@@ -209,8 +219,9 @@ class Counter:
                 try:
                     data = Unpacker(full, 0, Sink()).unpack(memoryview(data), flags, full, name)
                 except DamagedPayload as error:
-                    return self.count_unreadable(leaf, name, str(error))
-                method = Codec.STORED
+                    self.count_unreadable(leaf, name, str(error))
+                    return
+                native_codec = Codec.STORED
             size = len(data)
         recompresses = (
             self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
@@ -221,7 +232,7 @@ class Counter:
             offset,
             size,
             full,
-            method,
+            native_codec,
             kind,
             number,
             payload_bytes,
@@ -232,20 +243,23 @@ class Counter:
         batch.cost += payload_bytes + full
         self._in_memory += payload_bytes + full
         batch.work += (full + size) * (_FRAME_WORK if recompresses else 1)
-        if batch.work >= _BATCH_WORK or len(batch.leaves) == _MOST_BATCH or self._experiments:
+        if (
+            batch.work >= _BATCH_WORK
+            or len(batch.leaves) == _MOST_BATCH_ENTRIES
+            or self._experiments
+        ):
             self.submit()
-        return None
 
     def _batch_with_room(self, file: FileSource | None, leaf: Leaf, cost: int) -> _Batch:
-        """Return a batch for entries of a file, once `cost` more bytes fit into memory."""
+        """Return the batch for a leaf of `file`, once `cost` more bytes fit into memory."""
         deflate = leaf.download is not None
         batch = self._batch
         if batch and (batch.file is not file or batch.deflate != deflate):
             self.submit()
-        if self._in_memory + cost > _AT_ONCE:
+        if self._in_memory + cost > _MOST_BYTES_IN_MEMORY:
             self.submit()
-            while self._running and self._in_memory + cost > _AT_ONCE:
-                self._take()
+            while self._running and self._in_memory + cost > _MOST_BYTES_IN_MEMORY:
+                self._finish_first_batch()
         if self._batch is None:
             self._batch = _Batch(file, deflate=deflate)
             if file is not None:
@@ -260,8 +274,8 @@ class Counter:
         if not batch.leaves:  # the only entry was refused
             batch.close()
             return
-        while batch.file is None and len(self._running) >= self._threads * _WAITING:
-            self._take()
+        while batch.file is None and len(self._running) >= self._threads * _WAITING_BATCHES:
+            self._finish_first_batch()
         batch.task = self._pool.submit(lambda: self._count_batch(batch))
         self._running.append(batch)
 
@@ -269,10 +283,10 @@ class Counter:
         """Measure the payloads of a batch, in a thread of the pool."""
         file = batch.file
         try:
-            rows = self._sizes.ledger.measure(
+            measured = self._sizes.ledger.measure(
                 batch.payloads,
                 -1 if file is None else file.descriptor,
-                LEVEL,
+                DEFAULT_LEVEL,
                 keep_frames=batch.deflate,
             )
         except EOFError:
@@ -282,17 +296,22 @@ class Counter:
             assert file is not None
             raise OSError(error.errno, os.strerror(error.errno or 0), file.path) from None
         return [
-            None if row is None else self._result(batch, number, row)
-            for number, row in enumerate(rows)
+            None if row is None else self._make_result(batch, number, row)
+            for number, row in enumerate(measured)
         ]
 
-    def _result(self, batch: _Batch, number: int, row: native.Measured) -> _EntryResult:
+    def _make_result(self, batch: _Batch, number: int, measured: native.Measured) -> _EntryResult:
+        """Return the result of entry `number` of a batch, with the slow measurements requested."""
         payload, (packed, codec) = batch.payloads[number], batch.packed[number]
-        result = _EntryResult(row.elf_type, row.unit, (row.exact, row.like), row.same)
-        if payload.compressed and row.same < 0:
-            if row.frame_size:
-                result.as_zstd = frame_bytes(row.frame, row.frame_size, deflate=batch.deflate)
-            else:  # the package may have no library to call
+        result = _EntryResult(
+            measured.elf_type, measured.unit, (measured.exact, measured.like), measured.same
+        )
+        if payload.compressed and measured.same < 0:
+            if measured.frame_size:
+                result.as_zstd = frame_bytes(
+                    measured.frame, measured.frame_size, deflate=batch.deflate
+                )
+            else:  # there is no native codec: the Python package may have one
                 data = payload.data
                 if data is None and batch.file is not None:
                     data = batch.file.read_apart(payload.offset, payload.packed)
@@ -310,18 +329,23 @@ class Counter:
         Compilers scramble LTO-IR by a key in its entry: only nvJitLink decompresses that.
         """
         codec = flags & (LZ4 | ZSTD)
+        self._admit(leaf, name, kind, codec, full, 0)
+
+    def _admit(
+        self, leaf: Leaf, name: str, kind: int, codec: int, full: int, payload_bytes: int
+    ) -> bool:
+        """Give a leaf its kind and decompressed size; beyond a limit, count it as unreadable."""
         if codec == LZ4 | ZSTD:
             self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
-        elif full > min(self._left, MOST_ENTRY_BYTES):
-            limit = min(self._left, MOST_ENTRY_BYTES)
+            return False
+        if max(full, payload_bytes) > MOST_ENTRY_BYTES or full > self._bytes_allowed:
+            limit = min(self._bytes_allowed, MOST_ENTRY_BYTES)
             self.count_unreadable(leaf, name, f"{full} bytes when decompressed, of {limit}")
-        else:
-            self._left -= full
-            self._describe(leaf, kind, codec, full)
-
-    def _describe(self, leaf: Leaf, kind: int, codec: int, full: int) -> None:
+            return False
+        self._bytes_allowed -= full
         leaf.kind = _KINDS.get(kind, f"kind {kind}")
         leaf.codec, leaf.unpacked = CODEC_NAMES[codec], full
+        return True
 
     def count_unreadable(self, leaf: Leaf, name: str, reason: str) -> None:
         """Count a leaf as unreadable, with its bytes in the file, and record the reason."""
@@ -331,8 +355,8 @@ class Counter:
         file = self._sizes.files[leaf.file]
         file.reason = file.reason or reason
 
-    def _take(self) -> None:
-        """Wait for the first batch that is being counted."""
+    def _finish_first_batch(self) -> None:
+        """Wait for the first running batch, and give its results to its leaves."""
         batch = self._running.pop(0)
         assert batch.task is not None
         try:
@@ -345,7 +369,7 @@ class Counter:
                 self.count_unreadable(leaf, name, "its payload is damaged")
                 continue
             if result.same >= 0:
-                self._copies.append((leaf, result.same))
+                self._repeated.append((leaf, result.same))
             elif result.as_zstd is not None:
                 leaf.as_zstd, leaf.as_zstd_download = result.as_zstd
                 self._originals[leaf.number] = leaf
@@ -357,7 +381,10 @@ class Counter:
 
 
 def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
-    """Units of a container's entries that name none, if all that say something agree."""
+    """Name the units of a container's entries that have no name, if all known names agree.
+
+    `hints` are those of the counter.
+    """
     units = {unit for leaf in leaves if (unit := unit_of(hints.get(id(leaf), b"")))}
     unit_name = units.pop() if len(units) == 1 else ""
     for leaf in leaves:
@@ -366,7 +393,10 @@ def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
 
 
 def mark_relocatable(leaves: list[Leaf], section: str) -> None:
-    """PTX is relocatable where the cubins beside it are, or the section is that of such code."""
+    """Mark the PTX of a container as relocatable, if a cubin or the section shows that it is.
+
+    `leaves` are the entries of the container.
+    """
     if section == "__nv_relfatbin" or any(leaf.kind == RELOCATABLE for leaf in leaves):
         for leaf in leaves:
             if leaf.kind == PTX:

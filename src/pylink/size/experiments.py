@@ -1,7 +1,7 @@
 """Measures the size of entries after recompression.
 
 An experiment runs in a thread of its own and has only one payload in memory.
-Both the payload and what it would be are compressed by the same library, so a difference is one of
+The present and the changed contents are compressed by the same library, so their sizes differ by
 contents alone.
 """
 
@@ -14,20 +14,26 @@ from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.payload import LZ4, ZSTD
 from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
 from pylink.size.model import NO_DEBUG, SMALLER_MODE, WITHOUT
+from pylink.size.recompress import DEFAULT_LEVEL, DEFLATE_LEVEL, padded_size
 from pylink.size.savings import Saving
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
-# Levels of Zstandard that fatbinary uses: -compress-mode=default and size.
-DEFAULT, SMALLEST = 5, 19
-_DEFLATE = 6
+# Level of Zstandard that fatbinary uses for -compress-mode=size.
+SMALLEST_LEVEL = 19
+# Level of LZ4HC whose sizes are close to those of fatbinary.
+_LZ4_LEVEL = 3
 
 
 @dataclass(frozen=True)
 class Experiments:
-    """The measurements of each entry."""
+    """The experiments to run on each entry.
+
+    `thorough` selects the smallest mode and the omission of debug data. `without` selects the
+    omission of functions by name.
+    """
 
     thorough: bool = False
     without: re.Pattern[str] | None = None
@@ -38,17 +44,19 @@ class Experiments:
     def run(
         self, payload: bytes, codec: int, full: int, kind: int, *, deflate: bool
     ) -> dict[str, Saving]:
-        """Return the saving of each experiment that saves bytes, by its name.
+        """Return the saving of each experiment that saves bytes, by the experiment's name.
 
-        Empty for a payload that cannot be decompressed, or if a package is missing.
+        `payload` has the stored bytes, `codec` is LZ4, ZSTD or 0, `full` is the decompressed size,
+        and `kind` an `EntryKind`. With `deflate` the saving of downloads is measured, too. Empty
+        for a payload that cannot be decompressed, or if a package is missing.
         """
         try:
-            data = _unpacked(payload, codec, full)
+            data = _decompress(payload, codec, full)
         except (ImportError, ValueError, RuntimeError, OverflowError):
             return {}
         outcomes = {}
         if self.thorough:
-            compressed = _compress(data, ZSTD, SMALLEST)
+            compressed = _compress(data, ZSTD, SMALLEST_LEVEL)
             saving = _saving(payload, compressed, len(data), deflate=deflate)
             if saving.installed > 0:
                 outcomes[SMALLER_MODE] = saving
@@ -58,13 +66,14 @@ class Experiments:
             if len(reduced) < len(data):
                 outcomes[NO_DEBUG] = packer.saving(reduced, set(), deflate=deflate)
         if self.without is not None and kind in (EntryKind.ELF, EntryKind.PTX):
-            remove_functions = without_functions if kind == EntryKind.ELF else ptx_without_functions
-            reduced, names = remove_functions(data, self._matches)
+            remove_from = without_functions if kind == EntryKind.ELF else ptx_without_functions
+            reduced, names = remove_from(data, self._matches)
             if names:
                 outcomes[WITHOUT] = packer.saving(reduced, names, deflate=deflate)
         return outcomes
 
     def _matches(self, name: str) -> bool:
+        """Return whether a mangled name, or its readable form, matches `without`."""
         from pylink.demangle.templates import describe
 
         assert self.without is not None
@@ -72,15 +81,16 @@ class Experiments:
 
 
 class _Packer:
-    """Compresses variants of an entry with the codec and level of the entry, as far as known."""
+    """Compresses variants of one payload with its codec, and with its level if that is known."""
 
     def __init__(self, payload: bytes, data: bytes, codec: int) -> None:
         self._data, self._codec, self._payload = data, codec, payload
         self._level = 0
-        self._before: bytes | None = None
-        self._exact = True
+        self._before: bytes | None = None  # the contents compressed by this library
+        self._exact = True  # False if no level gives the size of the payload
 
     def saving(self, reduced: bytes, functions: set[str], *, deflate: bool) -> Saving:
+        """Return the saving of `reduced` contents, without these functions, against the present."""
         if self._before is None:
             self._before = self._recompress()
         after = _compress(reduced, self._codec, self._level)
@@ -93,7 +103,7 @@ class _Packer:
         if not self._codec:
             return self._data
         size = len(self._payload)
-        levels = (DEFAULT, SMALLEST) if self._codec == ZSTD else (0,)
+        levels = (DEFAULT_LEVEL, SMALLEST_LEVEL) if self._codec == ZSTD else (0,)
         for level in levels:
             compressed = _compress(self._data, self._codec, level)
             if len(compressed) == size:
@@ -103,19 +113,17 @@ class _Packer:
         return _compress(self._data, self._codec, self._level)
 
 
-def _saving(before: bytes, after: bytes, unpacked: int, *, deflate: bool) -> Saving:
-    installed = _padded_size(len(before)) - _padded_size(len(after))
+def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool) -> Saving:
+    """Return the saving of a payload `after` in place of `before`; the unpacked one is known."""
+    installed = padded_size(len(before)) - padded_size(len(after))
     if not deflate:
-        return Saving(installed, 0, unpacked)
-    packed = [len(zlib.compress(data, _DEFLATE)) for data in (before, after)]
-    return Saving(installed, packed[0] - packed[1], unpacked)
+        return Saving(installed, 0, unpacked_saving)
+    deflated_sizes = [len(zlib.compress(data, DEFLATE_LEVEL)) for data in (before, after)]
+    return Saving(installed, deflated_sizes[0] - deflated_sizes[1], unpacked_saving)
 
 
-def _padded_size(size: int) -> int:
-    return size + -size % 8
-
-
-def _unpacked(payload: bytes, codec: int, full: int) -> bytes:
+def _decompress(payload: bytes, codec: int, full: int) -> bytes:
+    """Return the contents of a payload, of `full` bytes; ValueError for another size."""
     if codec == ZSTD:
         import zstandard
 
@@ -139,5 +147,7 @@ def _compress(data: bytes, codec: int, level: int) -> bytes:
     if codec == LZ4:
         from lz4 import block
 
-        return bytes(block.compress(data, mode="high_compression", compression=3, store_size=False))
+        return bytes(
+            block.compress(data, mode="high_compression", compression=_LZ4_LEVEL, store_size=False)
+        )
     return data

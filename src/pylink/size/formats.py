@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pylink.size.model import Sizes
     from pylink.size.whatif import WhatIf
 
-VERSION = 1
+VERSION = 1  # of the JSON documents
 # First characters of a cell that a spreadsheet would evaluate as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#+-!|~&"})
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+_MARKDOWN_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#+-!|~&"})
 
 
 def json_text(
@@ -30,14 +30,17 @@ def json_text(
     selection: Selection = EVERYTHING,
     without: WhatIf | None = None,
 ) -> str:
-    """A JSON object with sums, files, unreadable files, and the rows of each requested level."""
+    """Return a JSON object with sums, files, unreadable files, and a table for the levels `by`.
+
+    An empty `by` means a table for each level. `without` adds the result of --what-if.
+    """
     tables = [tuple(by)] if by else [(level,) for level in LEVELS]
     document = {
         "version": VERSION,
         "total": {
             "unpacked": sum(leaf.unpacked for leaf in sizes.leaves),
             "installed": sum(leaf.installed for leaf in sizes.leaves),
-            "download": _download(sizes, sum(leaf.download or 0 for leaf in sizes.leaves)),
+            "download": _download_or_none(sizes, sum(leaf.download or 0 for leaf in sizes.leaves)),
         },
         "files": [
             {
@@ -60,7 +63,7 @@ def json_text(
                         "count": row.count,
                         "unpacked": row.unpacked,
                         "installed": row.installed,
-                        "download": _download(sizes, row.download),
+                        "download": _download_or_none(sizes, row.download),
                         "estimated": row.estimated,
                     }
                     for row in rows(sizes, levels, selection)
@@ -72,7 +75,7 @@ def json_text(
     return json.dumps(document, indent=1) + "\n"
 
 
-def _download(sizes: Sizes, size: int) -> int | None:
+def _download_or_none(sizes: Sizes, size: int) -> int | None:
     return size if sizes.downloads else None
 
 
@@ -96,18 +99,18 @@ def csv_table(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING
 def csv_cell(name: str) -> str:
     """Return a name on one line, quoted if a spreadsheet would take it for a formula."""
     name = printable(name)
-    return f"'{name}" if name.startswith(_FORMULA) else name
+    return f"'{name}" if name.startswith(_FORMULA_SIGNS) else name
 
 
 def markdown_cell(name: str) -> str:
     """Return a name on one line, with the signs of Markdown escaped."""
-    return printable(name).translate(_MARKDOWN)
+    return printable(name).translate(_MARKDOWN_ESCAPES)
 
 
 def markdown_table(
     sizes: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> str:
-    """A level as a table in Markdown."""
+    """Return the rows of the levels `by` as a table in Markdown, `top` of them (0: all)."""
     level_rows = rows(sizes, by, selection)
     inner = any(level in INNER for level in by) or selection.match is not None
     columns = [*by, "functions" if inner else "entries"]
@@ -122,6 +125,7 @@ def markdown_table(
 
 
 def _markdown_row(sizes: Sizes, row: Row, *, inner: bool) -> list[str]:
+    """Return the cells of a row; `inner` means a row of functions, not of entries."""
     cells = [*map(markdown_cell, row.keys), str(row.count)]
     if sizes.downloads:
         cells.append(bytes_text(row.download, estimated=inner and bool(row.functions)))

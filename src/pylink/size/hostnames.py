@@ -1,8 +1,9 @@
 """Finds kernels that the host code of their file cannot register, since it lacks their names.
 
-A kernel is registered by its name, a string that ends with a zero. Linkers let strings share their
-tails, so the name is searched as the end of a string. Symbol tables do not count: the host function
-that launches a kernel has the kernel's name even if the kernel is not registered.
+Host code registers a kernel by the kernel's name, a string that ends with a zero. Linkers let
+strings share their tails, so the name is searched as the end of a string. Symbol tables do not
+count: the host function that launches a kernel has the kernel's name even if the kernel is not
+registered.
 """
 
 from __future__ import annotations
@@ -19,47 +20,49 @@ if TYPE_CHECKING:
     from pylink.size.model import Leaf, Sizes
     from pylink.size.sources import Source
 
-# Bytes that are searched in one piece.
+# Bytes of a file that are read and searched at once.
 WINDOW = 8 << 20
-_TAIL = 8  # bytes at the end of a name that serve as its key
-_TABLES = re.compile(r"\.(dynstr|dynsym|strtab|symtab|shstrtab|comment|debug|zdebug|gnu)")
+_TAIL = 8  # number of bytes at the end of a name that serve as the key of a dictionary
+# Sections in which a name does not register a kernel: symbols, comments, debug data.
+_TABLE_SECTIONS = re.compile(r"\.(dynstr|dynsym|strtab|symtab|shstrtab|comment|debug|zdebug|gnu)")
 
 
 def find_unnamed(sizes: Sizes, source: Source, leaves: Sequence[Leaf]) -> frozenset[int]:
-    """The kernels of a file, as numbers of the ledger, whose names its host code does not have.
+    """Return the kernels of a file, as numbers of the ledger, whose names its host code lacks.
 
     `leaves` are all leaves of the file `source`, after all of its entries have been counted.
     """
     functions = sizes.ledger.functions()
-    missing = {functions[number]: number for number in _kernels(sizes, leaves)}
+    missing = {functions[number]: number for number in _find_kernels(sizes, leaves)}
     ranges = [
         (start, end)
-        for start, end, leaf in _with_ranges(leaves)
-        if leaf.kind == HOST and not _TABLES.match(leaf.section)
+        for start, end, leaf in _leaf_ranges(leaves)
+        if leaf.kind == HOST and not _TABLE_SECTIONS.match(leaf.section)
     ]
     for start, end in _join_neighbors(ranges):
         if not missing:
             break
-        for name in _names_in(source, start, end, missing.keys()):
+        for name in _find_names(source, start, end, missing.keys()):
             missing.pop(name, None)
     return frozenset(missing.values())
 
 
-def _kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
-    """Functions of linked cubins with code and parameters."""
-    entries = array("i", [-1]) * sizes.numbers
+def _find_kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
+    """Return the numbers of functions of linked cubins with code and parameters."""
+    entry_groups = array("i", [-1]) * sizes.entry_count
     for leaf in leaves:
         if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
-            entries[leaf.number] = 0
-    everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    kernels: dict[str, set[int]] = {"code": set(), "constants": set()}
-    for row in sizes.ledger.sums(entries.tobytes(), everything, by_part=True):
-        if row.function_group and PARTS[row.part] in kernels:
-            kernels[PARTS[row.part]].add(row.function_group)
-    return kernels["code"] & kernels["constants"]
+            entry_groups[leaf.number] = 0
+    function_groups = array("i", range(len(sizes.ledger.functions()))).tobytes()
+    by_part: dict[str, set[int]] = {"code": set(), "constants": set()}
+    for row in sizes.ledger.sums(entry_groups.tobytes(), function_groups, by_part=True):
+        if row.function_group and PARTS[row.part] in by_part:
+            by_part[PARTS[row.part]].add(row.function_group)
+    # Parameters lie in the constant bank of a kernel.
+    return by_part["code"] & by_part["constants"]
 
 
-def _with_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
+def _leaf_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
     """Yield the start and end of each leaf; the leaves of a file follow each other."""
     start = 0
     for leaf in leaves:
@@ -67,10 +70,10 @@ def _with_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
         start += leaf.installed
 
 
-def _join_neighbors(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join adjacent ranges."""
+def _join_neighbors(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return sorted ranges with each two that touch joined."""
     joined: list[tuple[int, int]] = []
-    for start, end in places:
+    for start, end in ranges:
         if joined and joined[-1][1] == start:
             joined[-1] = joined[-1][0], end
         else:
@@ -78,26 +81,27 @@ def _join_neighbors(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _names_in(source: Source, start: int, end: int, names: Iterable[bytes]) -> set[bytes]:
-    """The names that are the end of a string in a range."""
+def _find_names(source: Source, start: int, end: int, names: Iterable[bytes]) -> set[bytes]:
+    """Return the names with which a string between two offsets ends."""
     searched = set(names)
     by_tail: dict[bytes, list[bytes]] = {}
     for name in searched:
         by_tail.setdefault(name[-_TAIL:], []).append(name)
     shortest, longest = min(map(len, searched)), max(map(len, searched))
+    # Only runs of bytes that occur in some name are compared.
     letters = {byte for name in searched for byte in name} - {0}
-    run = re.compile(b"[%s]{%d,}" % (re.escape(bytes(sorted(letters))), max(1, shortest)))
+    run_pattern = re.compile(b"[%s]{%d,}" % (re.escape(bytes(sorted(letters))), max(1, shortest)))
     present: set[bytes] = set()
     for offset in range(start, end, WINDOW):
         data = source.read(offset, min(WINDOW + longest, end - offset))
-        for match in run.finditer(data):
-            last = match.end()
-            if data[last : last + 1] != b"\0":
+        for match in run_pattern.finditer(data):
+            run_end = match.end()
+            if data[run_end : run_end + 1] != b"\0":
                 continue
-            text = match[0]
-            for length in range(min(len(text), _TAIL), 0, -1):
-                for name in by_tail.get(text[-length:], ()):
-                    if text.endswith(name):
+            run_text = match[0]
+            for length in range(min(len(run_text), _TAIL), 0, -1):
+                for name in by_tail.get(run_text[-length:], ()):
+                    if run_text.endswith(name):
                         present.add(name)
                 if length <= shortest:
                     break

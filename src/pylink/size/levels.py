@@ -7,7 +7,7 @@ from array import array
 from functools import cached_property
 
 from pylink.demangle.templates import describe
-from pylink.size.model import DEVICE, ENTRY_HEADER, LEVELS, NO_NUMBER, PARTS, Leaf, Sizes
+from pylink.size.model import DEVICE_KINDS, ENTRY_HEADER, LEVELS, NO_NUMBER, PARTS, Leaf, Sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Levels below an entry, whose rows come from the ledger.
 INNER = ("part", "template", "function")
+# Rows of bytes that no function has alone, and of all functions below the largest.
 SHARED = "(shared)"
 OTHER_FUNCTIONS = "other functions"
 
@@ -22,8 +23,10 @@ OTHER_FUNCTIONS = "other functions"
 class Row:
     """The bytes of one group; `keys` has a name for each level.
 
-    `count` counts entries, or below entries functions. `estimated` means that installed bytes were
-    shared in proportion to unpacked ones; below entries download bytes are always shared.
+    `count` is the number of entries, or of functions for levels below entries (`INNER`), whose
+    numbers in the ledger are in `functions`. `estimated` means that the installed bytes of
+    compressed entries were divided among functions in proportion to unpacked bytes. For inner
+    levels download bytes are always divided like this.
     """
 
     __slots__ = (
@@ -53,7 +56,7 @@ class Row:
 class Selection:
     """Selects the bytes of a target, and of functions whose name matches a pattern.
 
-    A target without suffix includes those with a suffix.
+    A target without suffix, such as `sm_90`, includes those with a suffix, such as `sm_90a`.
     """
 
     __slots__ = ("arch", "match")
@@ -62,20 +65,24 @@ class Selection:
         self.arch, self.match = arch, match
 
     def takes(self, leaf: Leaf) -> bool:
+        """Return whether a leaf has the selected target."""
         if not self.arch:
             return True
-        number, _, suffix = leaf.target.partition("_")[2], "", ""
+        capability = leaf.target.partition("_")[2]
         selected = self.arch.rpartition("_")[2]
         if selected[-1:].isdigit():
-            number = re.sub(r"\D+$", suffix, number)
-        return number == selected
+            capability = re.sub(r"\D+$", "", capability)
+        return capability == selected
 
 
 EVERYTHING = Selection()
 
 
 class Names:
-    """Names and templates of a ledger's functions by number, computed at their first use."""
+    """Names and templates of a ledger's functions by number, computed at their first use.
+
+    Number 0 stands for bytes that functions share.
+    """
 
     def __init__(self, sizes: Sizes) -> None:
         self.mangled = [
@@ -96,7 +103,10 @@ class Names:
         return [template for _, template in self._names_and_templates]
 
     def function_groups(self, pattern: re.Pattern[str] | None) -> bytes:
-        """The group of each function: its number, or -1 if it is not selected."""
+        """Return the groups of functions, as `Ledger.sums` takes them.
+
+        Each function is a group of its own, or is in no group (-1) if the pattern does not match.
+        """
         if pattern is None:
             return array("i", range(len(self.mangled))).tobytes()
         return array(
@@ -111,32 +121,37 @@ class Names:
 
 
 def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> list[Row]:
-    """A row for each group of bytes, largest first.
+    """Return a row for each group of bytes by the levels `by`, largest first.
 
     ValueError for an unknown level.
     """
     for level in by:
         if level not in LEVELS:
             raise ValueError(f"'{level}' is not a level: {', '.join(LEVELS)}")
-    outer = [level for level in by if level not in INNER]
+    outer_levels = [level for level in by if level not in INNER]
     leaves = sizes.leaves
     if selection.arch:
         leaves = [leaf for leaf in leaves if selection.takes(leaf)]
-    groups = _group_leaves(sizes, leaves, [_OF_LEAF[level] for level in outer])
-    if len(outer) == len(by) and selection.match is None:
-        sums = [_sum(key, leaves) for key, leaves in groups.items()]
+    groups = _group_leaves(sizes, leaves, [_LEAF_LEVELS[level] for level in outer_levels])
+    if len(outer_levels) == len(by) and selection.match is None:
+        level_rows = [_sum_leaves(key, leaves) for key, leaves in groups.items()]
     else:
-        sums = _inner_rows(sizes, by, groups, selection)
-    largest = "download" if sizes.downloads else "installed"
-    sums.sort(key=lambda row: (-getattr(row, largest), -row.installed, -row.unpacked, row.keys))
-    return sums
+        level_rows = _inner_rows(sizes, by, groups, selection)
+    main_column = "download" if sizes.downloads else "installed"
+    level_rows.sort(
+        key=lambda row: (-getattr(row, main_column), -row.installed, -row.unpacked, row.keys)
+    )
+    return level_rows
 
 
 def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
-    """Installed bytes of the largest functions by mangled name, of the others, and shared bytes."""
-    entries = bytes(4 * sizes.numbers)
+    """Return mangled names and installed bytes of the `most` largest functions.
+
+    Two rows follow: all other functions, and bytes that functions share.
+    """
+    entry_groups = bytes(4 * sizes.entry_count)
     names = Names(sizes)
-    sums = sizes.ledger.sums(entries, names.function_groups(None), by_part=False)
+    sums = sizes.ledger.sums(entry_groups, names.function_groups(None), by_part=False)
     by_size = sorted(
         ((row.installed, names.mangled[row.function_group]) for row in sums if row.function_group),
         reverse=True,
@@ -154,7 +169,7 @@ def _group_leaves(
     if not levels:
         return {(): leaves} if leaves else {}
     groups: dict[tuple[str, ...], list[Leaf]] = {}
-    if len(levels) == 1:  # the case of the first screen
+    if len(levels) == 1:  # a faster loop for the first screen
         (name_of,) = levels
         names: dict[str, list[Leaf]] = {}
         for leaf in leaves:
@@ -166,10 +181,11 @@ def _group_leaves(
     return groups
 
 
-def _sum(key: tuple[str, ...], leaves: list[Leaf]) -> Row:
+def _sum_leaves(key: tuple[str, ...], leaves: list[Leaf]) -> Row:
+    """Return a row with the bytes of complete leaves; only entries are counted."""
     count = unpacked = installed = download = 0
     for leaf in leaves:
-        count += leaf.kind in DEVICE
+        count += leaf.kind in DEVICE_KINDS
         unpacked += leaf.unpacked
         installed += leaf.installed
         download += leaf.download or 0
@@ -182,20 +198,22 @@ def _inner_rows(
     groups: dict[tuple[str, ...], list[Leaf]],
     selection: Selection,
 ) -> list[Row]:
+    """Return the rows of levels below entries; `groups` are the leaves by their outer levels."""
     names = Names(sizes)
-    entry_groups = array("i", [-1]) * sizes.numbers
+    entry_groups = array("i", [-1]) * sizes.entry_count
     for number, leaves in enumerate(groups.values()):
         for leaf in leaves:
             if leaf.number != NO_NUMBER:
                 entry_groups[leaf.number] = number
-    packed = [any(leaf.codec != "none" for leaf in leaves) for leaves in groups.values()]
-    outer = list(groups)
+    has_compressed = [any(leaf.codec != "none" for leaf in leaves) for leaves in groups.values()]
+    outer_keys = list(groups)
     table: dict[tuple[str, ...], Row] = {}
 
     def row_of(group: int, part: str, template: str, function: str) -> Row:
+        """Return the row of an outer group and these inner names, made at its first use."""
         inner = {"part": part, "template": template, "function": function}
-        rest = iter(outer[group])
-        key = tuple(inner[level] if level in inner else next(rest) for level in by)
+        outer_names = iter(outer_keys[group])
+        key = tuple(inner[level] if level in inner else next(outer_names) for level in by)
         if key not in table:
             table[key] = Row(key)
         return table[key]
@@ -211,18 +229,20 @@ def _inner_rows(
         row.unpacked += total.unpacked
         row.installed += total.installed
         row.download += total.download
-        row.estimated = row.estimated or packed[total.entry_group]
+        row.estimated = row.estimated or has_compressed[total.entry_group]
         if function:
             row.functions.add(function)
     if selection.match is None:
         for group, leaves in enumerate(groups.values()):
-            _add_outer(row_of, group, leaves)
+            _add_outside_bytes(row_of, group, leaves)
     for row in table.values():
         row.count = len(row.functions)
     return list(table.values())
 
 
-def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaves: list[Leaf]) -> None:
+def _add_outside_bytes(
+    row_of: Callable[[int, str, str, str], Row], group: int, leaves: list[Leaf]
+) -> None:
     """Add bytes of leaves that are not in the ledger: complete leaves, and headers of entries."""
     complete: dict[str, list[Leaf]] = {}
     headers = downloads = 0
@@ -234,7 +254,7 @@ def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaves: 
             downloads += leaf.header_download
     for kind, kind_leaves in complete.items():
         name = f"({kind})"
-        row, outside = row_of(group, kind, name, name), _sum((), kind_leaves)
+        row, outside = row_of(group, kind, name, name), _sum_leaves((), kind_leaves)
         row.unpacked += outside.unpacked
         row.installed += outside.installed
         row.download += outside.download
@@ -244,7 +264,8 @@ def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaves: 
         row.download += downloads
 
 
-_OF_LEAF: dict[str, Callable[[Sizes, Leaf], str]] = {
+# Name of a leaf at each level down to the entry.
+_LEAF_LEVELS: dict[str, Callable[[Sizes, Leaf], str]] = {
     "archive": lambda sizes, leaf: sizes.files[leaf.file].archive,
     "file": lambda sizes, leaf: sizes.files[leaf.file].name or "(directory of the archive)",
     "kind": lambda sizes, leaf: leaf.kind,

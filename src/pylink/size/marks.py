@@ -7,9 +7,10 @@ from bisect import bisect_right
 
 
 class Marks:
-    """The number of a member's bytes after each `step` bytes of the archive.
+    """Counts of a deflated member's inflated bytes, taken after each `step` bytes of the archive.
 
-    Between two marks, bytes are assumed to be spread evenly. The member takes `packed` bytes.
+    `bytes_out[i]` is the number of inflated bytes after i steps. Between two marks, bytes are
+    assumed to be spread evenly. The member takes `packed` bytes of the archive.
     """
 
     def __init__(self, step: int, packed: int) -> None:
@@ -17,6 +18,7 @@ class Marks:
         self.bytes_out = array("Q", [0])
 
     def bytes_before(self, offset: int) -> int:
+        """Return the number of the member's archive bytes before an offset of inflated bytes."""
         index = bisect_right(self.bytes_out, offset) - 1
         if index + 1 == len(self.bytes_out):
             return self._packed

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
 
 LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
-# By number, as src/_native/size/cutting.pxd has them.
+# Names of the parts of an entry, by their numbers in src/_native/size/cutting.pxd.
 PARTS = (
     "code",
     "constants",
@@ -30,7 +30,7 @@ PARTS = (
     "PTX",
     "LTO-IR",
 )
-ENTRY_HEADER = "entry headers"
+ENTRY_HEADER = "entry headers"  # a part without a number: headers are not in the ledger
 
 # Kinds of leaves, in the order of tables.
 CUBIN, RELOCATABLE = "cubin", "relocatable cubin"
@@ -40,14 +40,15 @@ CONTAINER = "container header"
 HOST = "host"
 DIRECTORY = "archive directory"
 UNREADABLE = "unreadable"
-DEVICE = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
+DEVICE_KINDS = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
 
+# Number of a leaf that has no rows in the ledger.
 NO_NUMBER = -1
 
-# Names of what experiments measure.
+# Names of experiments: the smallest mode, no debug data, and no functions of --what-if.
 SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 
-# Types of ELF files that are loaded: programs and shared libraries.
+# e_type of ELF files that are loaded: programs and shared libraries (ET_EXEC, ET_DYN).
 LOADED = (2, 3)
 
 
@@ -58,11 +59,16 @@ _NO_SAVINGS: Mapping[str, Saving] = MappingProxyType({})
 class Leaf:
     """A range of a file: host bytes, the header of a container, or one entry with its header.
 
-    `download` is only known in archives. `number` is the number of its rows in the ledger, if any.
-    `header` and `header_download` are the bytes of the entry's header. `as_zstd` is the size of its
-    payload as zstd, if that was measured, and `as_zstd_download` its size when deflated, too.
-    `fingerprints` are those of a linked cubin (see `Ledger.measure`), `savings` the results of
-    experiments, by name.
+    `file` is an index of `Sizes.files`. `installed` counts its bytes in the file, `unpacked` those
+    after decompression, and `download` those in the archive (None outside archives). `unit` is the
+    source file, archive member or container, and `codec` a name of `entries.CODEC_NAMES`.
+    `container` is the number of the container in its file, and `index` that of the entry in it; -1
+    outside containers. `number` is the number of the entry in the ledger, or NO_NUMBER.
+
+    `header` and `header_download` are the bytes of the entry's header. `as_zstd` is the size of the
+    payload as zstd (None: not measured), and `as_zstd_download` its size when deflated, too.
+    `fingerprints` are `exact` and `like` of `ledger.Measured` for a linked cubin. `savings` are the
+    results of experiments, by their name.
     """
 
     # Usual values are class attributes: there are thousands of leaves.
@@ -90,9 +96,9 @@ class Leaf:
 class File:
     """A measured file; `archive` is the wheel that contains it, or empty.
 
-    `elf_type` is 0 unless it is an ELF file. A file that `is_open` does not register its linked
-    code itself. `unnamed` are the kernels, as functions of the ledger, whose names its host code
-    lacks; empty if they were not searched.
+    `elf_type` is e_type, and 0 unless it is an ELF file; `is_arm` and `is_x86` are its machine. A
+    file that `is_open` does not register its linked code itself. `unnamed` are the kernels, as
+    functions of the ledger, whose names its host code lacks; empty if they were not searched.
     """
 
     elf_type: int = 0
@@ -110,21 +116,25 @@ class File:
 
 
 class Sizes:
-    """All results: `numbers` counts entries in the ledger, `unreadable` has files and reasons."""
+    """All results of a command.
+
+    `entry_count` is the number of entries in the ledger. `unreadable` has the names of files, or of
+    entries in them, and the reasons.
+    """
 
     def __init__(self) -> None:
         self.files: list[File] = []
         self.leaves: list[Leaf] = []
         self.ledger = Ledger()
-        self.numbers = 0
+        self.entry_count = 0
         self.unreadable: list[tuple[str, str]] = []
 
     def with_leaves(self, leaves: list[Leaf]) -> Sizes:
-        """A copy with only these leaves."""
-        some = Sizes()
-        some.files, some.leaves, some.ledger = self.files, leaves, self.ledger
-        some.numbers, some.unreadable = self.numbers, self.unreadable
-        return some
+        """Return a copy with only these leaves, and the same ledger."""
+        selected = Sizes()
+        selected.files, selected.leaves, selected.ledger = self.files, leaves, self.ledger
+        selected.entry_count, selected.unreadable = self.entry_count, self.unreadable
+        return selected
 
     @property
     def downloads(self) -> bool:

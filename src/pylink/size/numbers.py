@@ -6,15 +6,15 @@ _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def bytes_text(size: int, *, estimated: bool = False) -> str:
-    """`31.8 MB`, with a ~ in front of an estimate."""
+    """Return a number of bytes as text, such as `31.8 MB`, with a ~ in front of an estimate."""
     mark = "~" if estimated else ""
     for unit, name in _UNITS:
-        # 999,950 would be printed as 1000.0 kB.
+        # A number that would be rounded to 1000.0 has the next unit: 999,950 is 1.0 MB.
         if abs(size) >= unit - unit // 20000:
             return f"{mark}{size / unit:,.1f} {name}"
     return f"{mark}{size} B"
 
 
 def share_text(size: int, total: int) -> str:
-    """The size in percent of the total; empty if the total is 0."""
+    """Return the size in percent of the total; nothing if the total is 0."""
     return f"{100 * size / total:.0f} %" if total else ""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 class Payload:
     """One payload: `data`, or `packed` bytes of a file at `offset`, which become `full` bytes.
 
-    `codec` is 0 or a codec of `pylink.inputs.payload`, `kind` that of the entry, which has the
-    number `entry`. It takes `installed` bytes in the file and `download` bytes in the archive.
-    With `compressed` it is compressed again.
+    `data` is None for bytes that are in a file. `codec` is a `Codec`, 0 for stored bytes. `kind` is
+    the `EntryKind` of the entry, and `entry` its number in the ledger. The payload takes
+    `installed` bytes in the file and `download` bytes in the archive. With `compressed` it is
+    compressed again as zstd, to measure the result.
     """
 
     data: bytes | None

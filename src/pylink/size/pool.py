@@ -22,27 +22,31 @@ else:
 
 
 class Task(Generic[T]):
-    """A task of the pool; `result` waits until it is done."""
+    """A task of the pool; `result` waits until it is done.
 
-    __slots__ = ("_error", "_value", "_waiting")
+    The lock `_unfinished` is held until then.
+    """
+
+    __slots__ = ("_error", "_unfinished", "_value")
 
     def __init__(self) -> None:
-        self._waiting = allocate_lock()
-        self._waiting.acquire()
+        self._unfinished = allocate_lock()
+        self._unfinished.acquire()
         self._value: T | None = None
         self._error: BaseException | None = None
 
-    def run(self, work: Callable[[], T]) -> None:
-        """Run `work`; `result` raises its exception."""
+    def run(self, function: Callable[[], T]) -> None:
+        """Run `function`; `result` raises its exception."""
         try:
-            self._value = work()
+            self._value = function()
         except BaseException as error:
             self._error = error
         finally:
-            self._waiting.release()
+            self._unfinished.release()
 
     def result(self) -> T:
-        with self._waiting:
+        """Return what the function returned, or raise its exception."""
+        with self._unfinished:
             pass
         if self._error is not None:
             raise self._error
@@ -50,33 +54,34 @@ class Task(Generic[T]):
 
 
 class Pool:
-    """A pool of `count` threads; with one, the caller does the work at once."""
+    """A pool of up to `count` threads; with a count of 1, the caller of `submit` runs the task."""
 
     def __init__(self, count: int) -> None:
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._count = count if count > 1 else 0
+        self._most_threads = count if count > 1 else 0
         self._threads: list[Thread] = []
-        self._gives_up = False
+        self._is_closed = False
 
-    def submit(self, work: Callable[[], T]) -> Task[T]:
+    def submit(self, function: Callable[[], T]) -> Task[T]:
+        """Start a task as soon as a thread is free."""
         task: Task[T] = Task()
-        if not self._count:
-            task.run(work)
+        if not self._most_threads:
+            task.run(function)
             return task
-        if len(self._threads) < self._count:
-            self._threads.append(Thread(target=self._take))
+        if len(self._threads) < self._most_threads:
+            self._threads.append(Thread(target=self._run_tasks))
             self._threads[-1].start()
-        self._queue.put(lambda: task.run(work))
+        self._queue.put(lambda: task.run(function))
         return task
 
     def close(self) -> None:
         """Stop the threads; tasks that have not started are dropped."""
-        self._gives_up = True
+        self._is_closed = True
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
             thread.join()
 
-    def _take(self) -> None:
-        while (work := self._queue.get()) is not None and not self._gives_up:
-            work()
+    def _run_tasks(self) -> None:
+        while (task := self._queue.get()) is not None and not self._is_closed:
+            task()

@@ -7,13 +7,16 @@ from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import LZ4, ZSTD, load_codec
 
 # Zstandard level of -compress-mode=default: it gives the same sizes as fatbinary.
-LEVEL = 5
-# Level of deflate in wheels.
-_DEFLATE = 6
+DEFAULT_LEVEL = 5
+# Level of deflate that wheels are built with.
+DEFLATE_LEVEL = 6
 
 
 def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
-    """Return the size of the payload as zstd, padded to 8, and its size after deflate or 0.
+    """Return the size of the payload as zstd, padded, and with `deflate` its size after deflate.
+
+    The second size is 0 without `deflate`. `flags` are those of the entry, `full` is the
+    decompressed size.
 
     None if a package is missing, the payload is damaged, or the result does not decompress to the
     same bytes.
@@ -25,30 +28,38 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
             payload = block.decompress(payload, uncompressed_size=full)
         if flags & ZSTD or len(payload) != full:
             return None
-        frame = _make_frame(payload)
+        frame = _compress_checked(payload)
     except (ImportError, ValueError, RuntimeError, OverflowError):
         return None
     return None if frame is None else frame_bytes(frame, len(frame), deflate=deflate)
 
 
 def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, int]:
-    """Return the size of a frame padded to 8, and with `deflate` its size after deflate, else 0."""
-    padding = -size % 8
+    """Return the padded size of a frame, and with `deflate` its size after deflate, else 0."""
+    padded = padded_size(size)
     if not deflate or frame is None:
-        return size + padding, 0
+        return padded, 0
     import zlib  # only archives need it
 
-    return size + padding, len(zlib.compress(frame + bytes(padding), _DEFLATE))
+    return padded, len(zlib.compress(frame + bytes(padded - size), DEFLATE_LEVEL))
 
 
-def _make_frame(payload: bytes) -> bytes | None:
-    """Compress the payload natively, or else by the package; None unless that can be undone."""
+def padded_size(size: int) -> int:
+    """Return the bytes that a payload takes in a container, where entries are aligned to 8."""
+    return size + -size % 8
+
+
+def _compress_checked(payload: bytes) -> bytes | None:
+    """Return the payload as a Zstandard frame, by the native codec or else by the package.
+
+    None if the frame does not decompress to the payload.
+    """
     if load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec):
-        frame = zstdframes.frame_of(payload, LEVEL)
+        frame = zstdframes.frame_of(payload, DEFAULT_LEVEL)
         if frame is not None:
             return frame
     import zstandard
 
-    frame = zstandard.ZstdCompressor(level=LEVEL).compress(payload)
+    frame = zstandard.ZstdCompressor(level=DEFAULT_LEVEL).compress(payload)
     unpacked = zstandard.ZstdDecompressor().decompress(frame, max_output_size=len(payload))
     return frame if unpacked == payload else None

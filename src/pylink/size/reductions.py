@@ -1,7 +1,8 @@
 """Rules on removable bytes, each proved from the bytes of a file, and the bytes they save.
 
-Class A follows from the bytes and NVIDIA's documents. Class B needs a run on a GPU, or has a
-condition that is printed. Each rule is independent: savings of several do not add up.
+A reduction of class A follows from the bytes and NVIDIA's documents. One of class B needs a run on
+a GPU, or has a condition that is printed. One of class C changes the sources. Each rule is
+independent: savings of several do not add up.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
 
     from pylink.size.levels import Row
 
-# Compute capabilities of all GPUs, from NVIDIA's list. Tegra GPUs run only code for exactly their
-# capability, and this code runs on no other GPU.
+# Compute capabilities of all GPUs, from NVIDIA's list, as 10 * major + minor. Tegra GPUs run only
+# code for exactly their capability, and this code runs on no other GPU.
 CAPABILITIES = (
     50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121,
 )  # fmt: skip
 TEGRA = (53, 62, 72, 87, 101, 110)
 
-# Rules that `pylink prune` applies, and those of them that compress.
+# Rules of `pylink prune` that compress, and all of its rules.
 COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
 PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cubins")
 
@@ -46,10 +47,12 @@ _MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
 
 
 class Reduction:
-    """A line of output: `condition` must be met first, `how` is the option to use.
+    """The bytes that one rule saves in some entries, as a line of output.
 
-    `download` is only known in archives. `estimated` means that the entries were not compressed
-    again. `leaves` are the entries concerned.
+    `rule` is the name for programs, `title` the text for people, and `letter` the class.
+    `condition` must be met first, `how` is the option to use. `installed` are bytes of files,
+    `download` those of archives (None outside archives). `estimated` means that the entries were
+    not compressed again. `leaves` are the entries concerned.
     """
 
     def __init__(
@@ -72,30 +75,30 @@ class Reduction:
         self.leaves = leaves or []
 
     def as_row(self) -> dict[str, object]:
-        """The fields for programs, without the leaves."""
+        """Return the fields of the JSON document, which does not have the leaves."""
         return {name: value for name, value in vars(self).items() if name != "leaves"}
 
 
 def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reduction]:
-    """All reductions, largest first; class C, which only people can decide, comes last.
+    """Return all reductions, largest first; class C, which only people can decide, comes last.
 
-    `templates` are the rows of that level, for callers that have them.
+    `templates` are the rows of the level "template", for callers that have them already.
     """
-    reductions_here = [
+    all_reductions = [
         *_linked_copies(sizes),
-        *_other_mode(sizes, "none", "stored-cubins", "stored, not compressed"),
-        *_other_mode(sizes, "lz4", "lz4-cubins", "in LZ4, where zstd is smaller"),
+        *_other_compression(sizes, "none", "stored-cubins", "stored, not compressed"),
+        *_other_compression(sizes, "lz4", "lz4-cubins", "in LZ4, where zstd is smaller"),
         *_unreached_ptx(sizes),
         *_twins(sizes),
         *_experiment_savings(sizes, SMALLER_MODE),
         *_experiment_savings(sizes, NO_DEBUG),
-        *_repeated(sizes),
-        *_unnamed(sizes),
-        *_many_instances(sizes, rows(sizes, ("template",)) if templates is None else templates),
-        *_other_hosts(sizes),
+        *_repeated_contents(sizes),
+        *_unnamed_kernels(sizes),
+        *_large_templates(sizes, rows(sizes, ("template",)) if templates is None else templates),
+        *_arm_only_chips(sizes),
     ]
     column = "download" if sizes.downloads else "installed"
-    reductions_here.sort(
+    all_reductions.sort(
         key=lambda line: (
             line.letter == "C",
             -(getattr(line, column) or 0),
@@ -103,12 +106,13 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
             line.rule,
         )
     )
-    return reductions_here
+    return all_reductions
 
 
-def _line(
+def _whole_leaves(
     rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
 ) -> Iterable[Reduction]:
+    """Yield the reduction that removes these leaves completely, if there are any."""
     if leaves:
         installed = sum(leaf.installed for leaf in leaves)
         yield Reduction(
@@ -116,7 +120,7 @@ def _line(
             title,
             letter,
             installed=installed,
-            download=_downloads(leaves),
+            download=_sum_downloads(leaves),
             entries=len(leaves),
             condition=condition,
             how=how,
@@ -125,7 +129,8 @@ def _line(
         )
 
 
-def _downloads(leaves: list[Leaf]) -> int | None:
+def _sum_downloads(leaves: list[Leaf]) -> int | None:
+    """Return the archive bytes of leaves, or None if none is in an archive."""
     downloads = [leaf.download for leaf in leaves if leaf.download is not None]
     return sum(downloads) if downloads else None
 
@@ -133,9 +138,9 @@ def _downloads(leaves: list[Leaf]) -> int | None:
 def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
     """Relocatable cubins whose kernels are all in linked code for the same target.
 
-    Device functions may be missing there, since linkers drop unused ones. This only concerns
-    libraries and programs that register linked code themselves: in other files, objects and
-    archives, the relocatable cubins are linked later.
+    Their device functions may be missing in linked code, since linkers drop unused ones. This only
+    concerns libraries and programs that register linked code themselves: in other files, objects
+    and archives, the relocatable cubins are linked later.
     """
     if all(leaf.kind != RELOCATABLE for leaf in sizes.leaves):
         return ()
@@ -154,7 +159,7 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
         and (leaf.file, leaf.target) in linked
         and (kernels[leaf.number] or functions[leaf.number]) <= linked[leaf.file, leaf.target]
     ]
-    return _line(
+    return _whole_leaves(
         "linked-copies",
         "relocatable code that is linked",
         "B",
@@ -165,15 +170,18 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
-    """Functions with code of each entry, and those of them that have parameters: the kernels."""
-    with_code: list[set[int]] = [set() for _ in range(sizes.numbers)]
-    with_constants: list[set[int]] = [set() for _ in range(sizes.numbers)]
-    entry_groups = array("i", [-1]) * sizes.numbers
+    """Return the functions with code of each entry, and those of them with parameters: its kernels.
+
+    Both lists are indexed by the number of the entry in the ledger.
+    """
+    with_code: list[set[int]] = [set() for _ in range(sizes.entry_count)]
+    with_constants: list[set[int]] = [set() for _ in range(sizes.entry_count)]
+    entry_groups = array("i", [-1]) * sizes.entry_count
     for leaf in sizes.leaves:
         if leaf.number != NO_NUMBER and leaf.kind in (CUBIN, RELOCATABLE):
             entry_groups[leaf.number] = leaf.number
-    everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    for row in sizes.ledger.sums(entry_groups.tobytes(), everything, by_part=True):
+    function_groups = array("i", range(len(sizes.ledger.functions()))).tobytes()
+    for row in sizes.ledger.sums(entry_groups.tobytes(), function_groups, by_part=True):
         if row.function_group and PARTS[row.part] == "code":
             with_code[row.entry_group].add(row.function_group)
         elif row.function_group and PARTS[row.part] == "constants":
@@ -182,8 +190,11 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
     return with_code, [code & constants for code, constants in both]
 
 
-def _other_mode(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable[Reduction]:
-    """The savings of cubins that were compressed again."""
+def _other_compression(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable[Reduction]:
+    """Yield the saving of cubins of one codec that get smaller as zstd.
+
+    `mode_name` is what the title says of the cubins.
+    """
     leaves = [
         leaf
         for leaf in sizes.leaves
@@ -204,7 +215,7 @@ def _other_mode(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable
         )
     yield Reduction(
         rule,
-        f"{_count(leaves, 'cubin')} {mode_name}",
+        f"{_count_text(leaves, 'cubin')} {mode_name}",
         "B",
         installed=installed,
         download=download,
@@ -224,20 +235,20 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
             containers.setdefault(key, []).append(leaf)
     leaves = []
     for entries in containers.values():
-        arm = sizes.files[entries[0].file].is_arm
-        cubins = {number for leaf in entries if (number := plain_number(leaf, CUBIN))}
-        texts = sorted({number for leaf in entries if (number := plain_number(leaf, PTX))})
+        is_arm = sizes.files[entries[0].file].is_arm
+        cubin_numbers = {number for leaf in entries if (number := plain_number(leaf, CUBIN))}
+        ptx_numbers = sorted({number for leaf in entries if (number := plain_number(leaf, PTX))})
         unreached = {
             first
-            for first, following in pairwise(texts)
+            for first, following in pairwise(ptx_numbers)
             if all(
-                is_covered(gpu, cubins, is_arm=arm)
+                is_covered(gpu, cubin_numbers, is_arm=is_arm)
                 for gpu in {first, *CAPABILITIES}
                 if first <= gpu < following
             )
         }
         leaves += [leaf for leaf in entries if plain_number(leaf, PTX) in unreached]
-    return _line(
+    return _whole_leaves(
         "unreached-ptx",
         f"{len(leaves)} PTX beside code for each GPU",
         "A",
@@ -248,7 +259,7 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def plain_number(leaf: Leaf, kind: str) -> int:
-    """The number of a target without suffix; 0 for other kinds and targets."""
+    """Return 90 for a leaf of `kind` with the target `sm_90`; 0 for other kinds, and suffixes."""
     return _number_of(leaf.target) if leaf.kind == kind else 0
 
 
@@ -259,7 +270,11 @@ def _number_of(target: str) -> int:
 
 
 def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
-    """Return whether a GPU of this capability runs one of the cubins."""
+    """Return whether a GPU runs one of the cubins, on an Arm host or another one.
+
+    `gpu` is its capability, such as 90, and `cubins` are the capabilities of the cubins. A GPU runs
+    code for its major version and no higher minor version.
+    """
     if gpu in cubins:
         return True
     if gpu in TEGRA and is_arm:
@@ -273,8 +288,9 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
 def _twins(sizes: Sizes) -> Iterable[Reduction]:
     """Cubins equal to the cubin that the driver would use without them, in the same container.
 
-    That is the one for the highest lower minor version. Cubins are equal if only their chip
-    differs. If a mark of a workaround also differs, which the driver may need, the line says so.
+    The driver would use the cubin for the highest minor version below. Cubins are equal if only
+    their chip differs. If a mark of a workaround also differs, which the driver may need, the title
+    says so.
     """
     containers: dict[tuple[int, int], dict[int, list[Leaf]]] = {}
     for leaf in sizes.leaves:
@@ -284,9 +300,9 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
             by_target.setdefault(number, []).append(leaf)
     twins: dict[tuple[int, int, bool], list[Leaf]] = {}
     for (file, _), by_target in containers.items():
-        arm = sizes.files[file].is_arm
+        is_arm = sizes.files[file].is_arm
         for number in sorted(by_target, reverse=True):
-            chosen = _next_choice(number, by_target, is_arm=arm)
+            chosen = _next_choice(number, by_target, is_arm=is_arm)
             if chosen is None or len(by_target[number]) > 1 or len(by_target[chosen]) > 1:
                 continue
             leaf, other = by_target[number][0], by_target[chosen][0]
@@ -298,10 +314,10 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
                 key = number, chosen, same
                 twins.setdefault(key, []).append(leaf)
     for (number, chosen, exact), leaves in sorted(twins.items()):
-        mark = "" if exact else ", except for a mark"
-        yield from _line(
+        exception = "" if exact else ", except for a mark"
+        yield from _whole_leaves(
             "twins",
-            f"{_count(leaves, 'cubin')} of sm_{number} as of sm_{chosen}{mark}",
+            f"{_count_text(leaves, 'cubin')} of sm_{number} as of sm_{chosen}{exception}",
             "B",
             leaves,
             f"one run on a GPU of sm_{number}",
@@ -310,7 +326,10 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def _next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | None:
-    """The target whose cubin a GPU of `number` runs without one of its own."""
+    """Return the capability whose cubin a GPU of `number` runs without a cubin for itself.
+
+    `others` are the capabilities of all cubins; None if the GPU runs none of them.
+    """
     if number in TEGRA:
         return None
     fits = [
@@ -322,7 +341,7 @@ def _next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | N
 
 
 def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
-    """The savings that an experiment found, over all entries that get smaller."""
+    """Yield the saving of the experiment `name`, over all entries that get smaller."""
     leaves = [leaf for leaf in sizes.leaves if name in leaf.savings]
     savings = [leaf.savings[name] for leaf in leaves]
     installed = sum(saving.installed for saving in savings)
@@ -333,7 +352,7 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
     if name == SMALLER_MODE:
         yield Reduction(
             name,
-            f"{_count(leaves, 'entry')} with the smallest mode",
+            f"{_count_text(leaves, 'entry')} with the smallest mode",
             "B",
             installed=installed,
             download=download,
@@ -345,7 +364,7 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
         return
     yield Reduction(
         name,
-        f"debug data of {_count(leaves, 'cubin')}",
+        f"debug data of {_count_text(leaves, 'cubin')}",
         "A",
         installed=installed,
         download=download,
@@ -357,13 +376,14 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
     )
 
 
-def _repeated(sizes: Sizes) -> Iterable[Reduction]:
+def _repeated_contents(sizes: Sizes) -> Iterable[Reduction]:
     """Functions and data that linked cubins of one file and target contain more than once.
 
-    The real savings depend on the sources, so the figure is the share of all copies but the first.
+    The real savings depend on the sources, so the figure is the part of the entries' bytes that all
+    copies but the first have.
     """
     groups: dict[tuple[int, str], int] = {}
-    entry_groups = array("i", [-1]) * sizes.numbers
+    entry_groups = array("i", [-1]) * sizes.entry_count
     by_number = {}
     for leaf in sizes.leaves:
         if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
@@ -373,7 +393,7 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
     repeated: dict[bool, list[tuple[Leaf, int]]] = {True: [], False: []}
     for copy in sizes.ledger.repeats(entry_groups.tobytes()):
         repeated[bool(copy.function)].append((by_number[copy.entry], copy.size))
-    for is_code, rule, advice, how in (
+    for is_code, rule, noun, how in (
         (True, "repeated-functions", "functions whose code another unit has", "-rdc=true"),
         (False, "repeated-data", "tables that another unit has", "define data in one unit"),
     ):
@@ -391,7 +411,7 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
             )
         yield Reduction(
             rule,
-            f"{len(copies)} {advice if len(copies) > 1 else advice.replace('s ', ' ', 1)}",
+            f"{len(copies)} {noun if len(copies) > 1 else noun.replace('s ', ' ', 1)}",
             "C",
             installed=installed,
             download=download,
@@ -403,28 +423,28 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
         )
 
 
-def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
+def _unnamed_kernels(sizes: Sizes) -> Iterable[Reduction]:
     """Kernels in linked code of files whose host code does not have their names.
 
-    It cannot register them, so it cannot launch them by `<<<>>>`. Others may: a program that loads
-    the code by itself, with names that it builds or lists.
+    Such host code cannot register the kernels, so it cannot launch them by `<<<>>>`. A program that
+    loads the code by itself, with names that it builds or lists, still may.
     """
-    entries = array("i", [-1]) * sizes.numbers
-    used: dict[int, list[Leaf]] = {}
+    entry_groups = array("i", [-1]) * sizes.entry_count
+    leaves_by_file: dict[int, list[Leaf]] = {}
     for leaf in sizes.leaves:
         if leaf.kind == CUBIN and leaf.number != NO_NUMBER and sizes.files[leaf.file].unnamed:
-            used.setdefault(leaf.file, []).append(leaf)
-            entries[leaf.number] = leaf.file
-    everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
+            leaves_by_file.setdefault(leaf.file, []).append(leaf)
+            entry_groups[leaf.number] = leaf.file
+    function_groups = array("i", range(len(sizes.ledger.functions()))).tobytes()
     installed = download = 0
     kernels: set[tuple[int, int]] = set()
-    for row in sizes.ledger.sums(entries.tobytes(), everything, by_part=False):
+    for row in sizes.ledger.sums(entry_groups.tobytes(), function_groups, by_part=False):
         if row.function_group in sizes.files[row.entry_group].unnamed:
             kernels.add((row.entry_group, row.function_group))
             installed += row.installed
             download += row.download
     if kernels:
-        leaves = [leaf for leaves_of in used.values() for leaf in leaves_of]
+        leaves = [leaf for file_leaves in leaves_by_file.values() for leaf in file_leaves]
         yield Reduction(
             "unnamed-kernels",
             f"{len(kernels)} kernel{'s' * (len(kernels) > 1)} that host code does not name",
@@ -439,10 +459,10 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
         )
 
 
-def _many_instances(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
-    """Templates with many instances, as information."""
-    many = [row for row in templates if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED]
-    for row in many[:_MAX_TEMPLATES]:
+def _large_templates(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
+    """Yield the largest templates with many instances; only the sources can change this."""
+    large = [row for row in templates if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED]
+    for row in large[:_MAX_TEMPLATES]:
         yield Reduction(
             "many-instances",
             f"{row.keys[0]}: {row.count} instances",
@@ -456,20 +476,20 @@ def _many_instances(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
         )
 
 
-def _other_hosts(sizes: Sizes) -> Iterable[Reduction]:
+def _arm_only_chips(sizes: Sizes) -> Iterable[Reduction]:
     """Code for chips that, as far as is known, only have Arm hosts."""
-    numbers = {f"sm_{number}": number for number in TEGRA}
+    tegra_targets = {f"sm_{number}" for number in TEGRA}
     leaves = [
         leaf
         for leaf in sizes.leaves
         if sizes.files[leaf.file].is_x86
         and leaf.kind in (CUBIN, RELOCATABLE)
-        and leaf.target.rstrip("af") in numbers
+        and leaf.target.rstrip("af") in tegra_targets
     ]
     chips = sorted({leaf.target for leaf in leaves})
-    yield from _line(
+    yield from _whole_leaves(
         "other-hosts",
-        f"{_count(leaves, 'cubin')} for {', '.join(chips)} in x86-64 files",
+        f"{_count_text(leaves, 'cubin')} for {', '.join(chips)} in x86-64 files",
         "C",
         leaves,
         "these chips have Arm hosts only",
@@ -477,6 +497,7 @@ def _other_hosts(sizes: Sizes) -> Iterable[Reduction]:
     )
 
 
-def _count(leaves: list[Leaf], noun: str) -> str:
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{len(leaves)} {noun if len(leaves) == 1 else many}"
+def _count_text(leaves: list[Leaf], noun: str) -> str:
+    """Return the number of leaves with the noun in singular or plural."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{len(leaves)} {noun if len(leaves) == 1 else plural}"

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Saving:
-    """Bytes that an entry loses, and those of the unpacked payload and functions concerned."""
+    """The bytes that one entry gets smaller by in an experiment.
+
+    `installed` counts in the file, `download` in the archive, `unpacked` after decompression.
+    `functions` are the mangled names of removed functions.
+    """
 
     installed: int
     download: int
     unpacked: int
     functions: set[str] = field(default_factory=set)
-    # Whether the mode of the entry is known, since the same bytes come out again.
+    # False if no known mode of compression gives the present size of the entry, so that both sizes
+    # are those of another mode.
     exact: bool = True

@@ -22,7 +22,7 @@ class ShortRead(OSError):
 
 
 class Source(ABC):
-    """A sequence of bytes; `bytes_before` counts the bytes of the archive before an offset."""
+    """A sequence of `size` bytes, in a file, in memory or in an archive."""
 
     size = 0
     in_archive = False
@@ -32,34 +32,39 @@ class Source(ABC):
         """Read bytes; fewer at the end of the source."""
 
     def bytes_before(self, offset: int) -> int:
+        """Return the archive bytes of everything before `offset`; 0 outside archives."""
         return 0
 
     def place_of(self, offset: int) -> tuple[FileSource, int] | None:
-        """Return the file and offset of these bytes; None if they are not in a file as they are."""
+        """Return the file and the offset in it of the bytes from `offset` on.
+
+        None if no file has them in this form, as for inflated members.
+        """
         return None
 
     def download(self, start: int, end: int) -> int | None:
-        """The number of archive bytes between two offsets; None outside archives."""
+        """Return the number of archive bytes between two offsets; None outside archives."""
         return self.bytes_before(end) - self.bytes_before(start) if self.in_archive else None
 
 
 # A small read fetches the bytes after it, too: 4 KiB after a jump, since only a header may be
 # needed, then twice as many for each read that continues the last one.
-_LEAST_BLOCK, _BLOCK, _SMALL = 1 << 12, 1 << 18, 1 << 16
+# Reads of more than _MOST_BUFFERED bytes fetch nothing else.
+_SMALLEST_BLOCK, _LARGEST_BLOCK, _MOST_BUFFERED = 1 << 12, 1 << 18, 1 << 16
 
 
 class FileSource(Source):
     """A regular file; at most one block of it is kept in memory.
 
-    The opener holds it; it is closed when the last holder calls `close`.
+    The file has holders, the first of which opened it. It is closed when the last calls `close`.
     """
 
     def __init__(self, path: str) -> None:
         self._file = Incoming(path, pipes=False)
         self.path = path
         self.size = self._file.size
-        self._block, self._start, self._width = b"", 0, _LEAST_BLOCK
-        self._holders = 1
+        self._block_data, self._block_start, self._block_size = b"", 0, _SMALLEST_BLOCK
+        self._holder_count = 1
 
     @property
     def descriptor(self) -> int:
@@ -69,19 +74,21 @@ class FileSource(Source):
         return self, offset
 
     def read(self, offset: int, size: int) -> bytes:
-        position = offset - self._start
-        if 0 <= position <= position + size <= len(self._block):
-            return self._block[position : position + size]
+        position = offset - self._block_start
+        if 0 <= position <= position + size <= len(self._block_data):
+            return self._block_data[position : position + size]
         size = max(0, min(size, self.size - offset))
-        if size > _SMALL:
+        if size > _MOST_BUFFERED:
             return self.read_apart(offset, size)
-        if position < 0 or position + size > len(self._block):
-            follows = 0 <= position <= len(self._block)
-            self._width = min(2 * self._width, _BLOCK) if follows else _LEAST_BLOCK
-            width = min(max(size, self._width), self.size - offset)
-            self._block, self._start, position = b"", offset, 0
-            self._block = self.read_apart(offset, width)
-        return self._block[position : position + size]
+        if position < 0 or position + size > len(self._block_data):
+            continues = 0 <= position <= len(self._block_data)
+            self._block_size = (
+                min(2 * self._block_size, _LARGEST_BLOCK) if continues else _SMALLEST_BLOCK
+            )
+            block_size = min(max(size, self._block_size), self.size - offset)
+            self._block_data, self._block_start, position = b"", offset, 0
+            self._block_data = self.read_apart(offset, block_size)
+        return self._block_data[position : position + size]
 
     def read_apart(self, offset: int, size: int) -> bytes:
         """Read exactly `size` bytes, from any thread; ShortRead if the file ends earlier."""
@@ -96,20 +103,22 @@ class FileSource(Source):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def short_read(self) -> ShortRead:
+        """Return the exception for a file that is shorter than when it was opened."""
         return ShortRead(errno.EIO, "it became shorter while it was read", self.path)
 
     def hold(self) -> None:
         """Require one more call of `close` before the file is closed."""
-        self._holders += 1
+        self._holder_count += 1
 
     def close(self) -> None:
-        self._holders -= 1
-        if not self._holders:
+        """Release the file for one holder."""
+        self._holder_count -= 1
+        if not self._holder_count:
             self._file.close()
 
 
 class MemorySource(Source):
-    """Bytes in memory, from a pipe or, with `marks`, from an inflated member of a zip file."""
+    """Bytes in memory, from a pipe or, with `marks`, of an inflated member of a zip file."""
 
     def __init__(self, data: bytes | bytearray, marks: Marks | None = None) -> None:
         self._data = memoryview(data)
@@ -125,7 +134,7 @@ class MemorySource(Source):
 
 
 class PartSource(Source):
-    """A range of another source; `stored` means an uncompressed member of an archive."""
+    """A range of another source; `stored` means that it is an uncompressed member of an archive."""
 
     def __init__(self, source: Source, start: int, size: int, *, stored: bool = False) -> None:
         self._source, self._start = source, start

@@ -52,8 +52,12 @@ from pylink.size.sources import (
     open_source,
 )
 
-_LEAST_HEADER = 64
-_DEEPEST = 16
+# Least offset of a file name in the header of an entry, after the fixed fields.
+_LEAST_NAME_OFFSET = 64
+# Limit of archives in archives.
+_MOST_NESTING = 16
+# Bytes at the start of a file that tell its kind, at least an ELF header; those searched for PTX.
+_HEAD, _PTX_HEAD = 64, 4096
 # Limit of the archives and members in all files of one command.
 MOST_MEMBERS = 1 << 20
 
@@ -63,12 +67,13 @@ class Reader:
 
     def __init__(self, sizes: Sizes, counter: Counter) -> None:
         self._sizes, self._counter = sizes, counter
-        self._members = MOST_MEMBERS
+        self._members_allowed = MOST_MEMBERS
+        # Entries of each container, and the name of its section.
         self._containers: list[tuple[list[Leaf], str]] = []
-        self._number = 0  # of the next container of a file
+        self._next_container = 0  # number of the next container of the current file
 
     def read(self, path: str) -> None:
-        """Read a file of any kind."""
+        """Count a file of any kind."""
         try:
             source = open_source(path)
         except OSError as error:
@@ -80,7 +85,7 @@ class Reader:
             else:
                 self._read_file(path, "", source, source.size, None, path)
         except OSError as error:
-            # Entries of a file before this one may be read as late as now.
+            # The error may be of an earlier file, whose entries are only read now.
             name = path if error.filename is None else error.filename
             raise OSError(error.errno, reason_of(error), name) from None
         finally:
@@ -88,11 +93,11 @@ class Reader:
                 source.close()
 
     def read_bytes(self, name: str, data: bytes) -> None:
-        """Read a file in memory that is not a zip file."""
+        """Count a file in memory that is not a zip file; `name` is for results and messages."""
         self._read_file(name, "", MemorySource(data), len(data), None, name)
 
     def finish(self) -> None:
-        """Add names that depend on whole containers, after all entries were counted."""
+        """Add kinds and names that depend on whole containers, after all entries were counted."""
         for leaves, section in self._containers:
             mark_relocatable(leaves, section)
             name_units(leaves, self._counter.hints)
@@ -100,12 +105,14 @@ class Reader:
     def _add_file(
         self, name: str, archive: str, installed: int, download: int | None, reason: str = ""
     ) -> int:
+        """Add a file to the results, and return its index in `Sizes.files`."""
         self._sizes.files.append(File(name, archive, installed, download, reason))
         return len(self._sizes.files) - 1
 
     def _add_unreadable(
         self, name: str, archive: str, size: int, download: int | None, reason: str
     ) -> None:
+        """Add a file or member of `size` bytes whose bytes are all unreadable."""
         file = self._add_file(name, archive, size, download, reason)
         self._sizes.leaves.append(Leaf(file, UNREADABLE, size, size, download))
         full_name = f"{archive}:{name}" if archive else name
@@ -119,13 +126,13 @@ class Reader:
         except zips.DamagedZip as error:
             self._add_unreadable(path, "", source.size, source.size, str(error))
             return
-        left = zips.MOST_BYTES
+        bytes_allowed = zips.MOST_BYTES
         for member in members:
-            left -= member.size
+            bytes_allowed -= member.size
             try:
-                if left < 0:
+                if bytes_allowed < 0:
                     raise zips.DamagedZip(f"more than {zips.MOST_BYTES} bytes in all members")
-                inner = zips.open_member(source, member, _is_known)
+                inner = zips.open_member(source, member, _may_have_code)
             except zips.DamagedZip as error:
                 self._add_unreadable(member.name, path, member.size, member.packed, str(error))
                 continue
@@ -136,21 +143,23 @@ class Reader:
                 full_name = f"{path}:{member.name}"
                 self._read_file(member.name, path, inner, member.size, member.packed, full_name)
         file = self._add_file("", path, 0, source.size - sum(member.packed for member in members))
-        directory = self._sizes.files[file].download
-        self._sizes.leaves.append(Leaf(file, DIRECTORY, 0, 0, directory))
+        # A file without a name stands for the bytes between members: headers and the directory.
+        directory_bytes = self._sizes.files[file].download
+        self._sizes.leaves.append(Leaf(file, DIRECTORY, 0, 0, directory_bytes))
 
     def _read_file(
         self, name: str, archive: str, source: Source, size: int, download: int | None, path: str
     ) -> None:
+        """Read a file, or a member of a zip file; `path` is its name for messages."""
         file = self._add_file(name, archive, size, download)
-        first = len(self._sizes.leaves)
+        first_leaf = len(self._sizes.leaves)
         self._counter.allow(size)
-        self._number = 0
-        head = source.read(0, 64)
+        self._next_container = 0
+        head = source.read(0, _HEAD)
         if head.startswith(ELF_MARK):
             elf = self._sizes.files[file]
             elf.elf_type = int.from_bytes(head[16:18], "little")
-            machine = int.from_bytes(head[18:20], "little")
+            machine = _machine_of(head)
             elf.is_arm, elf.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
             elf.is_open = leaves_registration(source)
         self._read_source(source, file, path, "", 0)
@@ -159,18 +168,22 @@ class Reader:
             from pylink.size.hostnames import find_unnamed
 
             self._sizes.files[file].unnamed = find_unnamed(
-                self._sizes, source, self._sizes.leaves[first:]
+                self._sizes, source, self._sizes.leaves[first_leaf:]
             )
 
     def _read_source(self, source: Source, file: int, path: str, unit: str, depth: int) -> None:
-        """Read a source that is not a zip file; `unit` is its name as a member of an archive."""
-        head = source.read(0, 64)
+        """Read a source that is not a zip file.
+
+        `file` is the index of its file in the results, `path` its name for messages. `unit` is its
+        name as a member of an archive, and `depth` the number of archives around it.
+        """
+        head = source.read(0, _HEAD)
         if head.startswith((MAGIC, THIN_MAGIC)):
             self._read_archive(source, file, path, depth)
         elif _is_cubin(head):
             self._add_payload(source, (0, source.size), file, path, unit, EntryKind.ELF)
         elif head.startswith((ELF_MARK, FATBIN_MAGIC)):
-            self._scan(source, file, path, unit)
+            self._read_sections(source, file, path, unit)
         elif _is_ptx(source):
             self._add_payload(source, (0, source.size), file, path, unit, EntryKind.PTX)
         elif source.size:
@@ -180,15 +193,15 @@ class Reader:
         data = source.read(0, source.size)
         position = 0
         try:
-            if depth == _DEEPEST:
-                raise ArchiveError(f"more than {_DEEPEST} archives in each other")
-            thin = is_thin(data, 0, len(data))
+            if depth == _MOST_NESTING:
+                raise ArchiveError(f"more than {_MOST_NESTING} archives in each other")
+            is_thin_archive = is_thin(data, 0, len(data))
             for entry in read_archive(data, 0, len(data)):
-                self._members -= 1
-                if self._members < 0:
+                self._members_allowed -= 1
+                if self._members_allowed < 0:
                     raise ArchiveError(f"more than {MOST_MEMBERS} members in all")
-                if thin:
-                    self._read_thin(entry.name, path)
+                if is_thin_archive:
+                    self._read_thin_member(entry.name, path)
                     continue
                 self._add_host(source, position, entry.offset, file, entry.name, "")
                 part = PartSource(source, entry.offset, entry.size)
@@ -200,10 +213,11 @@ class Reader:
             return
         self._add_host(source, position, source.size, file, "", "")
 
-    def _read_thin(self, name: str, path: str) -> None:
-        place = member_file(name, path)
+    def _read_thin_member(self, name: str, path: str) -> None:
+        """Read a member of the thin archive `path`, which is a file of its own."""
+        member_path = member_file(name, path)
         try:
-            source = FileSource(place)
+            source = FileSource(member_path)
         except OSError as error:
             self._add_unreadable(f"{path}:{name}", "", 0, None, reason_of(error))
             return
@@ -214,13 +228,14 @@ class Reader:
                 return
             file = self._add_file(f"{path}:{name}", "", source.size, None)
             self._counter.allow(source.size)
-            self._read_source(source, file, f"{path}:{name}", os.path.basename(name), _DEEPEST)
+            self._read_source(source, file, f"{path}:{name}", os.path.basename(name), _MOST_NESTING)
         finally:
             source.close()
 
     def _leaf(
         self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
     ) -> Leaf:
+        """Add a leaf for the bytes between two offsets; the caller sets further fields."""
         size = end - start
         leaf = Leaf(file, kind, size, size, source.download(start, end))
         if unit:
@@ -231,34 +246,35 @@ class Reader:
     def _add_host(
         self, source: Source, start: int, end: int, file: int, unit: str, section: str
     ) -> None:
+        """Add a leaf for host bytes between two offsets, if there are any."""
         if end > start:
             self._leaf(source, start, end, file, HOST, unit).section = section
 
     def _add_payload(
-        self, source: Source, place: tuple[int, int], file: int, path: str, unit: str, kind: int
+        self, source: Source, span: tuple[int, int], file: int, path: str, unit: str, kind: int
     ) -> Leaf:
-        """Add a cubin or PTX that has no entry header."""
-        start, end = place
+        """Add a cubin or PTX without an entry header; `span` has its start and its end."""
+        start, end = span
         leaf = self._leaf(source, start, end, file, UNREADABLE, unit)
         if kind == EntryKind.ELF:
-            leaf.target = f"sm_{sm_of_cubin(source.read(start, 64))}"
+            leaf.target = f"sm_{sm_of_cubin(source.read(start, _HEAD))}"
         else:
-            leaf.target = _ptx_target(source.read(start, 4096))
+            leaf.target = _ptx_target(source.read(start, _PTX_HEAD))
         self._counter.count(leaf, path, kind, 0, (source, start, end - start), end - start)
         return leaf
 
-    def _scan(self, source: Source, file: int, path: str, unit: str) -> None:
+    def _read_sections(self, source: Source, file: int, path: str, unit: str) -> None:
         """Add leaves for device code in any section, and for host bytes between."""
         sections = sections_of(source)
         last_end = 0
         for device_code in find_device_code(source, sections):
-            self._add_hosts(source, last_end, device_code.start, file, unit, sections)
-            take = self._read_container if device_code.is_container else self._read_loose
-            take(source, device_code, file, path, unit)
+            self._add_host_sections(source, last_end, device_code.start, file, unit, sections)
+            read = self._read_container if device_code.is_container else self._read_loose_cubin
+            read(source, device_code, file, path, unit)
             last_end = device_code.end
-        self._add_hosts(source, last_end, source.size, file, unit, sections)
+        self._add_host_sections(source, last_end, source.size, file, unit, sections)
 
-    def _add_hosts(
+    def _add_host_sections(
         self,
         source: Source,
         start: int,
@@ -275,24 +291,26 @@ class Reader:
             if section.start > position:
                 self._add_host(source, position, section.start, file, unit, "")
                 position = section.start
-            stop = min(end, section.end)
-            self._add_host(source, position, stop, file, unit, section.name)
-            position = stop
+            host_end = min(end, section.end)
+            self._add_host(source, position, host_end, file, unit, section.name)
+            position = host_end
         self._add_host(source, position, end, file, unit, "")
 
-    def _read_loose(
+    def _read_loose_cubin(
         self, source: Source, device_code: Embedded, file: int, path: str, unit: str
     ) -> None:
-        place = device_code.start, device_code.end
-        leaf = self._add_payload(source, place, file, path, unit, EntryKind.ELF)
+        """Add a cubin outside of containers."""
+        span = device_code.start, device_code.end
+        leaf = self._add_payload(source, span, file, path, unit, EntryKind.ELF)
         leaf.section = device_code.section
 
     def _read_container(
         self, source: Source, device_code: Embedded, file: int, path: str, unit: str
     ) -> None:
+        """Add the header of a container and its entries."""
         start, end, section = device_code.start, device_code.end, device_code.section
-        number = self._number
-        self._number += 1
+        number = self._next_container
+        self._next_container += 1
         head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
         head.section, head.container, head.unpacked = section, number, 0
         position, index = start + CONTAINER_SIZE, 0
@@ -306,51 +324,60 @@ class Reader:
                 self._counter.count_unreadable(leaf, label, "its header does not fit the container")
                 break
             kind, _, header, size, packed, _, _, _, sm, name, length, flags, key, full = fields
-            stop = position + header + size
-            leaf = self._leaf(source, position, stop, file, UNREADABLE, unit)
+            entry_end = position + header + size
+            leaf = self._leaf(source, position, entry_end, file, UNREADABLE, unit)
             leaf.header = header
             leaf.header_download = source.download(position, position + header) or 0
             leaf.section, leaf.container, leaf.index = section, number, index
             leaf.target = target_of(kind, sm, flags)
             if not unit:
                 leaf.unit = (
-                    _entry_name(source, position, header, name, length) or f"container {number}"
+                    _name_of_entry(source, position, header, name, length) or f"container {number}"
                 )
             if not is_compressed(flags):
                 packed, full = size, size
             if kind == EntryKind.LTOIR and key:
                 self._counter.count_whole(leaf, label, kind, flags, full)
             else:
-                place = source, position + header, packed or size
-                self._counter.count(leaf, label, kind, flags, place, full)
+                payload_range = source, position + header, packed or size
+                self._counter.count(leaf, label, kind, flags, payload_range, full)
             leaves.append(leaf)
-            position, index = stop, index + 1
+            position, index = entry_end, index + 1
         self._containers.append((leaves, section))
 
 
-def _entry_name(source: Source, entry_offset: int, header: int, name: int, length: int) -> str:
-    """The name in an entry's header, which is that of the file it was compiled from."""
-    if not length or name < _LEAST_HEADER or name > header or length > header - name:
+def _name_of_entry(source: Source, entry_offset: int, header: int, name: int, length: int) -> str:
+    """Return the name of the source file in an entry's header; nothing without a valid name.
+
+    `header` is the size of the header; `name` and `length` are its fields for the name.
+    """
+    if not length or name < _LEAST_NAME_OFFSET or name > header or length > header - name:
         return ""
     text = source.read(entry_offset + name, length).rstrip(b"\0")
     return text.decode("utf-8", "surrogateescape").rpartition("/")[2]
 
 
 def _is_cubin(head: bytes) -> bool:
-    return head.startswith(ELF_MARK) and int.from_bytes(head[18:20], "little") == EM_CUDA
+    return head.startswith(ELF_MARK) and _machine_of(head) == EM_CUDA
+
+
+def _machine_of(head: bytes) -> int:
+    """Return e_machine of an ELF header."""
+    return int.from_bytes(head[18:20], "little")
 
 
 def _is_ptx(source: Source) -> bool:
-    head = source.read(0, 4096)
+    head = source.read(0, _PTX_HEAD)
     return head.lstrip()[:2] in (b"//", b".v") and b".version" in head and b".target" in head
 
 
-def _is_known(head: bytes) -> bool:
+def _may_have_code(head: bytes) -> bool:
     """Return whether a member with this head may have device code."""
     return head.startswith((ELF_MARK, FATBIN_MAGIC, MAGIC, b"//", b".version"))
 
 
 def _ptx_target(head: bytes) -> str:
+    """Return the target of PTX text, such as `compute_90`; nothing if it states none."""
     words = head[head.find(b".target") :].split(None, 2)
     name = words[1].rstrip(b",").decode("ascii", "replace") if len(words) > 1 else ""
     return f"compute_{name[3:]}" if name.startswith("sm_") else ""

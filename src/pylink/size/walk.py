@@ -26,7 +26,7 @@ def measure(
     """Measure these files, and the files in these directories.
 
     `advance` is called with the name of each file. With `recompress`, stored and LZ4 cubins are
-    compressed as zstd, so that `reductions` can report the saving. `experiments` are further, slow
+    compressed as zstd, so that `reductions` can report the savings. `experiments` are further, slow
     measurements of each entry. `meanwhile` is called when all files are read, while threads still
     count.
 
@@ -66,6 +66,6 @@ def _files(path: str) -> Iterator[str]:
     for directory, directories, files in os.walk(path):
         directories.sort()
         for file in sorted(files):
-            place = os.path.join(directory, file)
-            if os.path.isfile(place) and not os.path.islink(place):
-                yield place
+            file_path = os.path.join(directory, file)
+            if os.path.isfile(file_path) and not os.path.islink(file_path):
+                yield file_path

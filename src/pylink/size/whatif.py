@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class WhatIf:
     """Sizes of all measured files, as they are and without the functions.
 
-    Outside archives, `download` and `download_now` are absent. For `guessed` entries the mode of
-    compression is unknown, and both figures use the nearest mode.
+    `functions` and `entries` count removed functions, and entries that lose some. `guessed` counts
+    the entries whose mode of compression is unknown: both of their sizes use the nearest mode.
+    Names with `_now` are sizes with the functions. Outside archives, both downloads are None.
     """
 
     functions: int
@@ -32,7 +33,7 @@ class WhatIf:
 
 
 def what_if(sizes: Sizes) -> WhatIf:
-    """Sum up the experiment that `measure` has run."""
+    """Sum up the experiment WITHOUT, which `measure` ran for all entries of `sizes`."""
     savings = [leaf.savings[WITHOUT] for leaf in sizes.leaves if WITHOUT in leaf.savings]
     names: set[str] = set().union(*(saving.functions for saving in savings))
     installed = sum(leaf.installed for leaf in sizes.leaves)
@@ -52,7 +53,7 @@ def what_if(sizes: Sizes) -> WhatIf:
 
 
 def what_if_lines(experiment: WhatIf, pattern: str) -> list[tuple[str, ...]]:
-    """A table: the figures now, without the functions, and the difference."""
+    """Return a table: the sizes now, the sizes without the functions, and the differences."""
     table: list[tuple[str, ...]] = [(f"without '{pattern}'", "now", "then", "saved")]
     rows = [("installed", experiment.installed_now, experiment.installed)]
     rows.append(("unpacked", experiment.unpacked_now, experiment.unpacked))
@@ -66,15 +67,15 @@ def what_if_lines(experiment: WhatIf, pattern: str) -> list[tuple[str, ...]]:
 
 
 def what_if_note(experiment: WhatIf) -> str:
-    """A sentence on how the sizes were measured."""
+    """Return a sentence on how the sizes were measured."""
     if not experiment.entries:
         return "No function matches."
-    guessed = (
+    guessed_text = (
         f"; the mode of {experiment.guessed} is unknown, so the nearest was used"
         if experiment.guessed
         else ""
     )
     return (
         f"{experiment.functions} functions removed from {experiment.entries} entries, "
-        f"which were compressed again{guessed}."
+        f"which were compressed again{guessed_text}."
     )

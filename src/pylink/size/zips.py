@@ -25,22 +25,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Members of one file, bytes of one member with device code, and of all members together.
+# Limits of the members of one file, of the bytes of one member with device code, and of all
+# members.
 MOST_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
-# Input that is inflated at once. Where an entry begins is known to as many bytes of the download.
+# Compressed bytes between two marks. The start of an entry in the archive is known to this many
+# bytes. Bytes of a deflated and of a stored member that are read at once.
 _STEP = 512
-_BLOCK, _READ = 1 << 13, 1 << 20
-# Larger members are inflated again when they are read, in ranges of so many bytes, of which the
-# last few stay in memory. Headers are read some MB after the position of the search.
-_KEPT = 16 << 20
-_STRETCH, _RECENT = 2 << 20, 6
-_FEED = 1 << 16
-_LOCAL = struct.Struct("<4s22xHH")
+_BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
+# Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are
+# read, in stretches, of which the last few stay in memory: headers are read some MB after the
+# position of the search. _FEED_SIZE compressed bytes are read at once.
+_MOST_KEPT = 16 << 20
+_STRETCH_SIZE, _MOST_RECENT = 2 << 20, 6
+_FEED_SIZE = 1 << 16
+# The local header of a member: its magic, and the lengths of its name and its extra field.
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
 # Methods of compression.
 _STORED, _DEFLATED = 0, 8
+_RAW_DEFLATE = -15  # `wbits` of zlib: no header, window of 32 KiB
+_ENCRYPTED = 1  # a bit of the flags of a member
+_HEAD = 64  # bytes of a member that `accepts` gets
 
 
 class DamagedZip(Exception):
@@ -49,7 +56,10 @@ class DamagedZip(Exception):
 
 @dataclass
 class Member:
-    """One member: its position in the archive, and its entry in the directory."""
+    """A member: `packed` bytes at the offset `start` of the archive, which become `size` bytes.
+
+    `info` is its entry in the directory of the archive.
+    """
 
     name: str
     start: int
@@ -58,7 +68,7 @@ class Member:
     info: zipfile.ZipInfo
 
 
-class _Reader(io.RawIOBase):
+class _SeekableSource(io.RawIOBase):
     """A source with the methods of a file that `zipfile` uses."""
 
     def __init__(self, source: Source) -> None:
@@ -74,25 +84,25 @@ class _Reader(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        base = (0, self._position, self._source.size)[whence]
-        if base + offset < 0:
-            raise OSError(22, "negative offset")
-        self._position = base + offset
+        origin = (0, self._position, self._source.size)[whence]
+        if origin + offset < 0:
+            raise OSError(errno.EINVAL, "negative offset")
+        self._position = origin + offset
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        left = max(0, self._source.size - self._position)
-        data = self._source.read(self._position, left if size < 0 else min(size, left))
+        bytes_left = max(0, self._source.size - self._position)
+        data = self._source.read(self._position, bytes_left if size < 0 else min(size, bytes_left))
         self._position += len(data)
         return data
 
 
 def list_members(source: Source) -> list[Member]:
-    """The members without directories, in the order of their bytes; DamagedZip if that fails."""
+    """Return all members but directories, in the order of their bytes; DamagedZip if that fails."""
     import zipfile  # late: loading it takes as long as measuring 5 MB of a library
 
     try:
-        with zipfile.ZipFile(_Reader(source)) as archive:
+        with zipfile.ZipFile(_SeekableSource(source)) as archive:
             infos = archive.infolist()
     # zipfile raises NotImplementedError for a compression or a version that it does not know.
     except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
@@ -100,12 +110,12 @@ def list_members(source: Source) -> list[Member]:
     if len(infos) > MOST_MEMBERS:
         raise DamagedZip(f"more than {MOST_MEMBERS} members")
     members = []
-    end = 0
+    last_end = 0  # of the member before
     for info in sorted(infos, key=lambda info: info.header_offset):
-        start = _start(source, info)
-        if info.header_offset < end or start + info.compress_size > source.size:
+        start = _contents_start(source, info)
+        if info.header_offset < last_end or start + info.compress_size > source.size:
             raise DamagedZip(f"the bytes of '{info.filename}' overlap others, or run past the file")
-        end = start + info.compress_size
+        last_end = start + info.compress_size
         if not info.is_dir():
             members.append(Member(info.filename, start, info.compress_size, info.file_size, info))
         elif info.compress_size:
@@ -113,14 +123,15 @@ def list_members(source: Source) -> list[Member]:
     return members
 
 
-def _start(source: Source, info: zipfile.ZipInfo) -> int:
-    header = source.read(info.header_offset, _LOCAL.size)
-    if len(header) < _LOCAL.size:
+def _contents_start(source: Source, info: zipfile.ZipInfo) -> int:
+    """Return the offset of a member's bytes, after its local header."""
+    header = source.read(info.header_offset, _LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size:
         raise DamagedZip(f"the header of '{info.filename}' runs past the file")
-    magic, name, extra = _LOCAL.unpack(header)
+    magic, name_size, extra_size = _LOCAL_HEADER.unpack(header)
     if magic != ZIP_MAGICS[0]:
         raise DamagedZip(f"there is no header of '{info.filename}' where the directory says")
-    return int(info.header_offset) + _LOCAL.size + int(name) + int(extra)
+    return int(info.header_offset) + _LOCAL_HEADER.size + int(name_size) + int(extra_size)
 
 
 def is_link(member: Member) -> bool:
@@ -134,7 +145,7 @@ def open_member(source: Source, member: Member, accepts: Callable[[bytes], bool]
     The member is read and checked completely in both cases. DamagedZip if it is damaged.
     """
     info = member.info
-    if info.flag_bits & 1:
+    if info.flag_bits & _ENCRYPTED:
         raise DamagedZip("it is encrypted")
     if info.compress_type == _STORED:
         return _open_stored(source, member, accepts)
@@ -149,12 +160,13 @@ def open_member(source: Source, member: Member, accepts: Callable[[bytes], bool]
 def _open_deflated(
     source: Source, member: Member, accepts: Callable[[bytes], bool]
 ) -> Source | None:
+    """Return the contents of a deflated member, as `open_member` does."""
     marks = Marks(_STEP, member.packed)
-    held: bytearray | Inflated | None = None
-    inflater = zlib.decompressobj(-15)
-    total = check = bytes_in = 0
+    buffer: bytearray | Inflated | None = None  # set if the member is accepted
+    inflater = zlib.decompressobj(_RAW_DEFLATE)
+    total = checksum = bytes_in = 0
     while bytes_in < member.packed and not inflater.eof:
-        block = source.read(member.start + bytes_in, min(_BLOCK, member.packed - bytes_in))
+        block = source.read(member.start + bytes_in, min(_BLOCK_SIZE, member.packed - bytes_in))
         if not block:
             raise DamagedZip("it runs past the file")
         pieces = []
@@ -166,32 +178,32 @@ def _open_deflated(
             marks.bytes_out.append(total)
             if total > member.size:
                 raise DamagedZip(f"it has more than the {member.size} bytes that are stated")
-            if isinstance(held, Inflated) and total >= held.next_start:
-                held.begin_stretch(inflater, total, bytes_in + min(start + _STEP, len(block)))
+            if isinstance(buffer, Inflated) and total >= buffer.next_start:
+                buffer.begin_stretch(inflater, total, bytes_in + min(start + _STEP, len(block)))
         contents = b"".join(pieces)
-        check = zlib.crc32(contents, check)
-        if not bytes_in and accepts(contents[:64]):
-            held = _hold(source, member, marks)
-        if isinstance(held, bytearray):
-            held += contents
+        checksum = zlib.crc32(contents, checksum)
+        if not bytes_in and accepts(contents[:_HEAD]):
+            buffer = _create_buffer(source, member, marks)
+        if isinstance(buffer, bytearray):
+            buffer += contents
         bytes_in += len(block)
-    if total != member.size or check != member.info.CRC:
+    if total != member.size or checksum != member.info.CRC:
         raise DamagedZip(f"{total} bytes of {member.size} were read, or their sum is wrong")
-    return MemorySource(held, marks) if isinstance(held, bytearray) else held
+    return MemorySource(buffer, marks) if isinstance(buffer, bytearray) else buffer
 
 
-def _hold(source: Source, member: Member, marks: Marks) -> bytearray | Inflated:
-    """The buffer for a member: all of its bytes, or a source that inflates it again."""
+def _create_buffer(source: Source, member: Member, marks: Marks) -> bytearray | Inflated:
+    """Return what holds a member: a buffer for its bytes, or a source that inflates it again."""
     if member.size > MOST_MEMBER_BYTES:
         raise DamagedZip(f"it has more than {MOST_MEMBER_BYTES} bytes")
-    return Inflated(source, member, marks) if member.size > _KEPT else bytearray()
+    return Inflated(source, member, marks) if member.size > _MOST_KEPT else bytearray()
 
 
 class Inflated(Source):
-    """A member that is inflated again when it is read, a range at a time.
+    """A member that is inflated again when it is read, a stretch at a time.
 
-    During the first pass, the state of the inflater is kept at the start of each range. The ranges
-    that were read last stay in memory.
+    During the first pass, the state of the inflater is kept at the start of each stretch. The
+    stretches that were read last stay in memory.
     """
 
     in_archive = True
@@ -199,16 +211,19 @@ class Inflated(Source):
     def __init__(self, source: Source, member: Member, marks: Marks) -> None:
         self._source, self._member, self._marks = source, member, marks
         self.size = member.size
+        # Offsets of the stretches in the member. Their inflaters, and offsets of the next
+        # compressed bytes. Bytes of the recently read stretches, by number, the oldest first.
         self._starts = array("Q", [0])
-        self._states = [(zlib.decompressobj(-15), 0)]
+        self._states = [(zlib.decompressobj(_RAW_DEFLATE), 0)]
         self._recent: dict[int, bytes] = {}
 
     @property
     def next_start(self) -> int:
-        return self._starts[-1] + _STRETCH
+        """Offset in the member from which on the next stretch may start."""
+        return self._starts[-1] + _STRETCH_SIZE
 
     def begin_stretch(self, inflater: zlib._Decompress, bytes_out: int, bytes_in: int) -> None:
-        """Start a range at these offsets in the member and in its compressed bytes."""
+        """Start a stretch at these offsets in the member and in its compressed bytes."""
         self._starts.append(bytes_out)
         self._states.append((inflater.copy(), bytes_in))
 
@@ -217,7 +232,7 @@ class Inflated(Source):
         parts = []
         number = bisect_right(self._starts, offset) - 1
         while offset < end:
-            start, stretch = self._starts[number], self._stretch(number)
+            start, stretch = self._starts[number], self._bytes_of_stretch(number)
             part = stretch[offset - start : end - start]
             parts.append(part)
             offset += len(part)
@@ -227,50 +242,52 @@ class Inflated(Source):
     def bytes_before(self, offset: int) -> int:
         return self._marks.bytes_before(offset)
 
-    def _stretch(self, number: int) -> bytes:
-        """The bytes of a range; OSError if the file has changed."""
-        window = self._recent.pop(number, None)
-        if window is None:
-            window = self._inflate(number)
-            if len(self._recent) == _RECENT:
+    def _bytes_of_stretch(self, number: int) -> bytes:
+        """Return the bytes of a stretch; OSError if the file has changed."""
+        stretch = self._recent.pop(number, None)
+        if stretch is None:
+            stretch = self._inflate(number)
+            if len(self._recent) == _MOST_RECENT:
                 del self._recent[next(iter(self._recent))]
-        self._recent[number] = window
-        return window
+        self._recent[number] = stretch
+        return stretch
 
     def _inflate(self, number: int) -> bytes:
+        """Inflate a stretch from the state at its start."""
         state, bytes_in = self._states[number]
         end = self._starts[number + 1] if number + 1 < len(self._starts) else self.size
-        left = end - self._starts[number]
+        bytes_left = end - self._starts[number]
         inflater = state.copy()
         parts = []
         try:
-            while left:
+            while bytes_left:
                 data = inflater.unconsumed_tail
                 if not data:
-                    size = min(_FEED, self._member.packed - bytes_in)
+                    size = min(_FEED_SIZE, self._member.packed - bytes_in)
                     data = self._source.read(self._member.start + bytes_in, size)
                     bytes_in += len(data)
-                part = inflater.decompress(data, left)
+                part = inflater.decompress(data, bytes_left)
                 if not part and not data:
                     break
                 parts.append(part)
-                left -= len(part)
+                bytes_left -= len(part)
         except zlib.error:
-            left = -1
-        if left:
+            bytes_left = -1
+        if bytes_left:
             raise OSError(errno.EIO, "the file changed while it was read")
         return b"".join(parts)
 
 
 def _open_stored(source: Source, member: Member, accepts: Callable[[bytes], bool]) -> Source | None:
+    """Return the contents of a stored member, as `open_member` does."""
     if member.packed != member.size:
         raise DamagedZip(f"{member.packed} bytes are stored, and {member.size} are stated")
-    check = 0
-    for offset in range(0, member.size, _READ):
-        piece = source.read(member.start + offset, min(_READ, member.size - offset))
-        check = zlib.crc32(piece, check)
-    if check != member.info.CRC:
+    checksum = 0
+    for offset in range(0, member.size, _READ_SIZE):
+        piece = source.read(member.start + offset, min(_READ_SIZE, member.size - offset))
+        checksum = zlib.crc32(piece, checksum)
+    if checksum != member.info.CRC:
         raise DamagedZip("its checksum is wrong")
-    if not accepts(source.read(member.start, min(64, member.size))):
+    if not accepts(source.read(member.start, min(_HEAD, member.size))):
         return None
     return PartSource(source, member.start, member.size, stored=True)

@@ -9,7 +9,7 @@ from pylink import __version__
 from pylink.diagnostics.stream import printable
 from pylink.report.view.template import page_from
 from pylink.size.levels import rows
-from pylink.size.model import CUBIN, DEVICE, LTOIR, PTX, RELOCATABLE, RELOCATABLE_PTX, Leaf
+from pylink.size.model import CUBIN, DEVICE_KINDS, LTOIR, PTX, RELOCATABLE, RELOCATABLE_PTX, Leaf
 from pylink.size.numbers import bytes_text
 from pylink.size.reductions import COMPRESSION, Reduction, reductions
 from pylink.size.screen import summary_lines
@@ -94,7 +94,7 @@ def size_tree(sizes: Sizes) -> Node:
         path = [archive] if several else []
         file_depth = len(path)
         path += [file, f"{kind}{target_text}"]
-        if kind in DEVICE:
+        if kind in DEVICE_KINDS:
             path += [template] if template == function else [template, function]
         size = row.download if sizes.downloads else row.installed
         node = root
