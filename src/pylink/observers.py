@@ -32,9 +32,9 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
         settings = Settings(options, sink)
     active: list[Observer] = []
     if options.section or options.set or options.rule or options.metrics:
-        from pylink.profile.output import check_choice
+        from pylink.profile.output import check_chosen_sections
 
-        check_choice(options, sink)
+        check_chosen_sections(options, sink)
     if options.profile is not None:
         from pylink.profile.output import check_packages
 

@@ -24,7 +24,7 @@ from pylink.profile.replay import (
     REPETITIONS,
     SMALL_PART_INPUTS,
     SMALL_PART_REPETITIONS,
-    parts_of,
+    part_sizes,
 )
 from pylink.profile.results import PhaseResults
 from pylink.profile.routines import aprof_report
@@ -82,7 +82,7 @@ def test_parts_give_routines_several_sizes(linked: tuple[Report, pylink.LinkResu
     report, result = linked
     sizes = {fit.routine: len(fit.points) for fit in fit_report(report)}
     assert result.profile is not None
-    count = len(parts_of(len(result.profile.names)))
+    count = len(part_sizes(len(result.profile.names)))
     assert sizes["resolve"] == sizes["parse"] == count >= 5
     resolve = next(routine for routine in report.routines if routine.name == "resolve")
     assert report.points()[resolve.id][-1].rms == result.profile["merge"].symbols
@@ -170,11 +170,11 @@ def test_what_a_second_thread_does_counts() -> None:
 
 def test_parts_are_close_together_where_they_are_large() -> None:
     large = [200, 252, 317, 400, 504, 635, 800, 1008, 1270, 1600]
-    assert parts_of(1600) == [3, 6, 12, 25, 50, 100, *large]
-    assert parts_of(12) == [3, 4, 5, 6, 8, 10, 12]
-    assert parts_of(3) == [2, 3]
-    assert parts_of(2) == [2]
-    assert parts_of(1) == []
+    assert part_sizes(1600) == [3, 6, 12, 25, 50, 100, *large]
+    assert part_sizes(12) == [3, 4, 5, 6, 8, 10, 12]
+    assert part_sizes(3) == [2, 3]
+    assert part_sizes(2) == [2]
+    assert part_sizes(1) == []
 
 
 def test_the_bytes_of_a_part_are_those_of_its_inputs(
@@ -190,11 +190,11 @@ def test_the_bytes_of_a_part_are_those_of_its_inputs(
     pylink.link(demo.cubins("sm_100"), arch="sm_100", profile_aprof=tmp_path / "link.aprof")
     (objects,) = seen
     for size in (1, len(objects.names)):
-        arena = replay.arena_of(objects, size)
+        arena = replay.arena_of_first(objects, size)
         last = objects.files[size - 1]
         assert arena == objects.arena[: len(arena)]
         assert last.offset + last.size <= len(arena) <= len(objects.arena)
-    assert len(replay.arena_of(objects, 1)) == objects.files[0].offset + objects.files[0].size
+    assert len(replay.arena_of_first(objects, 1)) == objects.files[0].offset + objects.files[0].size
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_parts_in_which_symbols_are_undefined_go_on(
     }
     repetitions = (
         SMALL_PART_REPETITIONS if size <= SMALL_PART_INPUTS else REPETITIONS
-        for size in parts_of(len(cubins))
+        for size in part_sizes(len(cubins))
     )
     turn = sum(repetitions)
     assert calls["layout"] == calls["finalize"] >= LEAST_TURNS * turn

@@ -1,20 +1,49 @@
-"""Reads time, memory and the processor's counters at a moment of a link, as one tuple."""
+"""Reads time, memory and the processor's counters at a moment of a link."""
 
 from __future__ import annotations
 
 import os
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
-from struct import unpack
+from struct import Struct
 from time import perf_counter_ns, process_time_ns, thread_time_ns
 
 from pylink._native.hardware import CYCLES, INSTRUCTIONS, open_counter
 from pylink.profile.phase import Cost
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    # Wall and processor nanoseconds, minor and major faults, peak KiB, blocks of 512 bytes from
-    # disks, cycles, instructions, processor nanoseconds of the thread alone.
-    Moment = tuple[int, int, int, int, int, int, int | None, int | None, int]
+_COUNTER = Struct("<3Q")  # what the kernel gives: see `read_counter`
+# Units of `getrusage`: of peak memory, and of a block from disks.
+KIB, BLOCK_SIZE = 1024, 512
+
+
+class Moment:
+    """The values of clocks and counters at a moment; only their differences mean something.
+
+    Times are in nanoseconds: `cpu_ns` of the process, `thread_ns` of the calling thread, both with
+    compilers that have ended. `peak_kib` is the peak memory. Blocks were read from disks.
+    """
+
+    __slots__ = (
+        "cpu_ns",
+        "cycles",
+        "disk_blocks",
+        "instructions",
+        "major_faults",
+        "minor_faults",
+        "peak_kib",
+        "thread_ns",
+        "wall_ns",
+    )
+
+    def __init__(self, cycles: int | None, instructions: int | None) -> None:
+        self.cycles, self.instructions = cycles, instructions
+        usage = getrusage(RUSAGE_SELF)
+        tools = getrusage(RUSAGE_CHILDREN)  # compilers that the link has run
+        compiling_ns = int((tools.ru_utime + tools.ru_stime) * 1e9)
+        self.wall_ns = perf_counter_ns()
+        self.cpu_ns = process_time_ns() + compiling_ns
+        self.thread_ns = thread_time_ns() + compiling_ns
+        self.minor_faults, self.major_faults = usage.ru_minflt, usage.ru_majflt
+        self.peak_kib, self.disk_blocks = usage.ru_maxrss, usage.ru_inblock
 
 
 class Clock:
@@ -27,24 +56,12 @@ class Clock:
     __slots__ = ("_counters",)
 
     def __init__(self) -> None:
+        # Descriptors; negative if there is no such counter.
         self._counters = [open_counter(CYCLES), open_counter(INSTRUCTIONS)]
 
     def now(self) -> Moment:
-        cycles, instructions = map(read_counter, self._counters)
-        usage = getrusage(RUSAGE_SELF)
-        tools = getrusage(RUSAGE_CHILDREN)  # compilers that the link has run
-        compiling = int((tools.ru_utime + tools.ru_stime) * 1e9)
-        return (
-            perf_counter_ns(),
-            process_time_ns() + compiling,
-            usage.ru_minflt,
-            usage.ru_majflt,
-            usage.ru_maxrss,
-            usage.ru_inblock,
-            cycles,
-            instructions,
-            thread_time_ns() + compiling,
-        )
+        """Return the values of this moment."""
+        return Moment(*map(read_counter, self._counters))
 
     def close(self) -> None:
         for descriptor in self._counters:
@@ -54,29 +71,32 @@ class Clock:
 
 
 def read_counter(descriptor: int) -> int | None:
-    """The count so far, scaled up if the counter had to share its hardware; None if unknown."""
+    """Return the count so far, scaled up if the counter shared its hardware; None if unknown.
+
+    The kernel gives the count, the time since the start, and the time that it really counted.
+    """
     if descriptor < 0:
         return None
     count: int
-    count, enabled, running = unpack("<3Q", os.read(descriptor, 24))
+    count, enabled, running = _COUNTER.unpack(os.read(descriptor, _COUNTER.size))
     if running == 0:
         return None
     return count if running == enabled else count * enabled // running
 
 
 def cost_between(start: Moment, end: Moment) -> Cost:
-    """The cost of the time between two moments."""
+    """Return the cost of the time between two moments."""
     return Cost(
-        start_ns=start[0],
-        wall_ns=end[0] - start[0],
-        cpu_ns=end[1] - start[1],
-        minor_faults=end[2] - start[2],
-        major_faults=end[3] - start[3],
-        peak_bytes=end[4] * 1024,
-        disk_bytes=(end[5] - start[5]) * 512,
-        cycles=_difference(start[6], end[6]),
-        instructions=_difference(start[7], end[7]),
-        thread_ns=end[8] - start[8],
+        start_ns=start.wall_ns,
+        wall_ns=end.wall_ns - start.wall_ns,
+        cpu_ns=end.cpu_ns - start.cpu_ns,
+        minor_faults=end.minor_faults - start.minor_faults,
+        major_faults=end.major_faults - start.major_faults,
+        peak_bytes=end.peak_kib * KIB,
+        disk_bytes=(end.disk_blocks - start.disk_blocks) * BLOCK_SIZE,
+        cycles=_difference(start.cycles, end.cycles),
+        instructions=_difference(start.instructions, end.instructions),
+        thread_ns=end.thread_ns - start.thread_ns,
     )
 
 

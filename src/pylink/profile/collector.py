@@ -19,9 +19,7 @@ from pylink.profile.phase import Phase, Step
 from pylink.profile.results import PhaseResults
 from pylink.profile.sizes import fill_sizes
 from pylink.rowformats import FILE_COUNT
-
-# Bytes of an offset and a size.
-EXTENT_SIZE = 16
+from pylink.tables import EXTENT_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,14 +27,22 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
     from pylink.profile.clock import Moment
 
+# Column of the size in an extent, which is an offset and a size.
+SIZE_COLUMN = 1
+
 
 class Recorder(Observer):
-    """Records the cost of each phase and step, and the result of each phase."""
+    """Records the cost of each phase and step, and the result of each phase.
+
+    `first` and `last` are the moments of the start and of the last end of a phase. `details` has
+    what steps report at their end, by the name of the step, and `results_by_tag` has the results of
+    phases. `loads_folding` is true if the link must load the modules for folding first.
+    """
 
     __slots__ = (
-        "_begin",
         "_clock",
-        "_mark",
+        "_phase_start",
+        "_step_start",
         "_steps",
         "details",
         "first",
@@ -51,36 +57,35 @@ class Recorder(Observer):
 
     def __init__(self) -> None:
         self._clock = Clock()
-        self._begin: Moment = self._clock.now()
-        self._mark = self.first = self.last = self._begin
+        self._phase_start: Moment = self._clock.now()
+        self._step_start = self.first = self.last = self._phase_start
         self._steps: list[Step] = []
         self.phases: list[Phase] = []
         self.results_by_tag: dict[str, object] = {}
         self.details: dict[str, object] = {}
-        # If the link folds, it must first load the modules for that.
         self.loads_folding = "pylink.phases.fold" not in sys.modules
 
     def step_ended(self, name: str, detail: object) -> None:
         now = self._clock.now()
-        self._steps.append(Step(name, cost_between(self._mark, now)))
-        self._mark = now
+        self._steps.append(Step(name, cost_between(self._step_start, now)))
+        self._step_start = now
         if detail is not None:
             self.details[name] = detail
 
     def phase_ended(self, tag: str, result: object) -> None:
         self.last = self._clock.now()
-        self.phases.append(Phase(tag, cost_between(self._begin, self.last), self._steps))
+        self.phases.append(Phase(tag, cost_between(self._phase_start, self.last), self._steps))
         self.results_by_tag[tag] = result
 
     def resume(self) -> None:
-        self._begin = self._mark = self._clock.now()
+        self._phase_start = self._step_start = self._clock.now()
         self._steps = []
 
     def close(self, *, failed: bool) -> None:
         self._clock.close()
 
     def results(self) -> PhaseResults | None:
-        """The results of a successful link; None if LTO produced the whole program."""
+        """Return the results of a successful link; None if LTO produced the whole program."""
         if "read" not in self.results_by_tag:
             return None
         objects, merged = self.results_by_tag["read"], self.results_by_tag["merge"]
@@ -89,17 +94,17 @@ class Recorder(Observer):
 
 
 def profile_outline(record: Recorder) -> Profile:
-    """Create a profile without counts from tables: only phases, steps and the opened files."""
+    """Return a profile without counts from tables: only phases, steps and the opened files."""
     job: Job = record.results_by_tag["init"]  # type: ignore[assignment] # by its tag
     profile = Profile(
         job.target.name, job.target.sm, cost_between(record.first, record.last), record.phases
     )
-    profile.created = time.time() - (time.perf_counter_ns() - record.first[0]) / 1e9
+    profile.created = time.time() - (time.perf_counter_ns() - record.first.wall_ns) / 1e9
     profile.output = job.options.subject
     profile.reading, extents = _read_times(record)
     if extents:
         profile.opened_names = [source.name for source in job.inputs[: len(extents) // EXTENT_SIZE]]
-    profile.opened_bytes = sum(column(extents, EXTENT_SIZE, 1))
+    profile.opened_bytes = sum(column(extents, EXTENT_SIZE, SIZE_COLUMN))
     for phase in profile.phases:
         phase.size = profile.opened_bytes
         for step in phase.steps:
@@ -108,7 +113,7 @@ def profile_outline(record: Recorder) -> Profile:
 
 
 def profile_of(record: Recorder, results: PhaseResults) -> Profile:
-    """Create the profile of a link; `results` may end after layout."""
+    """Return the profile of a link; `results` may end after layout."""
     objects, _merged, placed = results.objects, results.merged, results.placed
     profile = profile_outline(record)
     profile.names = objects.names
@@ -132,20 +137,21 @@ def profile_of(record: Recorder, results: PhaseResults) -> Profile:
 
 
 def _times(table: object) -> bytes | None:
+    """Return a table of TIME rows that a step reported, or None if it reported none."""
     return bytes(table) if isinstance(table, bytearray) else None
 
 
 def _read_times(record: Recorder) -> tuple[bytes | None, bytes]:
-    """Times and extents of the opened files."""
-    step = record.details.get("read_files")
-    if not isinstance(step, tuple):
+    """Return the times of the opened files, if known, and their extents in the arena."""
+    detail = record.details.get("read_files")
+    if not isinstance(detail, tuple):
         return None, b""
-    times, extents = step
+    times, extents = detail
     return _times(times), extents
 
 
 def _loading_ns(record: Recorder, profile: Profile) -> int:
-    """Nanoseconds that fold_mercury spent on loading modules; 0 if they were loaded before."""
+    """Return the time of fold_mercury for loading modules; 0 if they were loaded before."""
     if profile.folding is None or not record.loads_folding:
         return 0
     steps = [step for phase in profile.phases for step in phase.steps]
@@ -155,5 +161,6 @@ def _loading_ns(record: Recorder, profile: Profile) -> int:
 
 
 def _folding(record: Recorder) -> Folding | None:
-    step = record.details.get("fold_mercury")
-    return step  # type: ignore[return-value] # what phases.fold reports
+    """Return what step fold_mercury reports; None if the link did not fold."""
+    detail = record.details.get("fold_mercury")
+    return detail  # type: ignore[return-value] # what phases.fold reports

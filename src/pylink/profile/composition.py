@@ -35,12 +35,12 @@ CREATED_BY_LINK = "created by the link"
 UNNAMED = "without a symbol"
 OTHER_FILES, OTHER_SYMBOLS = "other files", "other symbols"
 
-# Kind, file and symbol, the last of which may be missing; bytes.
+# Names from kind to symbol, the last of which may be missing, and the bytes of the part.
 Part = tuple[tuple[str, ...], int]
 
 
 def output_parts(placed: Placed, image: bytes) -> list[Part]:
-    """The parts of an output; their sizes add up to its size."""
+    """Return the parts of an output; their sizes add up to the size of `image`."""
     kinds = placed.outs.column("kind")
     sizes = _section_bytes(placed, image)
     inputs = _copied_bytes(placed, sizes, kinds)
@@ -54,64 +54,70 @@ def output_parts(placed: Placed, image: bytes) -> list[Part]:
     grouped = {kind: _group_inputs(files, names) for kind, files in by_kind.items()}
     listed_inputs = {
         (kind, file)
-        for kind, every in grouped.items()
-        for _, group in every[:MAX_FILES]
+        for kind, groups in grouped.items()
+        for _, group in groups[:MAX_FILES]
         for file in group[:MAX_MEMBERS]
     }
-    symbols = _symbols(placed, inputs, listed_inputs)
+    symbols = _symbol_bytes(placed, inputs, listed_inputs)
     parts: list[Part] = []
     for kind, size in kind_sizes.most_common():
         files, kind_name = by_kind.get(kind, Counter()), family_name(kind)
-        others = sum(files.values())
+        remaining = sum(files.values())  # bytes of inputs that are not listed
         for name, group in grouped.get(kind, [])[:MAX_FILES]:
             copied = sum(files[file] for file in group)
-            others -= copied
+            remaining -= copied
             path = kind_name, name
             if len(group) > MAX_MEMBERS:
                 parts.append((path, copied))
                 continue
-            parts += _by_symbol(
+            parts += _divide_by_symbol(
                 path,
                 copied,
                 _join_symbols([symbols.get((kind, file), Counter()) for file in group]),
             )
-        parts.append(((kind_name, OTHER_FILES), others))
+        parts.append(((kind_name, OTHER_FILES), remaining))
         parts.append(((kind_name, CREATED_BY_LINK), size - sum(files.values())))
     parts.append(((HEADERS,), len(image) - sum(kind_sizes.values())))
     return [part for part in parts if part[1]]
 
 
 def _group_inputs(files: Counter[int], names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Group inputs of a kind by similar name and equal size: title and files, largest first."""
-    groups_of: dict[str, list[int]] = {}
+    """Return groups of inputs with similar names and equal sizes, largest first.
+
+    A group is its title and the numbers of its files. `files` has the bytes of each file.
+    """
+    files_by_title: dict[str, list[int]] = {}
     for group in group_rows((names[file], size, file) for file, size in files.items()):
-        groups_of.setdefault(title([names[file] for file in group]), []).extend(group)
-    return sorted(groups_of.items(), key=lambda pair: -sum(files[file] for file in pair[1]))
+        files_by_title.setdefault(title([names[file] for file in group]), []).extend(group)
+    return sorted(files_by_title.items(), key=lambda pair: -sum(files[file] for file in pair[1]))
 
 
 def _join_symbols(members: Sequence[Counter[str]]) -> Counter[str]:
-    """Join the symbols of the inputs of one part: names that differ only in numbers are one."""
+    """Join the symbols of the inputs of one part: names that differ only in numbers become one.
+
+    `members` has the bytes of each symbol for each input.
+    """
     if len(members) == 1:
         return members[0]
-    sizes: dict[str, int] = {}
-    counts: dict[str, dict[str, int]] = {}
+    sizes_by_key: dict[str, int] = {}
+    counts_by_key: dict[str, dict[str, int]] = {}
     for member in members:
         for name, size in member.items():
             demangled = demangle(name)
             key = skeleton(demangled)
-            sizes[key] = sizes.get(key, 0) + size
-            names = counts.setdefault(key, {})
-            names[demangled] = names.get(demangled, 0) + 1
+            sizes_by_key[key] = sizes_by_key.get(key, 0) + size
+            name_counts = counts_by_key.setdefault(key, {})
+            name_counts[demangled] = name_counts.get(demangled, 0) + 1
     joined: Counter[str] = Counter()
-    for key, names in counts.items():
-        times = sum(names.values())
-        name_pattern = pattern(list(names))
-        joined[f"{times:,} x {name_pattern}" if times > 1 else name_pattern] += sizes[key]
+    for key, name_counts in counts_by_key.items():
+        count = sum(name_counts.values())
+        name_pattern = pattern(list(name_counts))
+        joined[f"{count:,} x {name_pattern}" if count > 1 else name_pattern] += sizes_by_key[key]
     return joined
 
 
 def _section_bytes(placed: Placed, image: bytes) -> dict[int, int]:
-    """Map output sections to their bytes in the file, as `pylink size` counts them."""
+    """Map row numbers of output sections to their bytes in the file, as `pylink size` counts."""
     sizes: Counter[int] = Counter()
     for section, _, size in section_bytes(image):
         if section > 0:
@@ -124,29 +130,35 @@ def _copied_bytes(
 ) -> dict[tuple[int, int, int], int]:
     """Map (kind, file, input section) to the bytes that were copied into the output.
 
-    Sections that the link builds from several inputs are not counted.
+    `sizes` has the bytes of each output section.     Sections that the link builds from several
+    inputs are not counted.
     """
     merged = placed.merged
     copied: dict[tuple[int, int, int], int] = {}
     contents = placed.places.column("contents")
+    # Bytes of each output section that no input section has yet.
     remaining = {out: size for out, size in sizes.items() if contents[out] != ContentsFrom.SPAN}
     sections = merged.objects.sections
     section_sizes, files = sections.column("size"), sections.column("file")
-    for number, out in enumerate(merged.out_of):
+    for section, out in enumerate(merged.out_of):
         available = remaining.get(out)
         if available:
-            size = min(section_sizes[number], available)
+            size = min(section_sizes[section], available)
             if size:
                 remaining[out] = available - size
-                copied[kinds[out], files[number], number] = size
+                copied[kinds[out], files[section], section] = size
     return copied
 
 
-def _symbols(
+def _symbol_bytes(
     placed: Placed, inputs: dict[tuple[int, int, int], int], listed: set[tuple[int, int]]
 ) -> dict[tuple[int, int], Counter[str]]:
-    """Map (kind, file) to the bytes of each symbol, for the input sections in `listed`."""
+    """Map (kind, file) to the bytes of each symbol, for the (kind, file) in `listed`.
+
+    `inputs` are the copied bytes of input sections.
+    """
     objects = placed.merged.objects
+    # Kind of each input section, and its bytes that no symbol has yet.
     remaining = {
         section: (kind, size)
         for (kind, file, section), size in inputs.items()
@@ -168,10 +180,11 @@ def _symbols(
     return sizes_of
 
 
-def _by_symbol(path: tuple[str, ...], size: int, symbols: Counter[str]) -> Iterable[Part]:
+def _divide_by_symbol(path: tuple[str, ...], size: int, symbols: Counter[str]) -> Iterable[Part]:
+    """Yield the part of a file, `size` bytes at `path`, divided by symbols."""
     largest = symbols.most_common(MAX_SYMBOLS)
-    yield from (((*path, name), count) for name, count in largest)
+    yield from (((*path, name), symbol_size) for name, symbol_size in largest)
     symbol_bytes = sum(symbols.values())
-    yield (*path, OTHER_SYMBOLS), symbol_bytes - sum(count for _, count in largest)
+    yield (*path, OTHER_SYMBOLS), symbol_bytes - sum(symbol_size for _, symbol_size in largest)
     # A file without symbols of this kind is one part, not a part without a symbol.
     yield (path if not symbol_bytes else (*path, UNNAMED)), size - symbol_bytes

@@ -6,19 +6,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# A TIME row of a file whose time was not measured.
 NO_TIME = (0, 0, 0, 0)
 
 
 def column(table: bytes, row_size: int, number: int) -> memoryview[int]:
-    """Column `number` of a table of uint64 numbers whose rows have `row_size` bytes."""
+    """Return column `number` of a table of uint64 numbers whose rows have `row_size` bytes."""
     return memoryview(table).cast("Q")[number :: row_size // 8]
 
 
 class InputFile:
-    """One input: its contents, how much of them reached the output, and the time of reading it.
+    """A linked cubin: its contents, how much reached the output, and the time of reading it.
 
-    `lane` is 0 if the thread of the link read it, else the number of the helper thread.
-    `folded_bytes` counts Mercury sections that an earlier input's sections replace.
+    `size` and names with `_bytes` are bytes; `defined`, `undefined`, `weak` and `functions` count
+    symbols. `kept_sections` and `kept_bytes` reached the output. `folded_bytes` counts Mercury
+    sections that an earlier input's sections replace. `lane` is 0 if the thread of the link read
+    the file, else the number of the helper thread. Starts are as of `time.perf_counter_ns`.
     """
 
     __slots__ = (
@@ -74,7 +77,12 @@ class InputFile:
 
 
 class SectionFamily:
-    """All sections of one kind, such as `.text.*`, and the relocations that change them."""
+    """All sections of one kind, such as `.text.*`, and the relocations that change them.
+
+    `kind` is its number in `facts.sectionkinds`. `copied_bytes` were copied to the output,
+    `discarded_bytes` were not, and earlier inputs have `folded_bytes`, too. `relocations_applied`
+    changed bytes, `relocations_kept` were written to the output.
+    """
 
     __slots__ = (
         "copied_bytes",
@@ -112,7 +120,7 @@ class SectionFamily:
 
 
 class RelocationType:
-    """All relocations of one type."""
+    """All relocations of one type: `applied` changed bytes, `kept` were written to the output."""
 
     __slots__ = ("applied", "kept", "name", "number")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pylink.profile.phase import Cost, Step
     from pylink.profile.results import PhaseResults
 
-# Steps and phases that copy or read each byte of the input or output once.
+# Steps and phases whose work is to copy or read each byte of the inputs or the output once.
 MOVING_STEPS = ("read_files", "write_contents")
 MOVING_PHASES = ("write",)
 # Phases that use no files.
@@ -28,10 +28,11 @@ COMPUTING_PHASES = ("merge", "layout", "relocate", "finalize")
 # Share of their processor time that is proportional to bytes; opening files is not.
 MOVING_SHARE = 0.7
 # The step that only rebuilds debug sections.
-REBUILDING = "rebuild_debug"
-FOLDING = ("find_ties", "fold_mercury")
+REBUILDING_STEP = "rebuild_debug"
+# Steps that look for duplicate Mercury sections.
+FOLDING_STEPS = ("find_ties", "fold_mercury")
 
-# The first section is produced by -G only, the second one by -G and -lineinfo only.
+# Names of debug sections: the first is written for -G only, the second for -G and -lineinfo only.
 DEBUG_INFO, DEBUG_LINE = b".debug_info", b".debug_line"
 # The option that produced the debug data of an input; frame data needs no option.
 FULL, LINES, ALWAYS = "-G", "-lineinfo", "always"
@@ -46,41 +47,41 @@ def steps_of(profile: Profile) -> dict[str, Step]:
 
 
 def debug_ns(profile: Profile) -> int:
-    """Nanoseconds spent on debug bytes: their share, by size, of the time for moving bytes."""
-    debug = sum(file.debug_bytes for file in profile.files)
-    if not debug or not profile.input_bytes:
+    """Return the processor time of debug bytes: their share of the time for moving bytes."""
+    debug_bytes = sum(file.debug_bytes for file in profile.files)
+    if not debug_bytes or not profile.input_bytes:
         return 0
     steps = steps_of(profile)
-    moving = sum(steps[name].cpu_ns for name in MOVING_STEPS if name in steps)
-    moving += sum(phase.cpu_ns for phase in profile.phases if phase.tag in MOVING_PHASES)
-    rebuilding = steps[REBUILDING].cpu_ns if REBUILDING in steps else 0
-    return int(MOVING_SHARE * moving * debug / profile.input_bytes) + rebuilding
+    moving_ns = sum(steps[name].cpu_ns for name in MOVING_STEPS if name in steps)
+    moving_ns += sum(phase.cpu_ns for phase in profile.phases if phase.tag in MOVING_PHASES)
+    rebuilding_ns = steps[REBUILDING_STEP].cpu_ns if REBUILDING_STEP in steps else 0
+    return int(MOVING_SHARE * moving_ns * debug_bytes / profile.input_bytes) + rebuilding_ns
 
 
 def folding_ns(profile: Profile) -> int:
-    """Nanoseconds of looking for duplicates, without loading the modules for it."""
+    """Return the processor time of looking for duplicates, without loading the modules for it."""
     steps = steps_of(profile)
-    step_ns = sum(steps[name].cpu_ns for name in FOLDING if name in steps)
+    step_ns = sum(steps[name].cpu_ns for name in FOLDING_STEPS if name in steps)
     return max(step_ns - profile.loading_ns, 0)
 
 
 def disk_wait_ns(profile: Profile) -> int:
-    """Nanoseconds that reading waited for disks, without delays by other programs.
+    """Return the nanoseconds that reading waited for disks, without delays by other programs.
 
-    A busy machine stretches all phases beyond their processor time. Phases that use no files show
-    by how much.
+    A busy machine stretches all phases beyond their processor time: phases that use no files show
+    how much.
     """
     if not any(phase.tag == "read" for phase in profile.phases):
         return 0
     computing = [phase for phase in profile.phases if phase.tag in COMPUTING_PHASES]
-    busy = sum(phase.cpu_ns for phase in computing)
-    stretch = max(sum(phase.wall_ns for phase in computing) / busy, 1.0) if busy else 1.0
-    read = reading(profile)
+    cpu_ns = sum(phase.cpu_ns for phase in computing)
+    stretch = max(sum(phase.wall_ns for phase in computing) / cpu_ns, 1.0) if cpu_ns else 1.0
+    read = reading_cost(profile)
     return max(int(read.wall_ns - stretch * read.cpu_ns), 0)
 
 
-def reading(profile: Profile) -> Cost:
-    """The cost of reading the inputs: that of the step, else of the phase."""
+def reading_cost(profile: Profile) -> Cost:
+    """Return the cost of the step that reads the inputs, or of the phase if it has no such step."""
     steps = steps_of(profile)
     return steps["read_files"].cost if "read_files" in steps else profile["read"].cost
 
@@ -103,15 +104,16 @@ def debug_options(results: PhaseResults) -> dict[int, str]:
 
 
 def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
-    """The least wall time of reading the inputs and writing the output.
+    """Return the least wall time in nanoseconds of reading the inputs and writing the output.
 
-    The link did both once. They are repeated `FLOOR_TURNS` times, into an unnamed temporary file.
+    The link did both once. Here they are repeated `FLOOR_TURNS` times; the output goes to an
+    unnamed temporary file.
     """
     steps = steps_of(profile)
-    reading = [steps["read_files"].wall_ns] if "read_files" in steps else [0]
-    writing = [sum(phase.wall_ns for phase in profile.phases if phase.tag == "write")]
+    reading_times = [steps["read_files"].wall_ns] if "read_files" in steps else [0]
+    writing_times = [sum(phase.wall_ns for phase in profile.phases if phase.tag == "write")]
     if results is None:
-        return reading[0] + writing[0]
+        return reading_times[0] + writing_times[0]
     objects = results.objects
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
@@ -122,16 +124,16 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     directory = os.path.dirname(profile.output or "") or "."
     for _ in range(FLOOR_TURNS):
         if names:
-            begun = time.perf_counter_ns()
-            _, _, failed, _ = inputfiles.read_files(names, sizes, [None] * len(names), None)
-            if failed < 0:
-                reading.append(time.perf_counter_ns() - begun)
+            start = time.perf_counter_ns()
+            _, _, failed_file, _ = inputfiles.read_files(names, sizes, [None] * len(names), None)
+            if failed_file < 0:
+                reading_times.append(time.perf_counter_ns() - start)
         if results.final is not None and profile.output is not None:
             try:
                 with tempfile.TemporaryFile(dir=directory) as stream:
-                    begun = time.perf_counter_ns()
+                    start = time.perf_counter_ns()
                     os.write(stream.fileno(), results.final.image)
-                    writing.append(time.perf_counter_ns() - begun)
+                    writing_times.append(time.perf_counter_ns() - start)
             except OSError:
                 break
-    return min(reading) + min(writing)
+    return min(reading_times) + min(writing_times)

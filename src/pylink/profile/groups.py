@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-# This many similar names become one part; fewer stay separate.
+# Least number of similar names that are combined; fewer stay separate.
 FEWEST_IN_GROUP = 3
 
 NUMBERS = re.compile(r"([0-9]+)")
@@ -20,9 +20,9 @@ def skeleton(name: str) -> str:
 
 
 def pattern(names: Sequence[str]) -> str:
-    """The common pattern of names with one skeleton, with `*` for numbers that differ."""
-    columns = zip(*(NUMBERS.split(name) for name in names), strict=True)
-    return "".join(parts[0] if len(set(parts)) == 1 else "*" for parts in columns)
+    """Return the common pattern of names with equal skeletons, with `*` for numbers that differ."""
+    pieces_by_place = zip(*(NUMBERS.split(name) for name in names), strict=True)
+    return "".join(pieces[0] if len(set(pieces)) == 1 else "*" for pieces in pieces_by_place)
 
 
 def group_rows(entries: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
@@ -43,5 +43,5 @@ def group_rows(entries: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
 
 
 def title(names: Sequence[str]) -> str:
-    """The title of a group: its only name, or such as `400 x g*_m5.cubin`."""
+    """Return the title of a group: its only name, or a count and a pattern as in the first line."""
     return names[0] if len(names) == 1 else f"{len(names):,} x {pattern(names)}"

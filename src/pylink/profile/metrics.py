@@ -14,12 +14,12 @@ from pylink.profile.estimates import (
     debug_options,
     disk_wait_ns,
     folding_ns,
-    reading,
+    reading_cost,
 )
 from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
 from pylink.size.levels import largest_functions
-from pylink.size.levels import rows as rows_of
+from pylink.size.levels import rows as size_rows
 from pylink.size.walk import measure_bytes
 
 TYPE_CHECKING = False
@@ -61,6 +61,7 @@ SECTION_METRICS = (
     ("sect__output.sum", "output_sections"),
     ("sect__output_bytes.sum", "output_bytes"),
 )
+# Names of the three stages of a comparison.
 STAGES = ("primary", "headers", "targets")
 
 # Limit of functions of the output that are listed one by one.
@@ -72,9 +73,9 @@ PATH_SEPARATOR = " > "
 
 def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:
     """Add a metric with an instance for each row that is not 0, and their sum as its value."""
-    number, text = ValueKind.UINT64, ValueKind.STRING
-    parts = [Instance(value, key, number, text) for key, value in rows if value]
-    return action.add(Metric(name, sum(part.value for part in parts), number, parts))  # type: ignore[misc] # all are int
+    integer, string = ValueKind.UINT64, ValueKind.STRING
+    parts = [Instance(value, key, integer, string) for key, value in rows if value]
+    return action.add(Metric(name, sum(part.value for part in parts), integer, parts))  # type: ignore[misc] # all are int
 
 
 def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
@@ -98,6 +99,7 @@ def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
 
 
 def _add_cost(action: Action, cost: Cost) -> None:
+    """Add the metrics of a cost; the processor's counters only if they are known."""
     action.set("link__time_duration.sum", cost.wall_ns)
     action.set("link__cpu_time_duration.sum", cost.cpu_ns)
     action.set("link__memory_peak_bytes.max", cost.peak_bytes)
@@ -110,7 +112,7 @@ def _add_cost(action: Action, cost: Cost) -> None:
 
 
 def add_files(action: Action, profile: Profile, *, by_file: bool = True) -> None:
-    """Add the contents of the inputs and the cost of reading them; `by_file` adds instances."""
+    """Add contents of the inputs and costs of reading them; `by_file` adds instances by input."""
     files = profile.files
     read = profile["read"]
     rows = [(name, attrgetter(attribute)) for name, attribute in FILE_METRICS]
@@ -130,10 +132,10 @@ def add_files(action: Action, profile: Profile, *, by_file: bool = True) -> None
     action.set("file__helper_time_duration.sum", sum(file.read_ns for file in files if file.lane))
     if read.bytes_read:
         # Other disk reads of the phase are for pylink's own modules.
-        cold = min(reading(profile).disk_bytes, read.bytes_read)
-        action.set("file__disk_bytes.sum", cold)
-        action.set("file__disk_wait_duration.sum", disk_wait_ns(profile) if cold else 0)
-        action.set("file__cache_hit.pct", 100 * (1 - cold / read.bytes_read))
+        disk_bytes = min(reading_cost(profile).disk_bytes, read.bytes_read)
+        action.set("file__disk_bytes.sum", disk_bytes)
+        action.set("file__disk_wait_duration.sum", disk_wait_ns(profile) if disk_bytes else 0)
+        action.set("file__cache_hit.pct", 100 * (1 - disk_bytes / read.bytes_read))
 
 
 def add_sections(action: Action, profile: Profile) -> None:
@@ -158,17 +160,17 @@ def add_relocations(action: Action, profile: Profile) -> None:
 
 
 def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
-    """Add the work and the results of deduplication; `saved` is how much shorter the output is."""
-    stats, pairs = folding.stats, folding.compared
+    """Add the work and the results of deduplication; `saved` bytes are less in the output."""
+    stats, comparisons = folding.stats, folding.compared
     add_instances(
         action,
         "dedup__bytes_compared.sum",
-        ((pair.candidate.name, pair.stats.bytes_compared) for pair in pairs),
+        ((pair.candidate.name, pair.stats.bytes_compared) for pair in comparisons),
     )
     add_instances(
         action,
         "dedup__payload_bytes.sum",
-        ((pair.candidate.name, pair.candidate.size) for pair in pairs if pair.code == 0),
+        ((pair.candidate.name, pair.candidate.size) for pair in comparisons if pair.code == 0),
     )
     if saved is not None:
         action.set("dedup__bytes_saved.sum", saved)
@@ -177,13 +179,14 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
     action.set("dedup__pairs_tested.sum", stats.pairs)
     equal_count = sum(twin is not None for twin in folding.reference)
     action.set("dedup__pairs_equal.sum", equal_count)
-    rejected = [sum(pair.stage == stage for pair in pairs) for stage in (1, 2, 3)]
+    rejected = [sum(pair.stage == stage for pair in comparisons) for stage in (1, 2, 3)]
     add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))
-    if pairs:
-        action.set("dedup__stage1_reject.pct", 100 * rejected[0] / len(pairs))
+    if comparisons:
+        action.set("dedup__stage1_reject.pct", 100 * rejected[0] / len(comparisons))
 
 
 def _add_stats(action: Action, stats: Stats) -> None:
+    """Add the time of each stage, and the counts of work that one or all comparisons took."""
     add_instances(action, "dedup__time_duration.sum", zip(STAGES, stats.stage_ns, strict=True))
     for name, value in (
         ("dedup__compare_calls.sum", stats.memcmp_calls),
@@ -198,12 +201,12 @@ def _add_stats(action: Action, stats: Stats) -> None:
 
 
 def percent(part: float, total: float) -> float:
-    """The part in percent of the total; 0 if the total is 0."""
+    """Return the part in percent of the total; 0 if the total is 0."""
     return 100 * part / total if total else 0.0
 
 
 def add_share(action: Action, cost: Cost, profile: Profile) -> None:
-    """Add the share of an action in the link's wall time and processor time."""
+    """Add the percentage of an action, with this cost, in the link's wall and processor time."""
     action.set("link__time_share.pct", percent(cost.wall_ns, profile.wall_ns))
     action.set("link__cpu_time_share.pct", percent(cost.cpu_ns, profile.cpu_ns))
 
@@ -211,7 +214,7 @@ def add_share(action: Action, cost: Cost, profile: Profile) -> None:
 def add_advice(
     action: Action, phase: Phase, profile: Profile, results: PhaseResults | None
 ) -> None:
-    """Add the metrics from which rules estimate the gain of an advice."""
+    """Add the metrics from which rules estimate how much their advice would save."""
     if phase.tag == "read":
         action.set("link__debug_cpu_time_share.pct", percent(debug_ns(profile), profile.cpu_ns))
         if results is not None:
@@ -230,9 +233,9 @@ def add_advice(
 def add_pair(action: Action, pair: Verdict, profile: Profile) -> None:
     """Add the cost and the result of one comparison."""
     stats = pair.stats
-    action.set("link__time_duration.sum", sum(stats.stage_ns))
-    spent = sum(stats.stage_ns)
-    add_share(action, Cost(wall_ns=spent, cpu_ns=spent), profile)
+    duration_ns = sum(stats.stage_ns)
+    action.set("link__time_duration.sum", duration_ns)
+    add_share(action, Cost(wall_ns=duration_ns, cpu_ns=duration_ns), profile)
     _add_stats(action, stats)
     action.set("dedup__bytes_compared.sum", stats.bytes_compared)
     action.set("dedup__pairs_tested.sum", stats.pairs)
@@ -242,7 +245,7 @@ def add_pair(action: Action, pair: Verdict, profile: Profile) -> None:
 
 
 def add_output(action: Action, phase: Phase) -> None:
-    """Add the number of sections and symbols, or of bytes, of the output."""
+    """Add what phase finalize or write put into the output: sections, symbols or bytes."""
     action.set("elf__sections_written.sum", phase.sections)
     if phase.tag == "finalize":
         action.set("elf__symbols_written.sum", phase.symbols)
@@ -260,7 +263,7 @@ def add_composition(action: Action, profile: Profile, results: PhaseResults) -> 
     rows = ((PATH_SEPARATOR.join(path), size) for path, size in parts)
     add_instances(action, "elf__bytes_by_origin.sum", rows)
     sizes = measure_bytes(profile.output or "image", image)
-    by_part = ((row.keys[0], row.installed) for row in rows_of(sizes, ("part",)))
+    by_part = ((row.keys[0], row.installed) for row in size_rows(sizes, ("part",)))
     add_instances(action, "elf__bytes_by_part.sum", by_part)
     add_instances(action, "elf__bytes_by_function.sum", largest_functions(sizes, MAX_FUNCTIONS))
 
@@ -272,15 +275,15 @@ def _add_breakdown(action: Action, profile: Profile) -> None:
         name = f"link__{phase.tag.replace('-', '_')}_time_share.pct"
         action.set(name, percent(phase.wall_ns, profile.wall_ns))
         names.append(name)
-    observers = "link__observers_time_share.pct"
-    action.set(observers, percent(_observers_ns(profile), profile.wall_ns))
-    names.append(observers)
+    observers_name = "link__observers_time_share.pct"
+    action.set(observers_name, percent(_observers_ns(profile), profile.wall_ns))
+    names.append(observers_name)
     # Tools look up the parts of a breakdown by this name.
     action.set("breakdown:link__time_share.pct", ",".join(sorted(names)))
 
 
 def _observers_ns(profile: Profile) -> int:
-    """The wall time between phases, for remarks, maps and the profile itself."""
+    """Return the wall time between phases: that of remarks, maps and the profile itself."""
     return max(profile.wall_ns - sum(phase.wall_ns for phase in profile.phases), 0)
 
 

@@ -27,13 +27,16 @@ class Profile(Measured):
     """The costs of a link; iterating gives its phases, `profile["merge"]` is one of them.
 
     `cost` is the cost of the whole link. `names` are the linked cubins, `opened_names` the files
-    that contain them; `parsing` and `reading` have a TIME row for each of these. `folding` is the
-    result of deduplication, None for a link without it. `saved_bytes` is how much shorter it made
-    the output, known after a report was created. `loading_ns` is the part of step fold_mercury
-    that loaded modules, once per process. `decisions` follow from `folding`. `files`, `families`
-    and `relocations` are created at first use from `file_counts` and `kind_counts` (FILE_COUNT and
-    KIND_COUNT rows); `tables` has them with columns. `release` is the release of nvlink that the
-    link follows, None if no cubins were linked.
+    that contain them. `parsing` has a TIME row for each cubin, `reading` for each opened file.
+    `folding` is the result of deduplication, None for a link without it. `saved_bytes` is how much
+    shorter it made the output, known after a report was created. `loading_ns` is the part of step
+    fold_mercury that loaded modules, once per process. `decisions` follow from `folding`. `files`,
+    `families` and `relocations` are created at first use from `file_counts` and `kind_counts`
+    (FILE_COUNT and KIND_COUNT rows); `tables` has them with columns. `release` is the release of
+    nvlink that the link follows, None if no cubins were linked. `arch` is the target, such as
+    sm_90a, and `sm` its number. `created` is the start in seconds since 1970. `output` is the name
+    of the output file, None for a link in memory, and `output_bytes` its size. `opened_bytes` and
+    `input_bytes` are the bytes of `opened_names` and of `names`.
     """
 
     __slots__ = (
@@ -77,11 +80,12 @@ class Profile(Measured):
         self.decisions: list[Decision] = []
         self.saved_bytes: int | None = None
         self.loading_ns = 0
-        self._sizes: list[int] = []
+        self._sizes: list[int] = []  # bytes of each of `names`
         self.file_counts = self.kind_counts = b""
         self.opened_names: list[str] = []
         self.reading: bytes | None = None
         self.parsing: bytes | None = None
+        # Number of each relocation type, and how many were applied and emitted.
         self._types: list[tuple[int, int, int]] = []
         self._files: list[InputFile] | None = None
         self._families: list[SectionFamily] | None = None
@@ -99,7 +103,10 @@ class Profile(Measured):
         types: list[RelocationCount],
         parsing: bytes | None,
     ) -> None:
-        """Set the counts by file, kind and relocation type, and the times of parsing."""
+        """Set the counts by file, kind and relocation type, and the times of parsing.
+
+        `sizes` are the bytes of each file of `names`.
+        """
         self._sizes = sizes
         self.input_bytes = sum(sizes)
         self.file_counts = file_counts
@@ -109,14 +116,15 @@ class Profile(Measured):
 
     @property
     def relocations_applied(self) -> int:
-        return sum(row[1] for row in self._types)
+        return sum(applied for _, applied, _ in self._types)
 
     @property
     def relocations_kept(self) -> int:
-        return sum(row[2] for row in self._types)
+        return sum(emitted for _, _, emitted in self._types)
 
     @property
     def files(self) -> list[InputFile]:
+        """The linked cubins, in link order."""
         if self._files is None:
             count = len(self.names)
             counts = FILE_COUNT.iter_unpack(self.file_counts)
@@ -149,7 +157,10 @@ class Profile(Measured):
         """The relocation types that occur, by number."""
         from pylink.profile.families import type_name
 
-        return [RelocationType(row[0], type_name(row[0]), row[1], row[2]) for row in self._types]
+        return [
+            RelocationType(number, type_name(number), applied, emitted)
+            for number, applied, emitted in self._types
+        ]
 
     @property
     def pairs(self) -> list[Verdict]:

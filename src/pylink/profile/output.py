@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Collector(Recorder):
-    """Creates the profile of a link, and writes the files of the options."""
+    """Creates the profile of a link, and writes the files that the options name."""
 
     __slots__ = ("_options", "_shows_progress", "_sink", "profile")
 
@@ -36,8 +36,8 @@ class Collector(Recorder):
         self.profile = profile_outline(self) if results is None else profile_of(self, results)
         options = self._options
         if options.profile or options.profile_aprof or options.time_trace:
-            shows = self._shows_progress
-            write_outputs(self.profile, results, options, self._sink, shows_progress=shows)
+            progress = self._shows_progress
+            write_outputs(self.profile, results, options, self._sink, shows_progress=progress)
 
 
 def check_packages(options: Options, sink: Sink) -> None:
@@ -48,7 +48,7 @@ def check_packages(options: Options, sink: Sink) -> None:
         sink.fatal("cannot-write-file", file=options.profile or "", reason=reason_of(error))
 
 
-def check_choice(options: Options, sink: Sink) -> None:
+def check_chosen_sections(options: Options, sink: Sink) -> None:
     """Report an error before the link for unknown sections, sets and rules."""
     if not options.profile:
         options_text = "--section, --set, --rule or --metrics"
@@ -79,7 +79,10 @@ def write_outputs(
     *,
     shows_progress: bool = False,
 ) -> None:
-    """Write the files of the options; report those that cannot be written."""
+    """Write the files that the options name; report those that cannot be written.
+
+    `results` is None if LTO produced the whole program.
+    """
 
     def trace() -> bytes:
         from pylink.profile.timetrace import encode, trace_events
@@ -124,10 +127,11 @@ def write_outputs(
     _write(options.profile_aprof, aprof, sink)
 
 
-def _write(path: str | None, make: Callable[[], bytes], sink: Sink) -> None:
+def _write(path: str | None, encode_contents: Callable[[], bytes], sink: Sink) -> None:
+    """Write a file of these contents, or report why not; without a path do nothing."""
     if not path:
         return
     try:
-        write_whole(path, make())
+        write_whole(path, encode_contents())
     except (ImportError, OSError, ValueError) as error:
         sink.report("cannot-write-file", file=path, reason=reason_of(error))

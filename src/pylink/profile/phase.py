@@ -8,9 +8,11 @@ from __future__ import annotations
 
 
 class Cost:
-    """The cost of a period of time; `peak_bytes` is the process's peak memory at its end.
+    """The cost of a period of time, which begins at `start_ns` and takes `wall_ns`.
 
-    `disk_bytes` were read from disk, since no cache had them. `cpu_ns` counts all threads of the
+    `peak_bytes` is the peak memory of the process at the end of the period. Faults are page faults.
+    `disk_bytes` were read from disk, since no cache had them. `cycles` and `instructions` are those
+    of the processor in user mode. `cpu_ns` counts all threads of the
     process, `thread_ns` only the thread that links; both include compilers that it ran.
     """
 
@@ -71,7 +73,7 @@ class Measured:
 
 
 class Step(Measured):
-    """One step of a phase; `size` is the size of its work in `unit`."""
+    """One step of a phase; `size` is the size of its work in `unit`, such as "symbols"."""
 
     __slots__ = ("name", "size", "unit")
 
@@ -86,10 +88,11 @@ class Step(Measured):
 
 
 class Phase(Measured):
-    """One phase and the amounts that it handled.
+    """One phase and the amounts that it handled; `size` is the size of its work in `unit`.
 
-    `relocations` counts those that it looked at, `relocations_applied` those that changed bytes and
-    `relocations_kept` those that were written to the output.
+    `tag` is its name in the pipeline, such as merge. `relocations` counts those that it looked at,
+    `relocations_applied` those that changed bytes and `relocations_kept` those that were written to
+    the output.
     """
 
     __slots__ = (

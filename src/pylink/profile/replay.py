@@ -6,7 +6,7 @@ The larger sizes, which decide forecasts, are close together. All sizes are meas
 several times, and the fastest run of each counts, so that a short disturbance does no harm.
 
 The caches hold the data of the previous run. So parts run from small to large, several times each:
-run after a small part, the whole link took 5 to 15 % longer than as a part of a link twice as
+a whole link that ran after a small part took 5 to 15 % longer than as a part of a link twice as
 large, and forecasts took this for growth.
 
 If the first inputs use symbols of later ones, these are undefined, which every phase tolerates.
@@ -45,6 +45,9 @@ LEAST_INPUTS = 2
 # Number of sizes for a small link; a large link is halved repeatedly.
 SIZE_COUNT = 8
 
+# Least ratio of a size to the size before it.
+LEAST_RATIO = 1.01
+
 # From this share of the link on, there are three sizes per doubling, since they decide forecasts.
 LARGE_SHARE = 0.125
 LARGE_RATIO = 2 ** (1 / 3)
@@ -60,14 +63,17 @@ REPETITIONS = 3
 SMALL_PART_INPUTS, SMALL_PART_REPETITIONS = 15, 4
 # A part with at least so many nanoseconds of processor time runs once in a turn: the caches hold
 # nothing of the run before it, and two turns of a link just below take `MAX_SECONDS`.
-LONG_NS = 150_000_000
+LONG_PART_NS = 150_000_000
 
 
-def parts_of(inputs: int) -> list[int]:
-    """The sizes of the parts of a turn in inputs, smallest first; the last one has all inputs."""
+def part_sizes(inputs: int) -> list[int]:
+    """Return the sizes of the parts of a turn, as numbers of inputs, smallest first.
+
+    The last part has all inputs.
+    """
     if inputs < LEAST_INPUTS:
         return []
-    ratio = min(2.0, max((inputs / LEAST_INPUTS) ** (1 / SIZE_COUNT), 1.01))
+    ratio = min(2.0, max((inputs / LEAST_INPUTS) ** (1 / SIZE_COUNT), LEAST_RATIO))
     sizes = {inputs}
     size = float(inputs)
     while size >= LEAST_INPUTS:
@@ -77,55 +83,59 @@ def parts_of(inputs: int) -> list[int]:
 
 
 def replay(results: PhaseResults, *, shows_progress: bool = False) -> list[Profile]:
-    """The profiles of parts of a successful link, smallest first in each turn.
+    """Return the profiles of parts of a successful link, smallest first in each turn.
 
     On a quiet machine costs settle at once; a busy machine needs more turns.
     """
     profiles = []
-    begun = time.process_time()
-    parts = parts_of(len(results.objects.names))
+    start = time.process_time()
+    parts = part_sizes(len(results.objects.names))
     costs: dict[int, list[int]] = {size: [] for size in parts}
     with Progress("measuring growth", LEAST_TURNS * len(parts), enabled=shows_progress) as progress:
         for turn in range(MAX_TURNS):
             if turn >= LEAST_TURNS and (
-                all(map(is_settled, costs.values())) or time.process_time() - begun > MAX_SECONDS
+                all(map(is_settled, costs.values())) or time.process_time() - start > MAX_SECONDS
             ):
                 break
             for size in parts:
-                repeated = _run_repeatedly(results.objects, size, min(costs[size], default=0))
-                profiles += repeated
-                if repeated:
-                    costs[size].append(min(_cost(profile) for profile in repeated))
+                part_profiles = _run_repeatedly(results.objects, size, min(costs[size], default=0))
+                profiles += part_profiles
+                if part_profiles:
+                    costs[size].append(min(_cpu_ns(profile) for profile in part_profiles))
                 progress.advance(text=f"{size:,} inputs")
     return profiles
 
 
 def _run_repeatedly(objects: Objects, size: int, last_ns: int) -> list[Profile]:
-    """The profiles of a part's runs in one turn; `last_ns` is the time of an earlier run, or 0."""
-    arena = arena_of(objects, size)
+    """Return the profiles of a part's runs in one turn.
+
+    The part has `size` inputs; `last_ns` is the processor time of an earlier run, or 0.
+    """
+    arena = arena_of_first(objects, size)
     repetitions = SMALL_PART_REPETITIONS if size <= SMALL_PART_INPUTS else REPETITIONS
     profiles: list[Profile] = []
-    while len(profiles) < repetitions and (not profiles or last_ns < LONG_NS):
+    while len(profiles) < repetitions and (not profiles or last_ns < LONG_PART_NS):
         profile = run_part(objects, size, arena)
         if profile is None:
             break
         profiles.append(profile)
-        last_ns = _cost(profile)
+        last_ns = _cpu_ns(profile)
     return profiles
 
 
-def _cost(profile: Profile) -> int:
+def _cpu_ns(profile: Profile) -> int:
+    """Return the processor time of all phases."""
     return sum(phase.cpu_ns for phase in profile.phases)
 
 
 def is_settled(costs: list[int]) -> bool:
-    """Return whether one more turn would probably give the same cost."""
-    least, *second_best = sorted(costs)[:2] or [0]
-    return all(cost <= least * (1 + SETTLED_SHARE) for cost in second_best)
+    """Return whether one more turn would probably cost the same; `costs` has one of each turn."""
+    least, *second_least = sorted(costs)[:2] or [0]
+    return all(cost <= least * (1 + SETTLED_SHARE) for cost in second_least)
 
 
-def arena_of(objects: Objects, size: int) -> bytes:
-    """The bytes of the first `size` inputs; some costs of kernels depend on the arena's size."""
+def arena_of_first(objects: Objects, size: int) -> bytes:
+    """Return the bytes of the first `size` inputs alone: some costs depend on the arena's size."""
     if size == len(objects.names):
         return objects.arena
     files = objects.files.first(size)
@@ -134,11 +144,11 @@ def arena_of(objects: Objects, size: int) -> bytes:
 
 
 def run_part(objects: Objects, size: int, arena: bytes) -> Profile | None:
-    """The profile of linking the first `size` inputs; None if that is impossible."""
+    """Return the profile of linking the first `size` inputs; None if that is impossible."""
     record = Recorder()
     steps = Steps([record])
     try:
-        return _run(record, part_of(objects, size, arena, steps), ErrorCollector())
+        return _run_phases(record, first_inputs(objects, size, arena, steps), ErrorCollector())
     except LinkError:
         return None
     finally:
@@ -146,8 +156,8 @@ def run_part(objects: Objects, size: int, arena: bytes) -> Profile | None:
         record.close(failed=False)
 
 
-def part_of(objects: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
-    """The objects of the first `size` inputs, whose bytes are `arena`."""
+def first_inputs(objects: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
+    """Return the objects of the first `size` inputs, whose bytes are `arena`."""
     job: Job = copy.copy(objects.job)
     job.steps = steps
     last = objects.files[size - 1]
@@ -165,7 +175,8 @@ def part_of(objects: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
     ).seal()
 
 
-def _run(record: Recorder, part: Objects, sink: ErrorCollector) -> Profile | None:
+def _run_phases(record: Recorder, part: Objects, sink: ErrorCollector) -> Profile | None:
+    """Run the phases from reading to finalizing; None if merging reports an error."""
     record.results_by_tag["init"] = part.job
     record.resume()
     steps = part.job.steps
@@ -203,8 +214,8 @@ def _read_again(part: Objects, steps: Steps) -> None:
         return
     sizes = part.files.column("size")
     times = steps.times(len(inputs))
-    _, extents, failed, _ = inputfiles.read_files(
+    _, extents, failed_file, _ = inputfiles.read_files(
         [os.fsencode(source.name) for source in inputs], sizes, [None] * len(inputs), times
     )
-    if failed < 0:
+    if failed_file < 0:
         steps.end_step("read_files", (times, extents))

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from pylink.profile.phase import Phase
     from pylink.profile.results import PhaseResults
 
-DOMAIN = "pylink"
+DOMAIN = "pylink"  # of the NVTX ranges
+# Names of the actions that are not phases, and of streams.
 LINK = "link"
 DEDUP = "dedup"
 
@@ -73,13 +74,17 @@ class _ReportBuilder:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.thread = get_native_id()
-        self.readers = 1 + max((file.lane for file in profile.files), default=0)
+        # Number of threads that read files.
+        self.reader_count = 1 + max((file.lane for file in profile.files), default=0)
         self.report = Report(Process(os.getpid(), os.uname().nodename, "pylink"), _session(profile))
 
     def add_action(
         self, name: str, detail: str, items: int, stack: Iterable[str], stream: int = MAIN_STREAM
     ) -> Action:
-        """Add an action that handled `items` items, within the NVTX ranges `stack`."""
+        """Add an action that handled `items` items, within the NVTX ranges `stack`.
+
+        `detail` stands in brackets after the name.
+        """
         profile = self.profile
         action = Action(name, f"{name}({detail})", name, thread_id=self.thread)
         action.kernel_id = action.api_call_id = len(self.report.actions)
@@ -87,13 +92,13 @@ class _ReportBuilder:
         action.context_id, action.context_name = 0, profile.arch
         action.stream_id, action.stream_name = stream, LINK if stream == MAIN_STREAM else DEDUP
         action.program_handle = 1
-        workers = self.readers if name == "read" else 1
+        thread_count = self.reader_count if name == "read" else 1
         state = action.nvtx = NvtxState()
         for domain in (DOMAIN, DEFAULT_DOMAIN):
             state.push(self.thread, [LINK, *stack], domain)
-            if workers > 1:
+            if thread_count > 1:
                 state.start("helper", domain)
-        add_display_metrics(action, profile.sm, profile.arch, items, workers)
+        add_display_metrics(action, profile.sm, profile.arch, items, thread_count)
         action.set("link__target_arch", profile.arch)
         self.report.actions.append(action)
         return action
@@ -105,7 +110,9 @@ def link_report(profile: Profile, results: PhaseResults | None = None) -> Report
         profile.saved_bytes = saved_bytes(results.objects) if results.merged.stand_ins else 0
     builder = _ReportBuilder(profile)
     for phase in profile.phases:
-        action = builder.add_action(phase.tag, _detail(phase, profile), _items(phase), [phase.tag])
+        action = builder.add_action(
+            phase.tag, _describe_work(phase, profile), _items(phase), [phase.tag]
+        )
         add_cost(action, phase, profile)
         _add_counts(action, phase, profile)
         add_advice(action, phase, profile, results)
@@ -124,16 +131,18 @@ def link_report(profile: Profile, results: PhaseResults | None = None) -> Report
     return builder.report
 
 
-def _detail(phase: Phase, profile: Profile) -> str:
+def _describe_work(phase: Phase, profile: Profile) -> str:
+    """Return the size of a phase's work, or the name of the written file."""
     return profile.output or "" if phase.tag == "write" else f"{phase.size} {phase.unit}"
 
 
 def _items(phase: Phase) -> int:
-    """The number of items of a phase, which tools show as its grid."""
+    """Return the number of items of a phase, which tools show as the grid of a kernel."""
     return max(phase.sections, 1)
 
 
 def _add_counts(action: Action, phase: Phase, profile: Profile) -> None:
+    """Add the metrics of what a phase handled: files, sections, pairs, relocations or output."""
     if phase.tag == "read":
         add_files(action, profile)
     if phase.tag in ("merge", "layout"):
@@ -152,9 +161,9 @@ def _add_dedup_actions(builder: _ReportBuilder, folding: FoldResult) -> None:
     stack = ["merge", "fold_mercury"]
     dedup_action = builder.add_action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
     add_dedup(dedup_action, folding, profile.saved_bytes)
-    duration = sum(folding.stats.stage_ns)
-    dedup_action.set("link__time_duration.sum", duration)
-    add_share(dedup_action, Cost(wall_ns=duration, cpu_ns=duration), profile)
+    duration_ns = sum(folding.stats.stage_ns)
+    dedup_action.set("link__time_duration.sum", duration_ns)
+    add_share(dedup_action, Cost(wall_ns=duration_ns, cpu_ns=duration_ns), profile)
     for pair in pairs if len(pairs) <= MAX_PAIRS else ():
         names = f"{pair.candidate.name}, {pair.reference.name}"
         add_pair(builder.add_action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
@@ -167,6 +176,7 @@ def _add_interpreter(action: Action) -> None:
 
 
 def _session(profile: Profile) -> Session:
+    """Return the session: this process, its machine and its versions."""
     host = os.uname()
     system = SystemInfo(
         host.sysname, host.release, host.machine, host.machine, host.nodename, Platform.LINUX

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class PhaseResults:
-    """The results of the phases; without `final` if the link ended after layout."""
+    """The results of the phases of a link; `final` is None if it ended after layout."""
 
     __slots__ = ("final", "merged", "objects", "placed")
 

@@ -2,8 +2,8 @@
 
 The link calls its phases, and these their steps, most of which are kernels. Reading and parsing
 call a routine per input, folding calls three per pair of objects. Runs on parts of the inputs are
-below `replay`: there, `link` is all phases from reading to finalizing, without work that a link
-does once. So a routine has points of many sizes, and those of the link and of its parts are
+below the routine `replay`, whose `link` is all phases from reading to finalizing, without work that
+a link does once. So a routine has points of many sizes, and those of the link and of its parts are
 separate. Costs are whole microseconds, at least one, since aprof has no zero costs. They are
 processor time of all threads: large inputs and outputs use two, so wall time would seem to fall as
 sizes double. Comments have the wall time of each routine's largest size.
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
     from pylink.profile.phase import Step
 
+# The program whose routines these are, and names of routines.
 IMAGE = "pylink"
 LINK, REPLAY = "link", "replay"
 READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
-# The size from which on a step works in another way, so that its costs jump.
+# Size from which on a step works in another way, so that its costs jump, and a name for that way.
 PATHS = {
     "parse": (4 << 20, "more threads"),
     "merge_sections": (4096, "two threads"),
@@ -49,7 +50,11 @@ Call = tuple[int, int, int, int]
 
 
 class _Calls:
-    """The routines and contexts in order of their first call, with the calls of each context."""
+    """The routines and contexts in order of their first call, with the calls of each context.
+
+    `contexts` are by the id of the calling context (-1: none) and the routine's name, `calls` by
+    the id of the context.
+    """
 
     def __init__(self) -> None:
         self.routines: dict[str, Routine] = {}
@@ -70,24 +75,28 @@ class _Calls:
         return context.id
 
     def add(self, context: int, size: int, cost: int, wall: int, children: int = 0) -> None:
+        """Add a call; `cost`, `wall` and the cost of the routines it called are in nanoseconds."""
         self.calls[context].append((size, cost, max(cost - children, 0), wall))
 
     def walls(self) -> list[str]:
-        """A comment for each routine with the least wall time at its largest size."""
+        """Return a comment for each routine with the least wall time at its largest size."""
         names = {routine.id: name for name, routine in self.routines.items()}
-        least: dict[str, tuple[int, int]] = {}
+        least_walls: dict[str, tuple[int, int]] = {}
         for context in self.contexts.values():
             for size, _, _, wall in self.calls[context.id]:
                 name = names[context.routine]
-                fastest = least.get(name, (-1, 0))
-                if size > fastest[0] or (size == fastest[0] and wall < fastest[1]):
-                    least[name] = size, wall
+                size_and_wall = least_walls.get(name, (-1, 0))
+                if size > size_and_wall[0] or (
+                    size == size_and_wall[0] and wall < size_and_wall[1]
+                ):
+                    least_walls[name] = size, wall
         return [
-            wall_comment(name, size, _microseconds(wall)) for name, (size, wall) in least.items()
+            wall_comment(name, size, _microseconds(wall))
+            for name, (size, wall) in least_walls.items()
         ]
 
     def units(self, profile: Profile) -> list[str]:
-        """A comment for each routine with the unit of its sizes."""
+        """Return a comment for each routine with the unit of its sizes."""
         units = {step.name: step.unit for phase in profile.phases for step in phase.steps}
         units |= {phase.tag: phase.unit for phase in profile.phases}
         units |= dict.fromkeys((LINK, READ_FILE, PARSE_FILE, STAGES[0]), "bytes")
@@ -99,11 +108,12 @@ class _Calls:
         for context in self.contexts.values():
             by_size: dict[int, list[Call]] = {}
             for call in self.calls[context.id]:
-                by_size.setdefault(call[0], []).append(call)
+                size, _, _, _ = call
+                by_size.setdefault(size, []).append(call)
             for size in sorted(by_size):
                 calls = by_size[size]
-                costs = [max(_microseconds(call[1]), 1) for call in calls]
-                self_costs = [_microseconds(call[2]) for call in calls]
+                costs = [max(_microseconds(cost), 1) for _, cost, _, _ in calls]
+                self_costs = [_microseconds(self_cost) for _, _, self_cost, _ in calls]
                 capped_self_costs = [min(pair) for pair in zip(self_costs, costs, strict=True)]
                 context.points.append(Point.of_calls(size, costs, capped_self_costs))
 
@@ -111,15 +121,15 @@ class _Calls:
 def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     """Create the report of a link and of its parts (`pylink.profile.replay`)."""
     calls = _Calls()
-    top = calls.enter(-1, LINK)
-    _add_link(calls, profile, top, profile.cost.cpu_ns, profile.wall_ns)
+    link_call = calls.enter(-1, LINK)
+    _add_link(calls, profile, link_call, profile.cost.cpu_ns, profile.wall_ns)
     parts_list = list(parts)
     if parts_list:
-        replay = calls.enter(-1, REPLAY)
-        inner = calls.enter(replay, LINK)
-        spent = [_add_part(calls, part, inner) for part in parts_list]
-        cost, wall = sum(cost for cost, _ in spent), sum(wall for _, wall in spent)
-        calls.add(replay, len(parts_list), cost, wall, cost)
+        replay_context = calls.enter(-1, REPLAY)
+        link_context = calls.enter(replay_context, LINK)
+        part_costs = [_add_part(calls, part, link_context) for part in parts_list]
+        cost, wall = sum(cost for cost, _ in part_costs), sum(wall for _, wall in part_costs)
+        calls.add(replay_context, len(parts_list), cost, wall, cost)
     calls.finish()
     contexts = list(calls.contexts.values())
     routines = list(calls.routines.values())
@@ -146,22 +156,22 @@ def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     )
 
 
-def _add_part(calls: _Calls, part: Profile, top: int) -> tuple[int, int]:
+def _add_part(calls: _Calls, part: Profile, link_context: int) -> tuple[int, int]:
     """Add the calls of a part; return its processor and wall nanoseconds."""
     cost = sum(phase.cpu_ns for phase in part.phases)
     wall = sum(phase.wall_ns for phase in part.phases)
-    _add_link(calls, part, top, cost, wall)
+    _add_link(calls, part, link_context, cost, wall)
     return cost, wall
 
 
-def _add_link(calls: _Calls, profile: Profile, top: int, cost: int, wall: int) -> None:
-    """Add the calls of a link, or of a part, with these costs as the context `top`."""
+def _add_link(calls: _Calls, profile: Profile, link_context: int, cost: int, wall: int) -> None:
+    """Add the calls of a link, or of a part, with these costs as the context `link_context`."""
     phase_ns = sum(phase.cpu_ns for phase in profile.phases)
-    calls.add(top, profile.input_bytes or profile.opened_bytes, cost, wall, phase_ns)
+    calls.add(link_context, profile.input_bytes or profile.opened_bytes, cost, wall, phase_ns)
     for phase in profile.phases:
-        phase_context = calls.enter(top, phase.tag)
-        steps = sum(step.cpu_ns for step in phase.steps)
-        calls.add(phase_context, phase.size, phase.cpu_ns, phase.wall_ns, steps)
+        phase_context = calls.enter(link_context, phase.tag)
+        steps_ns = sum(step.cpu_ns for step in phase.steps)
+        calls.add(phase_context, phase.size, phase.cpu_ns, phase.wall_ns, steps_ns)
         for step in phase.steps:
             step_context = calls.enter(phase_context, step.name)
             children_ns = _add_calls_below(calls, profile, step_context, step)
@@ -175,11 +185,11 @@ def _add_calls_below(calls: _Calls, profile: Profile, context: int, step: Step) 
     the sum exceeds the step's time, it is scaled down to that.
     """
     calls_below = list(_calls_below(profile, step.name))
-    spent = sum(cost for _, _, cost, _ in calls_below)
-    call_time = min(spent, step.cpu_ns)
+    spent_ns = sum(cost for _, _, cost, _ in calls_below)
+    scaled_ns = min(spent_ns, step.cpu_ns)
     for name, size, cost, wall in calls_below:
-        calls.add(calls.enter(context, name), size, cost * call_time // (spent or 1), wall)
-    return call_time
+        calls.add(calls.enter(context, name), size, cost * scaled_ns // (spent_ns or 1), wall)
+    return scaled_ns
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:
@@ -202,4 +212,5 @@ def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, i
 
 
 def _microseconds(nanoseconds: int) -> int:
+    """Return the nearest number of whole microseconds."""
     return (nanoseconds + 500) // 1000

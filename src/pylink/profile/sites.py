@@ -1,6 +1,6 @@
 """Counts relocations at the instructions that they change, for Nsight Compute's source page.
 
-That page shows one function: the one to which the link applied most relocations.
+The source page shows one function: the one to which the link applied most relocations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
     from pylink.report.model import Action, Report
 
-# Limit of the output, of which the report contains a copy for this page.
+# Limit of the bytes of the output, of which the report contains a copy for the source page.
 MAX_IMAGE_SIZE = 8 << 20
 
 # Bytes of an instruction from sm_70 on.
@@ -31,7 +31,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     """Add the relocations of one function at its instructions, if the image is small enough."""
     if results.final is None or len(results.final.image) > MAX_IMAGE_SIZE:
         return
-    section = busiest_function(results)
+    section = section_of_busiest_function(results)
     if section is None:
         return
     from pylink.report.source.loaded import load
@@ -39,28 +39,28 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     merged = results.merged
     entity = results.placed.outs[section].entity
     name = entity_name(merged, entity)
-    loaded = load(results.final.image)
-    start = loaded.addresses.get(name)
-    if start is None:
+    loaded_code = load(results.final.image)
+    function_address = loaded_code.addresses.get(name)
+    if function_address is None:
         return
-    applied: dict[int, int] = {}
-    patched: dict[int, int] = {}
+    applied_counts: dict[int, int] = {}
+    patched_bytes: dict[int, int] = {}
     # `ncu` expects instances in the order of addresses.
     for offset, kind in sorted(counts.list_fixups(merged.fixups, section)):
         if kind >= FIRST_MERCURY_TYPE:
             continue
-        address = start + offset // INSTRUCTION_SIZE * INSTRUCTION_SIZE
-        applied[address] = applied.get(address, 0) + 1
-        patched[address] = patched.get(address, 0) + field_bytes(kind)
-    action.source = report.add_source(loaded.source)
+        address = function_address + offset // INSTRUCTION_SIZE * INSTRUCTION_SIZE
+        applied_counts[address] = applied_counts.get(address, 0) + 1
+        patched_bytes[address] = patched_bytes.get(address, 0) + field_bytes(kind)
+    action.source = report.add_source(loaded_code.source)
     action.mangled_name = name
-    action.set("launch__function_pcs", start)
-    action.set("reloc__inst_patched", sum(applied.values()), applied)
-    action.set("reloc__bytes_patched", sum(patched.values()), patched)
+    action.set("launch__function_pcs", function_address)
+    action.set("reloc__inst_patched", sum(applied_counts.values()), applied_counts)
+    action.set("reloc__bytes_patched", sum(patched_bytes.values()), patched_bytes)
 
 
-def busiest_function(results: PhaseResults) -> int | None:
-    """The row of the code section with the most applied relocations; None if not found."""
+def section_of_busiest_function(results: PhaseResults) -> int | None:
+    """Return the OutRow number of the code with the most applied relocations; None without any."""
     outs = results.placed.outs
     applied = counts.count_fixups(results.placed)
     best = None
@@ -72,6 +72,9 @@ def busiest_function(results: PhaseResults) -> int | None:
 
 
 def field_bytes(kind: int) -> int:
-    """Bytes that a relocation of this type changes; its name begins with the width in bits."""
+    """Return the bytes that a relocation of type `kind` changes.
+
+    The name of the type has the width in bits after R_CUDA_; without a number it is 64.
+    """
     width = re.search(r"[0-9]+", relocation_name(kind).partition("R_CUDA_")[2])
-    return -(-int(width[0]) // 8) if width else 8
+    return (int(width[0]) + 7) // 8 if width else 8

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
 
 
-# Columns of FILE_COUNT and of KIND_COUNT.
+# Columns of FILE_COUNT, and one of KIND_COUNT.
 RELOCATIONS, DEBUG_BYTES = 6, 7
 COPIED_BYTES = 7
 
@@ -21,11 +21,11 @@ COPIED_BYTES = 7
 def fill_sizes(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
     """Set the sizes of phases and steps; `sums` is the sum of all FILE_COUNT rows."""
     sizes = step_sizes(profile, sums, results)
-    everything = (profile.input_bytes, "bytes")
+    input_size = (profile.input_bytes, "bytes")
     for phase in profile.phases:
         for step in phase.steps:
-            step.size, step.unit = sizes.get(step.name, everything)
-        phase.size = everything[0]
+            step.size, step.unit = sizes.get(step.name, input_size)
+        phase.size = profile.input_bytes
     _fill_phases(profile, sums, results)
 
 
@@ -79,7 +79,7 @@ def step_sizes(
 
 
 def _fill_phases(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
-    """Set the amounts that each phase handled."""
+    """Set the amounts that each phase handled; `sums` is the sum of all FILE_COUNT rows."""
     objects, placed = results.merged.objects, results.placed
     sections = len(placed.section_order)
     symbols = len(placed.symbol_order)

@@ -44,8 +44,8 @@ NS_PER_MS = 1e6
 class StepRow(NamedTuple):
     """A step of a phase; a row without a step is the whole phase.
 
-    `items` is the number of items it worked on, and `counted` names them, such as symbols. `peak`
-    is the peak memory of the process at the end.
+    `items` is the number of items that it worked on, and `counted` names them, such as symbols.
+    `peak` is the peak memory of the process at the end of the step.
     """
 
     phase: str
@@ -105,7 +105,7 @@ class TypeRow(NamedTuple):
 
 
 class ProfileTables:
-    """A profile as tables; each is created when it is used."""
+    """A profile as tables, each of which is created when it is used."""
 
     __slots__ = ("_profile",)
 
@@ -115,17 +115,17 @@ class ProfileTables:
     @property
     def steps(self) -> Table[StepRow]:
         """A row for each phase and each of its steps, in order."""
-        return Table(StepRow, (row for phase in self._profile.phases for row in _steps(phase)))
+        return Table(StepRow, (row for phase in self._profile.phases for row in _step_rows(phase)))
 
     @property
     def files(self) -> Table[FileRow]:
         """A row for each cubin that was linked, in link order."""
-        return Table(FileRow, map(_file, self._profile.files))
+        return Table(FileRow, map(_file_row, self._profile.files))
 
     @property
     def families(self) -> Table[FamilyRow]:
         """A row for each kind of section that occurs."""
-        return Table(FamilyRow, map(_family, self._profile.families))
+        return Table(FamilyRow, map(_family_row, self._profile.families))
 
     @property
     def relocations(self) -> Table[TypeRow]:
@@ -147,13 +147,14 @@ class ProfileTables:
         return "<ProfileTables: steps, files, families, relocations, folds>"
 
 
-def _steps(phase: Phase) -> Iterator[StepRow]:
-    yield _step(phase.tag, None, phase)
+def _step_rows(phase: Phase) -> Iterator[StepRow]:
+    """Yield the row of a phase, and those of its steps."""
+    yield _step_row(phase.tag, None, phase)
     for step in phase.steps:
-        yield _step(phase.tag, step.name, step)
+        yield _step_row(phase.tag, step.name, step)
 
 
-def _step(phase: str, name: str | None, measured: Phase | Step) -> StepRow:
+def _step_row(phase: str, name: str | None, measured: Phase | Step) -> StepRow:
     cost = measured.cost
     return StepRow(
         phase,
@@ -167,7 +168,7 @@ def _step(phase: str, name: str | None, measured: Phase | Step) -> StepRow:
     )
 
 
-def _file(file: InputFile) -> FileRow:
+def _file_row(file: InputFile) -> FileRow:
     return FileRow(
         file.name,
         file.size,
@@ -185,7 +186,7 @@ def _file(file: InputFile) -> FileRow:
     )
 
 
-def _family(family: SectionFamily) -> FamilyRow:
+def _family_row(family: SectionFamily) -> FamilyRow:
     return FamilyRow(
         family.name,
         family.input_sections,

@@ -30,6 +30,8 @@ READ, PARSE = "Read", "Parse"
 # Single inputs have events from this many nanoseconds on; shorter ones only count in the total.
 # With thousands of inputs, writing events would take longer than reading them.
 FILE_THRESHOLD_NS = 50_000
+# Column of the wall time in a TIME row.
+WALL_COLUMN = 1
 
 
 class MalformedTrace(ValueError):
@@ -37,7 +39,7 @@ class MalformedTrace(ValueError):
 
 
 def trace_events(profile: Profile) -> list[Event]:
-    """The events of a link: complete events by start, then totals, then metadata."""
+    """Return the events of a link: complete events by start, then totals, then metadata."""
     pid = os.getpid()
     trace = _Trace(pid, profile.cost.start_ns)
     output = profile.output or ""
@@ -47,18 +49,20 @@ def trace_events(profile: Profile) -> list[Event]:
         for step in phase.steps:
             detail = f"{step.size} {step.unit}"
             trace.add(step.name, step.cost.start_ns, step.wall_ns, detail)
-    trace.add_items(READ, profile.reading, profile.opened_names)
-    trace.add_items(PARSE, profile.parsing, profile.names)
+    trace.add_times(READ, profile.reading, profile.opened_names)
+    trace.add_times(PARSE, profile.parsing, profile.names)
     trace.events.sort(key=lambda event: (event["tid"], event["ts"], -event["dur"]))
     return [*trace.events, *trace.totals(), *trace.metadata()]
 
 
 class _Trace:
+    """The events of a link; `lanes` are the numbers of threads that have some, 0 the link's."""
+
     def __init__(self, pid: int, start_ns: int) -> None:
         self.pid = pid
         self.start_ns = start_ns
         self.events: list[Event] = []
-        # By name: count and nanoseconds.
+        # Number of events of each name, and their nanoseconds.
         self.sums: dict[str, tuple[int, int]] = {}
         self.lanes = {0}
 
@@ -66,21 +70,21 @@ class _Trace:
         """Add an event of the link's thread to the events and to the totals."""
         count, total = self.sums.get(name, (0, 0))
         self.sums[name] = count + 1, total + wall
-        self._append(name, start, wall, detail, 0)
+        self._add_event(name, start, wall, detail, 0)
 
-    def add_items(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
+    def add_times(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
         """Add the items of a table of TIME rows to the totals, and the long ones to the events."""
         if times is None or len(times) != TIME.size * len(items):
             return
-        walls = column(times, TIME.size, 1).tolist()
+        walls = column(times, TIME.size, WALL_COLUMN).tolist()
         if walls:
             self.sums[name] = len(walls), sum(walls)
         for number, wall in enumerate(walls):
             if wall >= FILE_THRESHOLD_NS:
                 start, _, _, lane = TIME.unpack_from(times, number * TIME.size)
-                self._append(name, start, wall, items[number], lane)
+                self._add_event(name, start, wall, items[number], lane)
 
-    def _append(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
+    def _add_event(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
         # Start and end are rounded down, so that an event stays inside its enclosing event.
         begin = (start - self.start_ns) // 1000
         duration = (start - self.start_ns + wall) // 1000 - begin
@@ -88,7 +92,7 @@ class _Trace:
         self.events.append(_event("X", (self.pid, self.pid + lane), begin, duration, name, detail))
 
     def totals(self) -> list[Event]:
-        """One event per name, longest first, each on a thread of its own."""
+        """Return the total of each name as an event, longest first, each on a thread of its own."""
         events = []
         tid = self.pid + max(self.lanes)
         by_time = sorted(self.sums.items(), key=lambda item: (-item[1][1], item[0]))
@@ -100,6 +104,7 @@ class _Trace:
         return events
 
     def metadata(self) -> list[Event]:
+        """Return the events that name the process and its threads."""
         names = [("process_name", 0, "pylink")]
         names += [("thread_name", lane, thread_name(lane)) for lane in sorted(self.lanes)]
         return [
@@ -117,12 +122,14 @@ class _Trace:
 
 
 def thread_name(lane: int) -> str:
+    """Return the name of a thread, of which number 0 is the link's."""
     return "link" if lane == 0 else "helper" if lane == 1 else f"helper {lane}"
 
 
 def _event(
     phase: str, thread: tuple[int, int], start: int, duration: int, name: str, detail: str
 ) -> Event:
+    """Return an event of `thread`, a process and thread id; times are in microseconds."""
     pid, tid = thread
     return {
         "pid": pid,
@@ -142,7 +149,10 @@ def encode(events: Sequence[Event], beginning: float) -> bytes:
 
 
 def load(path: str | os.PathLike[str]) -> list[Event]:
-    """Read the events of a trace file of pylink, clang or lld; MalformedTrace, OSError."""
+    """Read the events of a trace file of pylink, clang or lld.
+
+    MalformedTrace for another file, OSError if it cannot be read.
+    """
     name = os.fspath(path)
     data = read_incoming(name, is_wanted=is_text)
     try:
@@ -158,13 +168,13 @@ def load(path: str | os.PathLike[str]) -> list[Event]:
     if not isinstance(events, list):
         raise MalformedTrace(f"{name}:1: no list of traceEvents")
     for number, event in enumerate(events):
-        fault = _fault(event)
+        fault = _describe_fault(event)
         if fault:
             raise MalformedTrace(f"{name}:1: event {number}: {fault}")
     return events
 
 
-def _fault(event: object) -> str:
+def _describe_fault(event: object) -> str:
     """Describe the error in an event; empty if it is valid."""
     if not isinstance(event, dict):
         return "not an object"
@@ -176,6 +186,6 @@ def _fault(event: object) -> str:
         value = event.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"no number {key!r}"
-        if not 0 <= value <= sys.maxsize:  # neither is not-a-number
+        if not 0 <= value <= sys.maxsize:  # this also refuses NaN
             return f"{key!r} is {value}"
     return ""
