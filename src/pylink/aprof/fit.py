@@ -30,8 +30,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
-# Fewer sizes, or sizes closer together, do not show a growth. In bytes, two and eight inputs differ
-# by a little less than a factor of four.
+# Fewer sizes do not show a growth, nor do sizes whose largest is not LEAST_SPAN times the smallest.
+# In bytes, two and eight inputs differ by a little less than a factor of four.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
 # If no sum fits, the course of the last doublings is fitted from these shares of the largest size
@@ -43,7 +43,8 @@ CONFIRM_LOG_ERROR = 0.15
 # Sizes are whole numbers, so a range may miss its bound by this factor.
 SIZE_TOLERANCE = 0.97
 
-# Gain that a part of a sum must bring, in squares of the scatter: two standard errors.
+# Decrease of the sum of squares that each part of a sum must bring, in squares of the scatter: that
+# of two standard errors.
 PART_PENALTY = 4.0
 
 # Relative error below which costs do not differ, because of clocks and rounding.
@@ -56,6 +57,10 @@ USEFUL_MISFIT = 0.06
 LEAST_CUBIC_MULTIPLE = 3.0
 # Standard deviations by which the sum of squares of a model may exceed that of the scatter.
 MAX_EXCESS_SIGMA = 5.0
+# Factor by which the chosen sum may exceed this limit if the closest sum does not.
+CHOICE_TOLERANCE = 1.5
+# Multiples at twice the size beyond this one are of n^3: n^2 gives 4.
+CUBIC_MULTIPLE = 4.2
 
 # Factors by which caches can change the cost of a doubling: on real links the cost of an input
 # rises by up to 20 % when tables outgrow a cache, and falls again.
@@ -63,33 +68,34 @@ CACHE_DIP, CACHE_RISE = 0.85, 1.15
 # A larger scatter shows that the machine or its memory was busy. As the larger link meets that,
 # too, its interval grows by BUSY_FACTOR times the excess.
 STEADY_SCATTER, BUSY_FACTOR = 0.015, 2.0
-# Times scatter at least this much. Exact costs, such as counts, scatter less: no cache changes
-# them.
+# Measured times scatter at least this much. Exact costs, such as counts, scatter less, and no cache
+# changes them.
 LEAST_TIME_SCATTER = 0.002
 
 # A sum with a multiple in this range may be a line that a cache bent.
 LINE_LOW, LINE_HIGH = 2.0, 2.5
-# A course with a multiple from LINE_LOW to this may be a bent line, too. Its multiple is then at
-# least BENT_COURSE_MULTIPLE.
+# A course with a multiple from LINE_LOW to BENT_COURSE_HIGH may be a bent line, too. The lower
+# bound of its interval is then at most BENT_COURSE_MULTIPLE.
 BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 
-# Largest upper / lower of an interval: up to CALM_SCATTER, and further for each percent of scatter
-# beyond, at most INTERVAL_RATIO_MAX. A busy machine allows no narrower intervals.
+# Largest quotient of the bounds of an interval: INTERVAL_RATIO up to CALM_SCATTER, and more for
+# each percent of scatter beyond, but at most INTERVAL_RATIO_MAX. A busy machine allows no narrower
+# intervals.
 INTERVAL_RATIO, CALM_SCATTER = 1.5, 0.03
 INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
-# An interval that is too wide by up to this factor is narrowed at both ends: in tests, more
+# An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, more
 # intervals hold the cost than claim to. The rounding keeps the narrowed one below the limit.
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
 # A multiple beyond that of n log n, and beyond any that may be called harmless.
 STEEP_MULTIPLE = 2.35
-# Likewise for a sum with a gentler part; a line that a cache bends looks like such a sum.
+# The same limit for a sum with a gentler part: a line that a cache bends looks like such a sum.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
 # so it decides only if several models fit.
 PRIOR_EXPONENT, PRIOR_SPREAD = 1.0, 0.25
 
-# Student's t, one-sided 95 %, by degrees of freedom; the last value is for more.
+# Student's t, one-sided 95 %, for 1, 2, 3 and more degrees of freedom; the last is for all others.
 STUDENT_T_95 = (
     *(6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86),
     *(1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7),
@@ -97,8 +103,11 @@ STUDENT_T_95 = (
 # Number of parts that count as fitted when the noise is estimated.
 FITTED_PARTS = 3
 
+# Median of the absolute values of a normal variable, in standard deviations.
+MEDIAN_OF_NORMAL = 0.6745
+
 # Distance of an outlier above the other points, in units of their noise, and the number of points
-# for each outlier.
+# for each outlier that may be omitted.
 OUTLIER_SIGMA = 6.0
 POINTS_PER_OUTLIER = 5
 
@@ -136,7 +145,7 @@ class Growth:
 def fit_points(
     points: Sequence[tuple[float, float]], *, resolution: float = 0.0, scatter: float = 0.0
 ) -> Growth:
-    """The growth of (size, cost) pairs; pairs with a number that is not positive are omitted.
+    """Return the growth of (size, cost) pairs; pairs with zero or negative numbers are omitted.
 
     `resolution` is the unit to which costs were rounded, `scatter` their least relative error.
     ImportError without numpy.
@@ -147,7 +156,7 @@ def fit_points(
             by_size[size] = min(cost, by_size.get(size, cost))
     sizes = sorted(by_size)
     if len(sizes) < FEWEST_SIZES:
-        return Growth(reason=f"only {_size_count(len(sizes))}, {FEWEST_SIZES} are needed")
+        return Growth(reason=f"only {_count_sizes_text(len(sizes))}, {FEWEST_SIZES} are needed")
     if sizes[-1] < LEAST_SPAN * sizes[0]:
         return Growth(reason=f"sizes are less than {LEAST_SPAN:.0f} times apart")
     try:
@@ -162,19 +171,23 @@ def fit_points(
     return _Curve(usable, scatter, resolution).growth(outliers)
 
 
-def _size_count(sizes: int) -> str:
+def _count_sizes_text(sizes: int) -> str:
     return "1 size" if sizes == 1 else f"{sizes} sizes"
 
 
 class _Range:
-    """Points, the best sum for them, and the interval of the forecasts of all sums."""
+    """Points, the best sum for them, and the interval of the forecasts of all sums.
+
+    `misfit` is the relative error of the closest sum. `fits` means that the best sum is a model.
+    `low` and `high` are multiples of the cost at twice the largest size.
+    """
 
     def __init__(self, points: Points, scatter: float) -> None:
         self.points = points
-        sums = _sums(points)
+        sums = _candidate_sums(points)
         closest = min(sums, key=lambda candidate: candidate.squares)
-        self.free = max(len(points) - FITTED_PARTS, 1)
-        self.misfit = max((closest.squares / self.free) ** 0.5, LEAST_NOISE)
+        self.freedom = max(len(points) - FITTED_PARTS, 1)
+        self.misfit = max((closest.squares / self.freedom) ** 0.5, LEAST_NOISE)
         self.best: Sum = min(
             sums,
             key=lambda candidate: (
@@ -183,8 +196,11 @@ class _Range:
                 + _prior_penalty(candidate)
             ),
         )
-        excused = scatter**2 * (self.free + MAX_EXCESS_SIGMA * (2 * self.free) ** 0.5)
-        self.fits = closest.squares <= excused and self.best.squares <= excused * 1.5
+        allowed_squares = scatter**2 * (self.freedom + MAX_EXCESS_SIGMA * (2 * self.freedom) ** 0.5)
+        self.fits = (
+            closest.squares <= allowed_squares
+            and self.best.squares <= allowed_squares * CHOICE_TOLERANCE
+        )
         self.low, self.high = self._interval(closest, max(scatter, self.misfit))
 
     def _interval(self, closest: Sum, noise: float) -> tuple[float, float]:
@@ -193,9 +209,9 @@ class _Range:
         profile = self.points.profile(len(USUAL))
         least = float(profile.min())
         # n^3 is accepted only if the points show it.
-        if closest.multiple > 4.2 and closest.squares < least / 2:
+        if closest.multiple > CUBIC_MULTIPLE and closest.squares < least / 2:
             profile = self.points.profile(len(NAMES))
-        margin = STUDENT_T_95[min(self.free, len(STUDENT_T_95)) - 1] * noise
+        margin = STUDENT_T_95[min(self.freedom, len(STUDENT_T_95)) - 1] * noise
         unusual = (POWERS_OF_MULTIPLES - PRIOR_EXPONENT) / PRIOR_SPREAD
         profile = profile + (noise * unusual) ** 2
         inside = (profile - profile.min() <= margin**2).nonzero()[0]
@@ -209,7 +225,11 @@ class _Range:
 
 
 class _Curve:
-    """Points and their fits: a sum for all of them, or a power for the last doublings."""
+    """Points and their fits: a sum for all of them, or a power for the last doublings.
+
+    `is_exact` means costs without noise, such as counts. `smaller` is the fit of the smaller sizes,
+    None if these are too few.
+    """
 
     def __init__(self, points: Points, scatter: float, resolution: float) -> None:
         self.points = points
@@ -218,12 +238,12 @@ class _Curve:
         self.is_exact = scatter < LEAST_TIME_SCATTER and first_fit.misfit <= LEAST_NOISE
         self.scatter = max(scatter, LEAST_NOISE, _neighbor_scatter(points, first_fit.best))
         self.full_range = _Range(points, self.scatter)
-        self.earlier = self._earlier()
+        self.smaller = self._fit_smaller_sizes()
 
     def growth(self, outliers: tuple[float, ...]) -> Growth:
-        """The growth, with a reason if there is no model."""
-        by_sum = self.full_range.fits and self._is_confirmed()
-        fit = self._by_sum() if by_sum else self._by_course()
+        """Return the growth, with a reason if there is no model."""
+        uses_sum = self.full_range.fits and self._is_confirmed()
+        fit = self._forecast_by_sum() if uses_sum else self._forecast_by_course()
         best = fit.best
         low, high = fit.low, fit.high
         if not self.is_exact:
@@ -231,16 +251,16 @@ class _Curve:
             high = best.multiple * exp(hypot(log(high / best.multiple), log(CACHE_RISE)))
             low = min(low, fit.course * CACHE_DIP)
         steep = low > _steep_limit(best)
-        busy = exp(BUSY_FACTOR * max(self.scatter - STEADY_SCATTER, 0.0))
-        low, high = max(low / busy, 1.0), high * busy
+        busy_factor = exp(BUSY_FACTOR * max(self.scatter - STEADY_SCATTER, 0.0))
+        low, high = max(low / busy_factor, 1.0), high * busy_factor
         limit = min(
             INTERVAL_RATIO
             + INTERVAL_RATIO_PER_PERCENT * max(self.scatter - CALM_SCATTER, 0.0) * 100,
             INTERVAL_RATIO_MAX,
         )
         if limit < high / low <= limit * TRIM_RATIO_MAX:
-            over = (high / low / limit) ** 0.5 * TRIM_ROUNDING
-            low, high = low * over, high / over
+            trim = (high / low / limit) ** 0.5 * TRIM_ROUNDING
+            low, high = low * trim, high / trim
         model, reason = fit.model, fit.reason
         if fit.misfit > MOST_NOISE:
             low = high = 1.0
@@ -262,13 +282,13 @@ class _Curve:
             float(fit.points.sizes[0]),
         )
 
-    def _earlier(self) -> _Range | None:
-        """The fit of the sizes up to half of the largest; None if these are too few."""
+    def _fit_smaller_sizes(self) -> _Range | None:
+        """Return the fit of the sizes up to half of the largest; None if these are too few."""
         sizes = self.points.sizes
         count = int((sizes <= sizes[-1] / 2 / SIZE_TOLERANCE).sum())
         if count < FEWEST_SIZES or sizes[count - 1] < LEAST_SPAN * SIZE_TOLERANCE * sizes[0]:
             return None
-        return _Range(self.points.until(count, self.resolution), self.scatter)
+        return _Range(self.points.first(count, self.resolution), self.scatter)
 
     def _is_confirmed(self) -> bool:
         """Return whether the best sum is flat, or smaller sizes forecast the same growth."""
@@ -278,53 +298,61 @@ class _Curve:
             and full_range.high < STEEP_MULTIPLE * CACHE_RISE
         ):
             return True
-        if self.earlier is None:
+        if self.smaller is None:
             return False
-        return abs(log(self._predict() / full_range.best.multiple)) < CONFIRM_LOG_ERROR
+        return (
+            abs(log(self._multiple_by_smaller_sizes() / full_range.best.multiple))
+            < CONFIRM_LOG_ERROR
+        )
 
-    def _predict(self) -> float:
-        """The multiple at twice the largest size that the smaller sizes forecast."""
-        assert self.earlier is not None
-        best, last = self.earlier.best, float(self.points.sizes[-1])
+    def _multiple_by_smaller_sizes(self) -> float:
+        """Return the multiple at twice the largest size that the smaller sizes forecast."""
+        assert self.smaller is not None
+        best, last = self.smaller.best, float(self.points.sizes[-1])
         return best.at(2 * last) / best.at(last)
 
-    def _by_sum(self) -> _Forecast:
-        """The forecast of the best sum for all sizes."""
+    def _forecast_by_sum(self) -> _Forecast:
+        """Return the forecast of the best sum for all sizes."""
         full_range = self.full_range
         low, high = full_range.low, full_range.high
         if len(full_range.best.names) == 1 and is_between(full_range.best.names[0]):
             # The interval of sums of functions does not measure a power between them.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
-        if self.earlier is not None and self.earlier.fits:
-            predicted = self._predict()
+        if self.smaller is not None and self.smaller.fits:
+            predicted = self._multiple_by_smaller_sizes()
             low, high = min(low, predicted), max(high, predicted)
         best = full_range.best
         course = best.multiple
         if LINE_LOW < best.multiple < LINE_HIGH:
-            course = max(self._courses()[0].best.multiple, LINE_LOW)
+            course = max(self._fit_courses()[0].best.multiple, LINE_LOW)
         return _Forecast(
             self.points, best, low, high, full_range.misfit, best.names[-1], course=course
         )
 
-    def _courses(self) -> list[_Course]:
-        """The powers fitted to the last two doublings and to the last one."""
+    def _fit_courses(self) -> list[_Course]:
+        """Return the powers fitted to the last two doublings and to the last one.
+
+        If these have too few points, return the power fitted to all points.
+        """
         sizes = self.points.sizes
         courses = []
         for share in COURSE_STARTS:
             first = int((sizes < share * sizes[-1] * SIZE_TOLERANCE).sum())
             if len(sizes) - first >= FEWEST_COURSE_SIZES:
-                courses.append(_Course(self.points.since(first, self.resolution), self.scatter))
+                courses.append(
+                    _Course(self.points.starting_at(first, self.resolution), self.scatter)
+                )
         return courses or [_Course(self.points, self.scatter)]
 
-    def _by_course(self) -> _Forecast:
-        """The forecast of the power of the size that fits the last doublings."""
+    def _forecast_by_course(self) -> _Forecast:
+        """Return the forecast of the power of the size that fits the last doublings."""
         sizes = self.points.sizes
-        courses = self._courses()
+        courses = self._fit_courses()
         widest = courses[0]
         low = min(course_fit.low for course_fit in courses)
         high = max(course_fit.high for course_fit in courses)
-        for other in (self.full_range, self.earlier):
+        for other in (self.full_range, self.smaller):
             if other is not None and other.misfit <= USEFUL_MISFIT:
                 last = float(sizes[-1])
                 multiple = other.best.at(2 * last) / other.best.at(last)
@@ -336,7 +364,7 @@ class _Curve:
         if LINE_LOW < course < BENT_COURSE_HIGH:
             course = min(course, BENT_COURSE_MULTIPLE / CACHE_DIP)
         model = widest.best.names[-1] if widest.fits else None
-        off = (
+        misfit_text = (
             f"the best sum is {self.full_range.misfit:.1%} off, calls scatter by {self.scatter:.1%}"
         )
         return _Forecast(
@@ -346,7 +374,7 @@ class _Curve:
             high,
             widest.misfit,
             model,
-            "" if model else off,
+            "" if model else misfit_text,
             course=course,
         )
 
@@ -355,7 +383,8 @@ class _Curve:
 class _Forecast:
     """The forecast of a curve without an allowance for caches.
 
-    `course` is the multiple that the last doublings support at least.
+    `low` and `high` are the bounds of the multiple at twice the largest size. `course` is the least
+    multiple that the last doublings support. `model` is None if nothing fits, for `reason`.
     """
 
     points: Points
@@ -369,25 +398,28 @@ class _Forecast:
 
 
 class _Course:
-    """The power of the size that fits the cost of some points."""
+    """The power of the size that fits the cost of some points, and the interval of its forecast.
+
+    Fields are those of `_Range`.
+    """
 
     def __init__(self, points: Points, scatter: float) -> None:
         self.points = points
         self.best = points.power(constant=False)
-        free = max(len(points) - 2, 1)
-        self.misfit = max((self.best.squares / free) ** 0.5, LEAST_NOISE)
-        excused = scatter**2 * (free + MAX_EXCESS_SIGMA * (2 * free) ** 0.5)
-        self.fits = self.best.squares <= excused and len(points) >= FEWEST_SIZES
-        logs = [log(size) for size in points.sizes.tolist()]
-        middle = sum(logs) / len(logs)
-        spread = sum((position - middle) ** 2 for position in logs) ** 0.5
+        freedom = max(len(points) - 2, 1)
+        self.misfit = max((self.best.squares / freedom) ** 0.5, LEAST_NOISE)
+        allowed_squares = scatter**2 * (freedom + MAX_EXCESS_SIGMA * (2 * freedom) ** 0.5)
+        self.fits = self.best.squares <= allowed_squares and len(points) >= FEWEST_SIZES
+        log_sizes = [log(size) for size in points.sizes.tolist()]
+        middle = sum(log_sizes) / len(log_sizes)
+        spread = sum((position - middle) ** 2 for position in log_sizes) ** 0.5
         noise = max(scatter, self.misfit if len(points) >= FEWEST_SIZES else 0.0)
-        margin = STUDENT_T_95[min(free, len(STUDENT_T_95)) - 1] * noise / spread * log(2)
+        margin = STUDENT_T_95[min(freedom, len(STUDENT_T_95)) - 1] * noise / spread * log(2)
         self.low, self.high = self.best.multiple * exp(-margin), self.best.multiple * exp(margin)
 
 
-def _sums(points: Points) -> list[Sum]:
-    """All sums and powers that may be a model of the points."""
+def _candidate_sums(points: Points) -> list[Sum]:
+    """Return all sums and powers that may be a model of the points."""
     sums = [candidate for names in SUMS if (candidate := points.solve(names)) is not None]
     # A small part of n^3 is noise in the largest sizes.
     sums = [
@@ -399,7 +431,7 @@ def _sums(points: Points) -> list[Sum]:
 
 
 def _steep_limit(fitted: Sum) -> float:
-    """The multiple that the interval of a steep cost must exceed."""
+    """Return the multiple that the interval of a steep cost must exceed."""
     growing = [name for name in fitted.names if name != "constant"]
     return STEEP_MULTIPLE if len(growing) == 1 else STEEP_MULTIPLE_OF_SUM
 
@@ -410,7 +442,7 @@ def _prior_penalty(fitted: Sum) -> float:
 
 
 def _parameter_count(fitted: Sum) -> int:
-    """The number of fitted parameters: the factors, and the exponent of a free power."""
+    """Return the number of fitted parameters: factors, and the exponent of an unnamed power."""
     return len(fitted.names) + (fitted.names[-1] not in NAMES)
 
 
@@ -419,26 +451,31 @@ def _neighbor_scatter(points: Points, fitted: Sum) -> float:
 
     The middle one of three points is compared with the line through the others.
     """
-    missed = points.missed(fitted).tolist()
-    logs = [log(size) for size in points.sizes.tolist()]
+    errors = points.relative_errors(fitted).tolist()
+    log_sizes = [log(size) for size in points.sizes.tolist()]
     jumps = []
-    for index in range(1, len(missed) - 1):
-        share = (logs[index] - logs[index - 1]) / (logs[index + 1] - logs[index - 1])
-        between = missed[index - 1] * (1 - share) + missed[index + 1] * share
-        jumps.append(abs(missed[index] - between) / (1 + share**2 + (1 - share) ** 2) ** 0.5)
+    for index in range(1, len(errors) - 1):
+        share = (log_sizes[index] - log_sizes[index - 1]) / (
+            log_sizes[index + 1] - log_sizes[index - 1]
+        )
+        on_line = errors[index - 1] * (1 - share) + errors[index + 1] * share
+        jumps.append(abs(errors[index] - on_line) / (1 + share**2 + (1 - share) ** 2) ** 0.5)
     jumps.sort()
-    # The median of absolute values of a normal variable is 0.67 standard deviations.
-    return jumps[len(jumps) // 2] / 0.6745 if jumps else 0.0
+    return jumps[len(jumps) // 2] / MEDIAN_OF_NORMAL if jumps else 0.0
 
 
 def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[float, ...]]:
-    """The points without outliers, and the sizes of the outliers."""
+    """Return the points without outliers, and the sizes of the outliers."""
     dropped: list[float] = []
-    closest = min(_sums(points), key=lambda candidate: candidate.squares)
-    if float(points.missed(closest).min()) > -MOST_NOISE / 2 and closest.squares < MOST_NOISE**2:
+    closest = min(_candidate_sums(points), key=lambda candidate: candidate.squares)
+    if (
+        float(points.relative_errors(closest).min()) > -MOST_NOISE / 2
+        and closest.squares < MOST_NOISE**2
+    ):
         return points, ()
     limit = len(points) // POINTS_PER_OUTLIER
     while len(dropped) < limit and len(points) > FEWEST_SIZES:
+        # Excess in units of noise, index, and the points without this one.
         worst: tuple[float, int, Points] | None = None
         for index in range(len(points) - 2):
             others = points.without(index, resolution)

@@ -1,4 +1,4 @@
-"""The growth of routines as text: a line for each, then sentences about all of them."""
+"""Shows the growth of routines as text: a line for each, then sentences about all of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pylink.aprof.model import TIME_USEC, Report
 from pylink.aprof.shapes import is_between, is_steep
 from pylink.diagnostics.stream import printable
 
-# Routines with a smaller share of the costliest routine's cost are not mentioned in sentences.
+# Routines whose cost is a smaller share of the costliest routine's are not mentioned in sentences.
 LEAST_NOTABLE_PART = 0.02
+
+# Limit of the routines without a model that a sentence names.
+MOST_NAMED = 5
 
 NO_MODEL = "no model"
 
@@ -19,36 +22,36 @@ LINK_ROUTINE = "link"
 
 
 def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
-    """The fits as text: one line for each routine, then the conclusions."""
+    """Return the fits as text: one line for each routine, then the conclusions."""
     rows = fit_report(report) if fits is None else fits
     unit = "us" if report.metric == TIME_USEC else "blocks"
-    walls = any(fit.wall is not None for fit in rows)
+    has_walls = any(fit.wall is not None for fit in rows)
     width = max((len(printable(fit.routine)) for fit in rows), default=0)
     width = max(width, len("routine"))
-    wall = f"{'wall ' + unit:>12}  " if walls else ""
+    wall_head = f"{'wall ' + unit:>12}  " if has_walls else ""
     lines = [
         f"{'routine':{width}}  {'growth':12}  {'error':>6}  {'sizes':>5}  {'largest':>12}  "
-        f"{'cost ' + unit:>12}  {wall}{'at twice':>8}  {'between':>13}"
+        f"{'cost ' + unit:>12}  {wall_head}{'at twice':>8}  {'between':>13}"
     ]
-    lines += [_line(fit, width, walls=walls) for fit in rows]
+    lines += [_routine_line(fit, width, has_walls=has_walls) for fit in rows]
     return "\n".join([*lines, *conclusions(rows)]) + "\n"
 
 
 def growth_name(fit: Fit) -> str:
-    """The name of the growth; "about" marks a measured power between the classes."""
+    """Return the name of the growth; "about" marks a measured power between named functions."""
     if fit.model is None:
         return NO_MODEL
     return f"about {fit.model}" if is_between(fit.model) else fit.model
 
 
-def _line(fit: Fit, width: int, *, walls: bool) -> str:
+def _routine_line(fit: Fit, width: int, *, has_walls: bool) -> str:
     growth = growth_name(fit)
     error = f"{fit.error:6.1%}" if fit.model else f"{'-':>6}"
     twice = f"x {fit.twice:.1f}" if fit.model else "-"
     low, high = fit.interval
     between = f"x {low:.1f} to {high:.1f}" if high > 1 else "-"
     wall, name = "", printable(fit.routine)
-    if walls:
+    if has_walls:
         wall = f"{'-' if fit.wall is None else fit.wall:>12}  "
     line = (
         f"{name:{width}}  {growth:12}  {error}  {len(fit.points):5}  {fit.size:12}  "
@@ -62,7 +65,7 @@ def _line(fit: Fit, width: int, *, walls: bool) -> str:
 
 
 def conclusions(fits: Sequence[Fit]) -> list[str]:
-    """Sentences about the link, the routines that grow fast and those without a model."""
+    """Return sentences about the link, the routines that grow fast and those without a model."""
     notable = [fit for fit in fits if fit.part >= LEAST_NOTABLE_PART]
     sentences = [_forecast_link(fit) for fit in fits if fit.routine == LINK_ROUTINE]
     hurting = [printable(fit.routine) for fit in fits if fit.hurts and fit.routine != LINK_ROUTINE]
@@ -71,9 +74,9 @@ def conclusions(fits: Sequence[Fit]) -> list[str]:
     unknown = [fit for fit in notable if fit.model is None]
     if unknown:
         names = ", ".join(
-            f"{printable(fit.routine)} ({fit.part:.0%} of the cost)" for fit in unknown[:5]
+            f"{printable(fit.routine)} ({fit.part:.0%} of the cost)" for fit in unknown[:MOST_NAMED]
         )
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
         sentences.append(f"The growth of these does not show at these sizes: {names}{more}.")
     fitted = [fit for fit in notable if fit.model is not None]
     if fitted and not unknown and not any(is_steep(fit.model or "") for fit in fitted):
@@ -85,7 +88,7 @@ def conclusions(fits: Sequence[Fit]) -> list[str]:
 
 
 def _forecast_link(fit: Fit) -> str:
-    """A sentence with the forecast of the whole link at twice the size."""
+    """Return a sentence with the forecast of the whole link at twice the size."""
     low, high = fit.interval
     if fit.model is not None:
         return (

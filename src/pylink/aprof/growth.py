@@ -13,10 +13,12 @@ from pylink.aprof.fit import Growth, fit_points
 from pylink.aprof.model import Point, Report
 from pylink.aprof.shapes import function
 
-# A steep routine hurts if it takes HURTING_SHARE of the link at AHEAD_FACTOR times the size.
+# A steep routine hurts if it takes HURTING_SHARE of the costliest routine at AHEAD_FACTOR times the
+# largest size.
 AHEAD_FACTOR = 10
 HURTING_SHARE = 0.05
-# After a change of path, sizes must reach this many times as far before they show the growth.
+# A routine may work in another way (a path) from some size on. Sizes must reach PATH_REACH times as
+# far before they show the growth on the new path.
 PATH_REACH = 4
 
 
@@ -28,7 +30,7 @@ class Fit:
     * `wall`: the wall time of that call; None if the report does not have it.
     * `size_unit`: the unit of sizes; "" if the report does not have it.
     * `part`: `cost` as a share of the costliest routine's.
-    * `share`: likewise, at ten times the size.
+    * `share`: the cost at ten times the size as a share of the costliest routine's there.
     * `hurts`: whether a steep routine will dominate, or, without a model, already matters.
     """
 
@@ -64,7 +66,7 @@ class Fit:
         )
 
     def at(self, size: float) -> float:
-        """The cost that the model gives for one call of this size; the last cost without one."""
+        """Return the cost of one call of a size by the model; without one that of the largest."""
         if self.model is None:
             return self.cost
         return sum(factor * function(name)(size) for name, factor in self.growth.terms)
@@ -81,7 +83,7 @@ class Fit:
 
 
 def fit_report(report: Report, cost: str = "min") -> list[Fit]:
-    """The growth of every routine with points; the costliest at ten times the size comes first.
+    """Return the growth of every routine with points, the costliest at ten times the size first.
 
     `cost` is the cost to use of the calls of one size: "min", "max" or "mean". ImportError without
     numpy.
@@ -102,10 +104,10 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
         if points[routine.id] and routine.name not in measuring
     ]
     largest_cost = max((fit.cost for fit in fits), default=0.0)
-    ahead = max((fit.at(AHEAD_FACTOR * fit.size) for fit in fits), default=0.0)
+    largest_ahead = max((fit.at(AHEAD_FACTOR * fit.size) for fit in fits), default=0.0)
     for fit in fits:
         fit.part = fit.cost / largest_cost if largest_cost else 0.0
-        fit.share = fit.at(AHEAD_FACTOR * fit.size) / ahead if ahead else 0.0
+        fit.share = fit.at(AHEAD_FACTOR * fit.size) / largest_ahead if largest_ahead else 0.0
         ahead_share = fit.part if fit.model is None else fit.share
         fit.hurts = fit.growth.steep and ahead_share >= HURTING_SHARE
     fits.sort(key=lambda fit: (-fit.share, fit.routine))
@@ -113,13 +115,15 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
 
 
 def _scatter(points: Sequence[Point]) -> float:
-    """The least relative error of the fastest call of a size, from the differences of calls.
+    """Return the least relative error of the fastest call of a size, by how far calls differ.
 
     If n calls are disturbed at random, the fastest differs from an undisturbed one by about 1/n of
     the mean distance of the others.
     """
-    several = [point for point in points if point.occ > 1 and point.min]
-    return median((point.mean / point.min - 1) / point.occ for point in several) if several else 0.0
+    repeated = [point for point in points if point.occ > 1 and point.min]
+    return (
+        median((point.mean / point.min - 1) / point.occ for point in repeated) if repeated else 0.0
+    )
 
 
 def _fit(
@@ -130,20 +134,21 @@ def _fit(
     unit: str,
     path: tuple[int, str] | None,
 ) -> Fit:
+    """Return the growth of a routine; `path` is the size from which it works in another way."""
     pairs = [(float(point.rms), float(getattr(point, cost))) for point in points]
-    size, last = points[-1].rms, pairs[-1][1]
-    growth = _by_path(size, path)
+    size, largest_cost = points[-1].rms, pairs[-1][1]
+    growth = _growth_after_path(size, path)
     if growth is None:
-        first = path[0] if path is not None and path[0] <= size else 0
-        beyond = [pair for pair in pairs if pair[0] >= first]
-        growth = fit_points(beyond, resolution=1.0, scatter=_scatter(points))
-    return Fit(name, growth, points, size, last, walls.get(size), unit)
+        first_size = path[0] if path is not None and path[0] <= size else 0
+        same_path = [pair for pair in pairs if pair[0] >= first_size]
+        growth = fit_points(same_path, resolution=1.0, scatter=_scatter(points))
+    return Fit(name, growth, points, size, largest_cost, walls.get(size), unit)
 
 
-def _by_path(size: int, path: tuple[int, str] | None) -> Growth | None:
-    """A growth without forecast if the path changes near the largest size; None otherwise."""
+def _growth_after_path(size: int, path: tuple[int, str] | None) -> Growth | None:
+    """Return a growth without forecast if the path changes near the largest size; else None."""
     if path is None or not size / PATH_REACH < path[0] <= 2 * size:
         return None
-    start, way = path
+    start, path_name = path
     evidence = "no size shows" if size < start else "too few sizes show"
-    return Growth(reason=f"from {start} on it has {way}, which {evidence}")
+    return Growth(reason=f"from {start} on it has {path_name}, which {evidence}")

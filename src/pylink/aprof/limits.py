@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# Readers keep ids in 32 bits and use them as indices; costs become binary64 in some of them.
+# Limits of what is read, and smaller ones of what is written: other readers keep ids in 32 bits and
+# use them as indices, and some of them keep costs as binary64.
 MAX_ID = (1 << 32) - 1
 MAX_WRITTEN_ID = (1 << 31) - 1
 MAX_COUNT = (1 << 64) - 1
@@ -14,6 +15,7 @@ INPUT_METRICS = ("rms", "drms", "rvms")
 
 # Columns of p and q lines after the id, by version. A column that a version lacks is 0, except
 # `real`, which is `sum`.
+# Columns of versions 0 and 1, and those that version 2 began with.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
 COLUMNS = {
@@ -27,12 +29,12 @@ NEWEST = max(COLUMNS)
 
 # Sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
 SQUARES = ("sqr", "self_sqr")
-MAX_SQUARE = MAX_COST**3
+MAX_SQUARE = MAX_COST**3  # of a sum in memory: a square for each of up to MAX_COUNT calls
 
 # Sizes and numbers of calls, which readers keep as signed 64-bit numbers.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 
 
 def columns(version: int) -> tuple[str, ...]:
-    """The columns of a version. Later versions add columns at the end, which are not read."""
+    """Return the columns of a version; those that later versions add at the end are not read."""
     return COLUMNS[min(version, NEWEST)]

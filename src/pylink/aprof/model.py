@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+# Metrics of costs: executed basic blocks, and microseconds.
 BB_COUNT = "bb-count"
 TIME_USEC = "time-usec"
 
-VERSION = 4
-ROOT = -1
+VERSION = 4  # of the format, as written
+ROOT = -1  # parent of a context that nothing calls
 
 # Comments with the wall time of a routine's fastest call (name, size, cost in the unit of the
 # report), and with the unit of its sizes.
@@ -21,12 +22,12 @@ MEASURING = re.compile(r'measuring "([^"]*)"')
 
 
 def wall_comment(name: str, size: int, cost: int) -> str:
-    """The comment with the wall time of a routine's fastest call of `size`."""
+    """Return the comment with the wall time of a routine's fastest call of `size`."""
     return f'wall "{name}" {size} {cost}'
 
 
 def unit_comment(name: str, unit: str) -> str:
-    """The comment with the unit of a routine's sizes."""
+    """Return the comment with the unit of a routine's sizes."""
     return f'size "{name}" {unit}'
 
 
@@ -35,12 +36,12 @@ PATH = re.compile(r'path "([^"]*)" ([0-9]{1,20}) (.*)')
 
 
 def path_comment(name: str, size: int, path: str) -> str:
-    """The comment for a routine that takes another path from `size` on."""
+    """Return the comment for a routine that takes another path from `size` on."""
     return f'path "{name}" {size} {path}'
 
 
 def measuring_comment(name: str) -> str:
-    """The comment for a routine that measured the program."""
+    """Return the comment for a routine that measured the program."""
     return f'measuring "{name}"'
 
 
@@ -69,19 +70,19 @@ class Point:
     def of_calls(
         cls, rms: int, costs: Iterable[int], own_costs: Iterable[int] | None = None
     ) -> Point:
-        """The point of calls with these cumulative costs and own costs (default: `costs`)."""
-        every = list(costs)
-        self_costs = every if own_costs is None else list(own_costs)
-        if not every or len(every) != len(self_costs):
+        """Return the point of calls with these cumulative and own costs (default: `costs`)."""
+        cumulative = list(costs)
+        self_costs = cumulative if own_costs is None else list(own_costs)
+        if not cumulative or len(cumulative) != len(self_costs):
             raise ValueError("a point has at least one call, and both costs of each")
         return cls(
             rms,
-            min(every),
-            max(every),
-            sum(every),
-            sum(cost * cost for cost in every),
-            len(every),
-            sum(every),
+            min(cumulative),
+            max(cumulative),
+            sum(cumulative),
+            sum(cost * cost for cost in cumulative),
+            len(cumulative),
+            sum(cumulative),
             sum(self_costs),
             min(self_costs),
             max(self_costs),
@@ -96,7 +97,7 @@ class Point:
 
 @dataclass(slots=True)
 class Routine:
-    """A routine; `image` is the file that contains it, `mangled` and `full` are other names."""
+    """A routine: `image` is the file that contains it, `full` its name with parameters."""
 
     id: int
     name: str
@@ -108,7 +109,10 @@ class Routine:
 
 @dataclass(slots=True)
 class Context:
-    """A node of the tree of calls; the `parent` of the root is -1."""
+    """A routine as called from one place: a node of the tree of calls.
+
+    `routine` is the id of the routine, `parent` that of the calling context, ROOT without one.
+    """
 
     id: int
     routine: int
@@ -124,7 +128,7 @@ class Report:
     by caller.
 
     * `metric`: the unit of costs.
-    * `total`, `command`, `application`: cost, command line and path of the program.
+    * `total`, `command`, `application`: cost, command line and path of the measured program.
     * `modified`, `created`: the texts after the tags `e` and `t`.
     * `input_metric`: `rms`, `drms` or `rvms`.
     * `warnings`: oddities that a reader accepted.
@@ -144,7 +148,7 @@ class Report:
     warnings: list[str] = field(default_factory=list, compare=False)
 
     def walls(self) -> dict[str, dict[int, int]]:
-        """The wall times of fastest calls that comments have, by routine and size."""
+        """Return the wall times of fastest calls that comments have, by routine and size."""
         walls: dict[str, dict[int, int]] = {}
         for comment in self.comments:
             match = WALL.fullmatch(comment)
@@ -153,44 +157,48 @@ class Report:
         return walls
 
     def measuring(self) -> set[str]:
-        """The routines that measured the program."""
+        """Return the names of routines that measured the program."""
         matches = map(MEASURING.fullmatch, self.comments)
         return {match[1] for match in matches if match is not None}
 
     def paths(self) -> dict[str, tuple[int, str]]:
-        """The sizes from which routines take another path, and the path, by routine."""
+        """Return the size from which a routine takes another path, and the path, by its name."""
         matches = map(PATH.fullmatch, self.comments)
         return {match[1]: (int(match[2]), match[3]) for match in matches if match is not None}
 
     def size_units(self) -> dict[str, str]:
-        """The units of sizes that comments have, such as `bytes`, by routine."""
+        """Return the units of sizes that comments have, such as `bytes`, by name of the routine."""
         matches = map(UNIT.fullmatch, self.comments)
         return {match[1]: match[2] for match in matches if match is not None}
 
     def points(self) -> dict[int, list[Point]]:
-        """The points of each routine, sorted by size, by id of the routine.
+        """Return the points of each routine, sorted by size, by id of the routine.
 
         A routine without points of its own has those of its contexts; equal sizes are joined.
         """
-        points_of: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
+        points_by_routine: dict[int, dict[int, Point]] = {
+            routine.id: {} for routine in self.routines
+        }
         owners = [(routine.id, routine.points) for routine in self.routines]
-        measured = {routine.id for routine in self.routines if routine.points}
+        with_own_points = {routine.id for routine in self.routines if routine.points}
         owners += [
             (context.routine, context.points)
             for context in self.contexts
-            if context.routine not in measured
+            if context.routine not in with_own_points
         ]
         for routine, points in owners:
-            by_size = points_of.setdefault(routine, {})
+            by_size = points_by_routine.setdefault(routine, {})
             for point in points:
                 earlier = by_size.get(point.rms)
                 by_size[point.rms] = point if earlier is None else _join_points(earlier, point)
         return {
-            routine: [sizes[size] for size in sorted(sizes)] for routine, sizes in points_of.items()
+            routine: [sizes[size] for size in sorted(sizes)]
+            for routine, sizes in points_by_routine.items()
         }
 
 
 def _join_points(first: Point, other: Point) -> Point:
+    """Return the point of the calls of two points of one size."""
     return Point(
         first.rms,
         min(first.min, other.min),

@@ -11,7 +11,9 @@ from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, Context, Point, Report
 from pylink.files.reading import HEAD_SIZE, is_text, read_incoming
 
 NUMBER = re.compile(r"-?[0-9]{1,40}")
+# Name, image and id of a line with the tag r.
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
+# Names of metrics that readers accept, and those of this package.
 METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
 COLUMN_NAMES = tuple(column.name for column in fields(Point))
 # Tags of lines that a viewer adds for itself.
@@ -27,12 +29,12 @@ class MalformedReport(ValueError):
 
 
 def read(path: str | os.PathLike[str]) -> Report:
-    """Read a report from a file; MalformedReport, OSError."""
+    """Read a report from a file; MalformedReport for another file, OSError if it is unreadable."""
     return parse(read_incoming(path, is_wanted=is_text), os.fspath(path))
 
 
 def parse(data: bytes, name: str = "<report>") -> Report:
-    """Read the report in `data`, which messages call `name`; MalformedReport.
+    """Read the report in `data`, which messages call `name`; MalformedReport for other data.
 
     Unknown lines are skipped with a warning. A point with inconsistent numbers is kept, with a
     warning.
@@ -59,18 +61,23 @@ def parse(data: bytes, name: str = "<report>") -> Report:
 
 
 class _Reader:
+    """Reads the lines of a report, of which `line` is the number of the present one."""
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.line = 0
         self.report = Report(metric=BB_COUNT, version=0)
         self.routines: dict[int, Routine] = {}
         self.contexts: dict[int, Context] = {}
-        # Points and names may precede the line of their owner. Each is kept with its line number.
+        # Points and names may precede the line of their routine or context. Each is kept as number
+        # of its line, tag, id of the owner, and contents.
         self.points: list[tuple[int, str, int, Point]] = []
         self.names: list[tuple[int, str, int, str]] = []
+        # Line numbers of contexts, by id.
         self.lines: dict[int, int] = {}
-        # Lines with a tag of the format; a file without any is not a report.
+        # Number of lines with a tag of the format; a file without any is not a report.
         self.line_count = 0
+        # Methods by tag; each gets the tag and the text after it.
         self.readers = {
             "v": self._read_version,
             "m": self._read_metric,
@@ -86,6 +93,7 @@ class _Reader:
         }
 
     def fail(self, message: str, line: int = 0) -> MalformedReport:
+        """Return the exception for an error in a line (0: the present one)."""
         return MalformedReport(f"{self.name}:{line or self.line}: {message}")
 
     def warn(self, message: str, line: int = 0) -> None:
@@ -107,7 +115,7 @@ class _Reader:
             self.warn(f"unknown tag {tag!r}")
 
     def _read_version(self, _: str, text: str) -> None:
-        self.report.version = self.number("version", text, MAX_ID)
+        self.report.version = self.parse_number("version", text, MAX_ID)
 
     def _read_metric(self, _: str, text: str) -> None:
         metric = METRICS.get(text.strip())
@@ -121,17 +129,18 @@ class _Reader:
         self.report.input_metric = text.strip()
 
     def _read_total(self, _: str, text: str) -> None:
-        self.report.total = self.number("total cost", text, MAX_COST)
+        self.report.total = self.parse_number("total cost", text, MAX_COST)
 
     def _read_comment(self, _: str, text: str) -> None:
         self.report.comments.append(text)
 
     def _read_name(self, tag: str, text: str) -> None:
-        number, _, name = text.partition(" ")
-        value = self.number("routine id", number, MAX_ID)
-        self.names.append((self.line, tag, value, self.unquote(name)))
+        id_text, _, name = text.partition(" ")
+        routine_id = self.parse_number("routine id", id_text, MAX_ID)
+        self.names.append((self.line, tag, routine_id, self.unquote(name)))
 
-    def number(self, noun: str, text: str, limit: int, least: int = 0) -> int:
+    def parse_number(self, noun: str, text: str, limit: int, least: int = 0) -> int:
+        """Return the whole number in a text, which messages call `noun`."""
         text = text.strip()
         if not NUMBER.fullmatch(text):
             raise self.fail(f"{noun} is not a whole number: {text[:40]!r}")
@@ -141,6 +150,7 @@ class _Reader:
         return value
 
     def unquote(self, text: str) -> str:
+        """Return a name without quotes around it."""
         text = text.strip()
         if len(text) >= 2 and text[0] == text[-1] == '"':
             text = text[1:-1]
@@ -152,18 +162,18 @@ class _Reader:
         match = ROUTINE.match(text.strip())
         if match is None:
             raise self.fail('expected r "routine" "image" id')
-        number = self.number("routine id", match[3], MAX_ID)
-        if number in self.routines:
-            raise self.fail(f"routine {number} is there twice")
-        self.routines[number] = Routine(number, match[1], match[2])
+        routine_id = self.parse_number("routine id", match[3], MAX_ID)
+        if routine_id in self.routines:
+            raise self.fail(f"routine {routine_id} is there twice")
+        self.routines[routine_id] = Routine(routine_id, match[1], match[2])
 
     def _read_context(self, _: str, text: str) -> None:
         parts = text.split()
         if len(parts) != 3:
             raise self.fail("expected x routine context parent")
-        routine = self.number("routine id", parts[0], MAX_ID)
-        number = self.number("context id", parts[1], MAX_ID)
-        parent = self.number("parent id", parts[2], MAX_ID, ROOT)
+        routine = self.parse_number("routine id", parts[0], MAX_ID)
+        number = self.parse_number("context id", parts[1], MAX_ID)
+        parent = self.parse_number("parent id", parts[2], MAX_ID, ROOT)
         if number in self.contexts:
             raise self.fail(f"context {number} is there twice")
         self.contexts[number] = Context(number, routine, parent)
@@ -171,25 +181,27 @@ class _Reader:
 
     def _read_point(self, tag: str, text: str) -> None:
         parts = text.split()
-        present = columns(self.report.version)
-        if len(parts) < 1 + len(present):
+        present_columns = columns(self.report.version)
+        if len(parts) < 1 + len(present_columns):
             raise self.fail(
-                f"version {self.report.version} has {1 + len(present)} numbers after {tag}, "
-                f"this line {len(parts)}"
+                f"version {self.report.version} has {1 + len(present_columns)} numbers "
+                f"after {tag}, this line {len(parts)}"
             )
-        owner = self.number("id", parts[0], MAX_ID)
+        owner_id = self.parse_number("id", parts[0], MAX_ID)
         values = dict.fromkeys(COLUMN_NAMES, 0)
-        for column, word in zip(present, parts[1:], strict=False):  # more numbers may follow
-            values[column] = self.number(column, word, MAX_COUNT)
-        if "real" not in present:
+        for column, word in zip(
+            present_columns, parts[1:], strict=False
+        ):  # more numbers may follow
+            values[column] = self.parse_number(column, word, MAX_COUNT)
+        if "real" not in present_columns:
             values["real"] = values["sum"]
         point = Point(**values)
-        for fault in _oddities(point, present):
+        for fault in _oddities(point, present_columns):
             self.warn(fault)
-        self.points.append((self.line, tag, owner, point))
+        self.points.append((self.line, tag, owner_id, point))
 
     def finish(self) -> Report:
-        """The report, after all lines were read; MalformedReport if an owner is missing."""
+        """Return the report after its last line; MalformedReport if an owner is missing."""
         for line, tag, owner, text in self.names:
             routine = self.routines.get(owner)
             if routine is None:
@@ -213,7 +225,7 @@ class _Reader:
 
     def _check_contexts(self) -> None:
         """Check that each context has a routine and that its parents lead to the root."""
-        rooted = {ROOT}
+        rooted = {ROOT}  # contexts from which parents lead to the root
         for number, context in self.contexts.items():
             if context.routine not in self.routines:
                 message = f"context {number} is of routine {context.routine}, which is not there"
@@ -231,8 +243,11 @@ class _Reader:
             rooted |= visited
 
 
-def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
-    """Messages about inconsistent numbers of a point, which other readers accept, too."""
+def _oddities(point: Point, present_columns: tuple[str, ...]) -> list[str]:
+    """Return messages about inconsistent numbers of a point, which other readers accept.
+
+    `present_columns` has the columns of the report's version.
+    """
     oddities = []
     if point.occ == 0:
         oddities.append("a point of no calls")
@@ -240,16 +255,16 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
         oddities.append(
             f"{point.occ} calls from {point.min} to {point.max} do not cost {point.sum}"
         )
-    elif "sqr" in present and too_small(point.sqr, point.sum, point.occ):
+    elif "sqr" in present_columns and too_small(point.sqr, point.sum, point.occ):
         oddities.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
-    if point.occ and "self_max" in present:
+    if point.occ and "self_max" in present_columns:
         least_sum, most_sum = point.self_min * point.occ, point.self_max * point.occ
         if not least_sum <= point.self_sum <= most_sum:
             oddities.append(
                 f"{point.occ} own costs from {point.self_min} to {point.self_max} are not "
                 f"{point.self_sum}"
             )
-        elif "self_sqr" in present and too_small(point.self_sqr, point.self_sum, point.occ):
+        elif "self_sqr" in present_columns and too_small(point.self_sqr, point.self_sum, point.occ):
             oddities.append(f"squares of own costs {point.self_sum} exceed {point.self_sqr}")
     return oddities
 

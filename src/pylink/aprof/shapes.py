@@ -28,6 +28,7 @@ STEEP = ("n^1.5", "n^2", "n^3")
 # Functions that a forecast includes even if the sizes do not show them; n^3 must show.
 USUAL = NAMES[: NAMES.index("n^3")]
 
+# The sums that a fit tries, from gentle to steep functions.
 SUMS: tuple[tuple[str, ...], ...] = (
     ("constant",),
     ("log n",),
@@ -52,39 +53,39 @@ SUMS: tuple[tuple[str, ...], ...] = (
     ("constant", "n", "n^3"),
 )
 
-# Exponents of powers between the classes, such as `n^1.1`.
+# Exponents of the powers that a fit tries, 0.1 to 3.2: most are between the named functions.
 POWERS = tuple(round(0.05 * step, 2) for step in range(2, 65))
-# A power that differs by no more than this from that of a class has the name of the class.
+# An exponent that differs by no more than this from that of a named function has its name.
 SAME_POWER = 0.04
-CLASS_POWERS = {"n": 1.0, "n^1.5": 1.5, "n^2": 2.0, "n^3": 3.0}
+NAMED_POWERS = {"n": 1.0, "n^1.5": 1.5, "n^2": 2.0, "n^3": 3.0}
 # From this exponent on a cost grows faster than n log n over the sizes of links.
 STEEP_POWER = 1.25
 
 
 def power_name(exponent: float) -> str:
-    """The name of a power; that of a class if it is close to one."""
-    for name, power in CLASS_POWERS.items():
+    """Return the name of a power, or that of a named function close to it."""
+    for name, power in NAMED_POWERS.items():
         if abs(exponent - power) <= SAME_POWER:
             return name
     return f"n^{exponent:g}"
 
 
 def function(name: str) -> Callable[[float], float]:
-    """The function of a class, or of a power such as `n^1.15`."""
-    shape = FUNCTIONS.get(name)
-    if shape is not None:
-        return shape
+    """Return the function with this name; names such as `n^1.15` are powers."""
+    named = FUNCTIONS.get(name)
+    if named is not None:
+        return named
     exponent = float(name.removeprefix("n^"))
     return lambda n: n**exponent
 
 
 def is_steep(name: str) -> bool:
-    """Return whether a cost that ends in this function grows faster than n log n."""
+    """Return whether a sum with this steepest function grows faster than n log n."""
     if name in FUNCTIONS:
         return name in STEEP
     return float(name.removeprefix("n^")) >= STEEP_POWER
 
 
 def is_between(name: str) -> bool:
-    """Return whether this is the name of a power between the classes."""
+    """Return whether this is the name of a power between the named functions."""
     return name not in FUNCTIONS

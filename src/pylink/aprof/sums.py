@@ -49,7 +49,7 @@ class Sum:
     multiple: float
 
     def at(self, size: float) -> float:
-        """The value of the sum for a size."""
+        """Return the value of the sum for a size."""
         return sum(
             factor * function(name)(size)
             for name, factor in zip(self.names, self.factors, strict=True)
@@ -65,120 +65,145 @@ class Points:
     def __init__(self, sizes: Sequence[float], costs: Sequence[float], resolution: float) -> None:
         self.sizes: Array = np.asarray(sizes, dtype=np.float64)
         self.costs: Array = np.asarray(costs, dtype=np.float64)
-        size, self._top = self.sizes[-1], self.costs[-1]
-        weights = (self.sizes / size) ** WEIGHT_EXPONENT
-        # The mean error of rounding is a quarter. Costs below ten times that weigh less.
+        largest_size, self._largest_cost = self.sizes[-1], self.costs[-1]
+        weights = (self.sizes / largest_size) ** WEIGHT_EXPONENT
+        # The mean error of rounding is a quarter of `resolution`. Costs below ten times that weigh
+        # less.
         weights *= self.costs**2 / (self.costs**2 + (2.5 * resolution) ** 2)
+        # Least squares of `_matrix @ factors - _ones` are those of weighted relative errors;
+        # columns are functions, rows are points.
         root = np.sqrt(weights * len(weights) / weights.sum())
-        table = _functions(self.sizes)
+        table = _function_table(self.sizes)
         self._scale = table[-1]
-        self._matrix: Array = table / self._scale * (self._top / self.costs * root)[:, None]
-        self._weights = self._top / self.costs * root
+        self._matrix: Array = (
+            table / self._scale * (self._largest_cost / self.costs * root)[:, None]
+        )
+        self._weights = self._largest_cost / self.costs * root
         self._ones = root
-        self._multiples: Array = _functions(np.array([2 * size]))[0] / self._scale
+        self._multiples: Array = _function_table(np.array([2 * largest_size]))[0] / self._scale
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def without(self, index: int, resolution: float) -> Points:
-        """The points except one."""
+        """Return the points except one."""
         sizes, costs = (np.delete(column, index).tolist() for column in (self.sizes, self.costs))
         return Points(sizes, costs, resolution)
 
     def solve(self, names: Sequence[str]) -> Sum | None:
-        """The best sum of these functions; None unless all factors are positive."""
+        """Return the best sum of these functions; None unless all factors are positive."""
         columns = [NAMES.index(name) for name in names]
         factors = np.linalg.lstsq(self._matrix[:, columns], self._ones, rcond=None)[0]
         if (factors <= 0).any():
             return None
-        missed = self._ones - self._matrix[:, columns] @ factors
+        residuals = self._ones - self._matrix[:, columns] @ factors
         return Sum(
             tuple(names),
-            tuple((factors * self._top / self._scale[columns]).tolist()),
-            float(missed @ missed),
+            tuple((factors * self._largest_cost / self._scale[columns]).tolist()),
+            float(residuals @ residuals),
             float(self._multiples[columns] @ factors / factors.sum()),
         )
 
-    def since(self, first: int, resolution: float) -> Points:
-        """The points from number `first` on."""
-        return Points(self.sizes[first:].tolist(), self.costs[first:].tolist(), resolution)
+    def starting_at(self, first_index: int, resolution: float) -> Points:
+        """Return the points from an index on."""
+        return Points(
+            self.sizes[first_index:].tolist(), self.costs[first_index:].tolist(), resolution
+        )
 
-    def until(self, count: int, resolution: float) -> Points:
+    def first(self, count: int, resolution: float) -> Points:
         """The first `count` points."""
         return Points(self.sizes[:count].tolist(), self.costs[:count].tolist(), resolution)
 
-    def missed(self, fitted: Sum) -> Array:
-        """The relative error of a sum at each point."""
+    def relative_errors(self, fitted: Sum) -> Array:
+        """Return the relative error of a sum at each point."""
         expected = np.array([fitted.at(size) for size in self.sizes.tolist()])
         return expected / self.costs - 1
 
     def power(self, *, constant: bool) -> Sum:
-        """The best power of the size, of any exponent; with `constant` plus a constant part."""
-        share = self.sizes / self.sizes[-1]
-        columns = share[:, None] ** np.array(POWERS) * self._weights[:, None]
-        square, projection = (columns**2).sum(0), columns.T @ self._ones
-        flat = np.zeros(len(POWERS))
+        """Return the best power of the size, of any exponent; `constant` adds a constant part."""
+        relative_sizes = self.sizes / self.sizes[-1]
+        columns = relative_sizes[:, None] ** np.array(POWERS) * self._weights[:, None]
+        column_squares, projection = (columns**2).sum(0), columns.T @ self._ones
+        constant_factors = np.zeros(len(POWERS))
         if constant:
             ones = self._weights
             products = columns.T @ ones
-            free = square * (ones @ ones) - products**2 + RIDGE
-            flat = np.maximum((square * (ones @ self._ones) - products * projection) / free, 0)
-            projection = projection - flat * products
-        factors = projection / square
-        missed = self._ones[:, None] - columns * factors - self._weights[:, None] * flat
-        squares = np.where(factors > 0, (missed**2).sum(0), np.inf)
-        index = int(squares.argmin())
-        exponent, factor, level = POWERS[index], float(factors[index]), float(flat[index])
+            determinant = column_squares * (ones @ ones) - products**2 + RIDGE
+            constant_factors = np.maximum(
+                (column_squares * (ones @ self._ones) - products * projection) / determinant, 0
+            )
+            projection = projection - constant_factors * products
+        factors = projection / column_squares
+        residuals = (
+            self._ones[:, None] - columns * factors - self._weights[:, None] * constant_factors
+        )
+        residual_squares = np.where(factors > 0, (residuals**2).sum(0), np.inf)
+        best_index = int(residual_squares.argmin())
+        exponent, factor, constant_factor = (
+            POWERS[best_index],
+            float(factors[best_index]),
+            float(constant_factors[best_index]),
+        )
         name = power_name(exponent)
-        scaled = factor * self._top / float(self.sizes[-1]) ** exponent
-        multiple = (level + factor * 2**exponent) / (level + factor)
-        residual = float(squares[index])
-        if level > 0:
-            return Sum(("constant", name), (level * self._top, scaled), residual, multiple)
-        return Sum((name,), (scaled,), residual, multiple)
+        power_factor = factor * self._largest_cost / float(self.sizes[-1]) ** exponent
+        multiple = (constant_factor + factor * 2**exponent) / (constant_factor + factor)
+        best_squares = float(residual_squares[best_index])
+        if constant_factor > 0:
+            return Sum(
+                ("constant", name),
+                (constant_factor * self._largest_cost, power_factor),
+                best_squares,
+                multiple,
+            )
+        return Sum((name,), (power_factor,), best_squares, multiple)
 
     def profile(self, functions: int) -> Array:
-        """The least weighted sum of squares for each of MULTIPLES, with the first `functions`."""
+        """Return the least weighted sum of squares for each of MULTIPLES.
+
+        Only the first `functions` of NAMES are used.
+        """
         multiples = self._multiples[:functions]
         excess = multiples[None, :] - MULTIPLES[:, None]
         pairs = [(low, high) for high in range(functions) for low in range(high)]
         low, high = np.array(pairs).T
         # Weights with which the two functions of a pair forecast the multiple between them.
-        of_low, of_high = excess[:, high], -excess[:, low]
-        fitting = (of_low >= 0) & (of_high >= 0)
-        most = int(fitting.sum(1).max())
-        order = np.argsort(~fitting, axis=1, kind="stable")[:, :most]
-        of_low, of_high = (
+        low_weights, high_weights = excess[:, high], -excess[:, low]
+        fitting = (low_weights >= 0) & (high_weights >= 0)
+        most_fitting = int(fitting.sum(1).max())
+        order = np.argsort(~fitting, axis=1, kind="stable")[:, :most_fitting]
+        low_weights, high_weights = (
             np.take_along_axis(np.where(fitting, part, 0), order, axis=1)
-            for part in (of_low, of_high)
+            for part in (low_weights, high_weights)
         )
         matrix = self._matrix
-        mixed = matrix[:, low[order]] * of_low[None] + matrix[:, high[order]] * of_high[None]
-        return float(self._ones @ self._ones) - _best_explained(mixed, self._ones)
+        mixed = (
+            matrix[:, low[order]] * low_weights[None] + matrix[:, high[order]] * high_weights[None]
+        )
+        return float(self._ones @ self._ones) - _explained_squares(mixed, self._ones)
 
 
-def _functions(sizes: Array) -> Array:
-    """A row per size, a column per function."""
+def _function_table(sizes: Array) -> Array:
+    """Return the values of all functions: a row for each size, a column for each function."""
     rows = [[function(n) for function in FUNCTIONS.values()] for n in sizes.tolist()]
     return np.array(rows, dtype=np.float64)
 
 
-def _best_explained(mixed: Array, ones: Array) -> Array:
-    """The part of `ones` that the best one or two mixtures of each multiple explain.
+def _explained_squares(mixed: Array, ones: Array) -> Array:
+    """Return the part of the squares of `ones` that one or two mixtures of each multiple explain.
 
     The axes of `mixed` are points, multiples and mixtures; some mixtures are 0.
     """
     length = np.sqrt((mixed**2).sum(0))
     mixed = mixed / np.where(length > 0, length, 1)
-    single = np.einsum("ptm,p->tm", mixed, ones)
-    best: Array = np.square(np.maximum(single, 0)).max(1)
-    left, other = np.triu_indices(mixed.shape[2], 1)
-    if not len(left):
+    projections = np.einsum("ptm,p->tm", mixed, ones)
+    best: Array = np.square(np.maximum(projections, 0)).max(1)
+    first, second = np.triu_indices(mixed.shape[2], 1)
+    if not len(first):
         return best
-    paired = np.einsum("ptm,ptm->tm", mixed[:, :, left], mixed[:, :, other])
-    free = 1 - paired**2 + RIDGE
-    first = (single[:, left] - paired * single[:, other]) / free
-    second = (single[:, other] - paired * single[:, left]) / free
-    gained = first * single[:, left] + second * single[:, other]
-    best = np.maximum(best, np.where((first >= 0) & (second >= 0), gained, 0).max(1))
+    products = np.einsum("ptm,ptm->tm", mixed[:, :, first], mixed[:, :, second])
+    determinant = 1 - products**2 + RIDGE
+    first_factor = (projections[:, first] - products * projections[:, second]) / determinant
+    second_factor = (projections[:, second] - products * projections[:, first]) / determinant
+    gained = first_factor * projections[:, first] + second_factor * projections[:, second]
+    best = np.maximum(best, np.where((first_factor >= 0) & (second_factor >= 0), gained, 0).max(1))
     return best

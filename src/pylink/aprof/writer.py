@@ -34,46 +34,53 @@ def write(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def encode(report: Report) -> bytes:
-    """The report in version 4 of the format; ValueError if the format cannot hold it."""
+    """Return the report in version 4 of the format; ValueError if the format cannot hold it."""
     _check(report)
-    report = _in_contexts(report)
-    lines = [*_header(report), *_routines(report), *_points(report), *_contexts(report)]
+    report = _add_missing_contexts(report)
+    lines = [
+        *_header_lines(report),
+        *_routine_lines(report),
+        *_point_lines(report),
+        *_context_lines(report),
+    ]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
-def _in_contexts(report: Report) -> Report:
-    """The report with a context at the root for each routine that lacks one, if others have one.
+def _add_missing_contexts(report: Report) -> Report:
+    """Return a report with a context at the root for each routine without one, if others have one.
 
     Readers that know contexts take points from them, and fail on a routine without a context.
     """
-    called = {context.routine for context in report.contexts}
-    uncalled = [routine for routine in report.routines if routine.id not in called]
-    if not called or not uncalled:
+    with_context = {context.routine for context in report.contexts}
+    without_context = [routine for routine in report.routines if routine.id not in with_context]
+    if not with_context or not without_context:
         return report
-    numbers = {context.id for context in report.contexts}
-    free = (number for number in count() if number not in numbers)
-    added = [Context(next(free), routine.id, points=routine.points) for routine in uncalled]
-    moved = {routine.id: replace(routine, points=[]) for routine in uncalled}
+    used_ids = {context.id for context in report.contexts}
+    free_ids = (number for number in count() if number not in used_ids)
+    new_contexts = [
+        Context(next(free_ids), routine.id, points=routine.points) for routine in without_context
+    ]
+    replacements = {routine.id: replace(routine, points=[]) for routine in without_context}
     return replace(
         report,
-        routines=[moved.get(routine.id, routine) for routine in report.routines],
-        contexts=[*report.contexts, *added],
+        routines=[replacements.get(routine.id, routine) for routine in report.routines],
+        contexts=[*report.contexts, *new_contexts],
     )
 
 
 def clean(text: str) -> str:
-    """The text with a question mark for each line break or other control character."""
+    """Return the text with a question mark for each line break or other control character."""
     return "".join("?" if ord(char) < 32 or ord(char) == 127 else char for char in text)
 
 
 def quote(text: str) -> str:
-    """A name in quotes; quotes in it become single ones. ValueError for an empty name."""
+    """Return a name in quotes; quotes in it become single ones. ValueError for an empty name."""
     if not text:
         raise ValueError("a name must not be empty")
     return '"' + clean(text).replace('"', "'") + '"'
 
 
-def _header(report: Report) -> Iterator[str]:
+def _header_lines(report: Report) -> Iterator[str]:
     yield f"v {VERSION}"
     yield f"m {report.metric}"
     if report.input_metric is not None:
@@ -92,7 +99,7 @@ def _header(report: Report) -> Iterator[str]:
         yield f"k {report.total}"
 
 
-def _routines(report: Report) -> Iterator[str]:
+def _routine_lines(report: Report) -> Iterator[str]:
     for routine in report.routines:
         yield f"r {quote(routine.name)} {quote(routine.image or NO_IMAGE)} {routine.id}"
         if routine.mangled is not None:
@@ -101,7 +108,7 @@ def _routines(report: Report) -> Iterator[str]:
             yield f"d {routine.id} {quote(routine.full)}"
 
 
-def _points(report: Report) -> Iterator[str]:
+def _point_lines(report: Report) -> Iterator[str]:
     owners: list[tuple[str, Routine | Context]] = [("p", routine) for routine in report.routines]
     owners += [("q", context) for context in report.contexts]
     for tag, owner in owners:
@@ -111,12 +118,13 @@ def _points(report: Report) -> Iterator[str]:
 
 
 def _clamp_square(point: Point, column: str) -> int:
-    """A value of a point; a sum of squares that needs more than 64 bits becomes MAX_COST."""
+    """Return a value of a point; a sum of squares above 64 bits becomes MAX_COST."""
     value: int = getattr(point, column)
     return min(value, MAX_COST) if column in SQUARES else value
 
 
-def _contexts(report: Report) -> Iterator[str]:
+def _context_lines(report: Report) -> Iterator[str]:
+    """Yield the lines of contexts, each after its parent."""
     children: dict[int, list[Context]] = {}
     for context in report.contexts:
         children.setdefault(context.parent, []).append(context)
@@ -130,6 +138,7 @@ def _contexts(report: Report) -> Iterator[str]:
 
 
 def _check(report: Report) -> None:
+    """Raise ValueError if the format cannot hold a report."""
     if report.metric not in (BB_COUNT, TIME_USEC):
         raise ValueError(f"the metric is {BB_COUNT} or {TIME_USEC}, not {report.metric!r}")
     if report.input_metric not in (None, *INPUT_METRICS):
