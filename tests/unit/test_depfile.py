@@ -13,7 +13,7 @@ from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink.command.cli import main
-from pylink.outputs.depfile import files_of, rule
+from pylink.outputs.depfile import files_of, format_rule
 
 NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin", "c:olon.cubin"]
 # Ninja knows no way to write these.
@@ -80,15 +80,15 @@ def test_thin_archives_in_thin_archives(tmp_path: Path) -> None:
 
 
 def test_names_that_need_escapes() -> None:
-    assert rule("o", [*NAMES, TAB, BAR]).splitlines()[0] == (
+    assert format_rule("o", [*NAMES, TAB, BAR]).splitlines()[0] == (
         "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin c\\:olon.cubin "
         "tab\\\t.cubin bar\\|.cubin"
     )
-    assert rule("o", ["a", "a"]) == "o: a\n\na:\n"
+    assert format_rule("o", ["a", "a"]) == "o: a\n\na:\n"
     for name in ("a\nb", "a\rb", "a;b"):
         for words in ((name, ["a"]), ("o", ["a", name])):
             with pytest.raises(ValueError, match="cannot name"):
-                rule(*words)
+                format_rule(*words)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")

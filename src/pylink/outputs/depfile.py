@@ -29,8 +29,8 @@ _RULE_ENDS = ("\n", "\r", ";")
 _NOT_IN_TARGETS = ("%", "=", "|")
 
 
-def rule(target: str, prerequisites: Iterable[str]) -> str:
-    """Write a rule `target: file file...`, and an empty rule for each file.
+def format_rule(target: str, prerequisites: Iterable[str]) -> str:
+    """Return a rule `target: file file...`, and an empty rule for each file.
 
     The empty rules keep a deleted file from being an error. ValueError for a name with a line break
     or a semicolon, which no rule can contain.
@@ -48,9 +48,9 @@ def rule(target: str, prerequisites: Iterable[str]) -> str:
 
 
 def files_of(inputs: Iterable[str], members: Mapping[str, list[str]]) -> list[str]:
-    """The inputs, each thin archive followed by the files that it refers to, recursively.
+    """Return the inputs, each thin archive followed by the files that it refers to, recursively.
 
-    `members` maps thin archives to these files. Each file is listed once.
+    `members` maps each thin archive to the files that it refers to. Each file is listed once.
     """
     paths: dict[str, None] = {}
     work_list = [*inputs][::-1]
@@ -84,15 +84,15 @@ class DepfileObserver(Observer):
         if failed or self._job is None or file is None:
             return
         inputs = [source.name for source in self._job.inputs if source.data is None]
-        read = files_of(inputs, self._job.plan.members)
-        read += self._options.options_file
+        files_read = files_of(inputs, self._job.plan.members)
+        files_read += self._options.options_file
         target = self._options.depfile_target or self._options.output_file or file
-        write_depfile(file, target, read, self._sink)
+        write_depfile(file, target, files_read, self._sink)
 
 
-def write_depfile(file: str, target: str, read: Iterable[str], sink: Sink) -> None:
-    """Write the rule of a target to a file; a fatal diagnostic on failure."""
+def write_depfile(file: str, target: str, files: Iterable[str], sink: Sink) -> None:
+    """Write the rule that names the `files` of a target; a fatal diagnostic on failure."""
     try:
-        write_whole(file, to_bytes(rule(target, read)))
+        write_whole(file, to_bytes(format_rule(target, files)))
     except (OSError, ValueError) as error:
         sink.fatal("cannot-write-file", file=file, reason=reason_of(error))

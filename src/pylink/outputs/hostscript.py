@@ -23,8 +23,8 @@ SECTIONS
 """
 
 
-# Each command takes some milliseconds.
-_TIME_LIMIT = 60  # seconds
+# Limit of each command in seconds; usually it takes some milliseconds.
+_TIME_LIMIT = 60
 
 
 def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool = False) -> None:
@@ -45,13 +45,14 @@ def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool 
 
 
 def _default_script(sink: Sink, *, verbose: bool) -> str:
-    """The host linker's script for programs that the host compiler links on this machine."""
-    flags = _linker_flags(_output(["gcc", "-###", "/dev/null", "-m64"], verbose=verbose) or "")
-    banner = _output(["ld", "-V"], verbose=verbose)
-    text = _output(["ld", "--verbose", *flags], verbose=verbose)
+    """Return the host linker's script for programs that the host compiler links on this machine."""
+    flags = _linker_flags(_run(["gcc", "-###", "/dev/null", "-m64"], verbose=verbose) or "")
+    banner = _run(["ld", "-V"], verbose=verbose)
+    text = _run(["ld", "--verbose", *flags], verbose=verbose)
     if text is None or banner is None:
         sink.fatal("host-script-failed")
-    # The script is printed between two lines of equal signs, after a banner.
+    # After the banner come two lines, of which the second is of equal signs, then the script, then
+    # another line of equal signs.
     banner_lines = set(banner.splitlines())
     lines = [line for line in text.splitlines() if line not in banner_lines]
     if len(lines) < 4:
@@ -59,10 +60,13 @@ def _default_script(sink: Sink, *, verbose: bool) -> str:
     return "\n".join(lines[2:-1]) + "\n"
 
 
-def _linker_flags(driver: str) -> list[str]:
-    """The linker flags that select the script, from the command that the compiler driver shows."""
+def _linker_flags(driver_output: str) -> list[str]:
+    """Return the linker flags that select the script.
+
+    `driver_output` is the command that the compiler driver would run.
+    """
     flags = []
-    for line in driver.splitlines():
+    for line in driver_output.splitlines():
         if "collect2" not in line:
             continue
         arguments = [argument.strip('"') for argument in line.split()]
@@ -74,8 +78,8 @@ def _linker_flags(driver: str) -> list[str]:
     return flags
 
 
-def _output(argv: Sequence[str], *, verbose: bool) -> str | None:
-    """Run a command; its output of both streams, None if it cannot be run or fails."""
+def _run(argv: Sequence[str], *, verbose: bool) -> str | None:
+    """Run a command and return its output of both streams; None if it cannot be run or fails."""
     from pylink.subtools.programs import find_program
     from pylink.subtools.runner import Command, run_all
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Objects
     from pylink.rows import EntityRow
 
-STANDARD_OUTPUT = "-"
+STANDARD_OUTPUT = "-"  # the name of a file that stands for it
 
 
 class MapObserver(Observer):
@@ -91,10 +91,10 @@ def section_lines(placed: Placed) -> Iterator[str]:
         for base, number in sorted(contributions[out]):
             section = objects.sections[number]
             file = printable(objects.names[section.file])
-            inner = printable(section_name(objects, number))
-            start = "-" if place.contents == ContentsFrom.SPAN else f"{base:#x}"
-            sizes = f"{section.size:#12x} {section.align:6}"
-            yield f"{start:>12} {'':8} {sizes}      {file}:({inner})\n"
+            input_name = printable(section_name(objects, number))
+            start_text = "-" if place.contents == ContentsFrom.SPAN else f"{base:#x}"
+            sizes_text = f"{section.size:#12x} {section.align:6}"
+            yield f"{start_text:>12} {'':8} {sizes_text}      {file}:({input_name})\n"
 
 
 def kept_lines(placed: Placed) -> Iterator[str]:
@@ -106,7 +106,7 @@ def kept_lines(placed: Placed) -> Iterator[str]:
     for number, row in enumerate(merged.entities):
         if row.flags & EntityFlag.DEFINED and row.flags & EntityFlag.LIVE:
             reason = _kept_because(placed, number, row, callers)
-            # The largest of several common symbols is the size of all of them.
+            # A common symbol has the size of the largest of its definitions.
             winner = objects.symbols[row.winner]
             size = row.size if winner.shndx == SHN_COMMON else winner.size
             yield from symbol_lines(objects, row.winner, size, reason)
@@ -123,7 +123,7 @@ def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Itera
 
 
 def first_callers(placed: Placed) -> dict[int, int]:
-    """By function, the first live function that calls it (both are entities)."""
+    """Map each function to the first live function that calls it, both as entity numbers."""
     merged = placed.merged
     callers: dict[int, int] = {}
     live = [flags & EntityFlag.LIVE for flags in merged.entities.column("flags")]
@@ -136,6 +136,7 @@ def first_callers(placed: Placed) -> dict[int, int]:
 
 
 def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int, int]) -> str:
+    """Return why entity `number` is in the output; `callers` is that of `first_callers`."""
     merged = placed.merged
     objects = merged.objects
     if row.flags & EntityFlag.KERNEL:
@@ -161,9 +162,11 @@ def removed_lines(placed: Placed) -> Iterator[str]:
         if resolution in (Resolution.LOST, Resolution.LOST_EARLY, Resolution.REPLACED):
             winner = objects.symbols[row.winner]
             file = printable(objects.names[winner.file])
-            common = objects.symbols[symbol].shndx == winner.shndx == SHN_COMMON
+            both_common = objects.symbols[symbol].shndx == winner.shndx == SHN_COMMON
             reason = (
-                f"merged with that of {file}" if common else f"the definition in {file} is linked"
+                f"merged with that of {file}"
+                if both_common
+                else f"the definition in {file} is linked"
             )
         elif not row.flags & EntityFlag.LIVE:
             reason = why_removed(objects, row.flags)

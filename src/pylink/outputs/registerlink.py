@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 
-# Registers a module whose wrapper only its library sees: the library passes it. A symbol of the
-# library is referred to so that the host linker does not omit the library.
-HIDDEN = """\
+# Refers to a symbol of a library, so that the host linker does not omit the library.
+REFERENCE_TO_LIBRARY = """\
 extern const char {anchor};
 __attribute__((used)) static const void* const volatile keep{id} = &{anchor};
 """
-OF_LIBRARY = """\
+# Registers a module whose wrapper is hidden in its library: the library passes the wrapper.
+REGISTER_FOR_LIBRARY = """\
 static const unsigned char def_module_id_str{id}[] \
 __attribute__((aligned(1), section("__nv_module_id"))) = "def {id}";
 __attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
@@ -31,21 +31,22 @@ __attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
   __cudaRegisterLinkedBinary((const __fatBinC_Wrapper_t *)wrapper, callback, 0);
 }}
 """
-# Registers the code of a module that another file registers, too: the driver gets the code, and the
-# module's own callback goes to the other image.
-BORROWED = """\
+# The callback of a module that another file registers, too: the module's own callback goes to the
+# image of that file.
+EMPTY_CALLBACK = """\
 static void lend_nothing(void **) {}
 """
-LENT = """\
+# Registers the code of such a module with the driver.
+REGISTER_LENT = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static __attribute__((constructor)) void lend{id}(void)
 {{
   __cudaRegisterLinkedBinary(&__fatbinwrap{id}, lend_nothing, 0);
 }}
 """
-# Registers a module that may be in the file made from this, or in a library that registers it, too.
-# Its id is among those of the file only in the first case. The function is hidden.
-CONTAINS = """\
+# Tells whether the file made from this header contains a module: its id is then among those of the
+# file.
+CONTAINS_MODULE = """\
 extern const char __start___nv_module_id[] __attribute__((visibility("hidden")));
 extern const char __stop___nv_module_id[] __attribute__((visibility("hidden")));
 static int contains_module(const char *id)
@@ -57,7 +58,9 @@ static int contains_module(const char *id)
   return 0;
 }
 """
-OPTIONAL = """\
+# Registers a module that may be in the file made from this header, or in a library that registers
+# it. The function is hidden, so that both files may have one. 9 is the length of "def lend ".
+REGISTER_OPTIONAL = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static const unsigned char lend_module_id_str{id}[] \
 __attribute__((aligned(1), section("__nv_module_id"))) = "def lend {id}";
@@ -84,7 +87,7 @@ def register_text(
     lent: Sequence[str] = (),
     optional: Collection[str] = (),
 ) -> str:
-    """The header text for module ids (marked True) and names of files (False).
+    """Return the text of the header for module ids (marked True) and names of files (False).
 
     A file's identifier is its absolute path (relative paths start at `directory`, dots and links
     stay), with an underscore for every byte that is not an ASCII letter or digit. `anchors` maps
@@ -94,18 +97,18 @@ def register_text(
     """
     lines = [f"#define NUM_PRELINKED_OBJECTS {len(listed) + len(lent)}\n"]
     if lent or optional:
-        lines.append(BORROWED)
+        lines.append(EMPTY_CALLBACK)
     if optional:
-        lines.append(CONTAINS)
-    lines += [LENT.format(id=name) for name in lent]
+        lines.append(CONTAINS_MODULE)
+    lines += [REGISTER_LENT.format(id=name) for name in lent]
     for name, is_id in listed:
         if is_id and name in optional:
-            lines.append(OPTIONAL.format(id=name))
+            lines.append(REGISTER_OPTIONAL.format(id=name))
             continue
         if is_id and name in anchors:
             anchor = anchors[name]
-            lines.append(HIDDEN.format(anchor=anchor, id=name) if anchor else "")
-            lines.append(OF_LIBRARY.format(id=name))
+            lines.append(REFERENCE_TO_LIBRARY.format(anchor=anchor, id=name) if anchor else "")
+            lines.append(REGISTER_FOR_LIBRARY.format(id=name))
             continue
         identifier = name if is_id else module_id_of_file(name, directory)
         lines.append(f"DEFINE_REGISTER_FUNC({identifier})\n")
@@ -113,7 +116,7 @@ def register_text(
 
 
 def module_id_of_file(name: str, directory: str) -> str:
-    """The identifier that replaces the module id of a file without one."""
+    """Return the identifier that replaces the module id of a file without one."""
     path = name if name.startswith("/") else f"{directory}/{name}"
     return "".join(
         chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_" for byte in to_bytes(path)

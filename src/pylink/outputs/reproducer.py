@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pylink.options.plan import OutputPlan
     from pylink.options.table import Value
 
-FORMAT = 1  # of the manifest
+FORMAT = 1  # version of the manifest
 MANIFEST = "manifest.json"
-ROOT = "root"  # stands for /
-DATA = "data"  # inputs that were not files
+ROOT = "root"  # the directory of the archive that stands for /
+DATA = "data"  # the directory of inputs that were not files
 
 # Options that name files or directories, besides those with the column `writes`.
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
@@ -61,13 +61,16 @@ ENVIRONMENT = (
 
 
 def up_to_root(directory: str) -> str:
-    """The relative path from a working directory in the archive to the archive's `root`."""
+    """Return the relative path from a working directory in the archive to the archive's `root`."""
     depth = len([part for part in directory.split("/") if part])
     return "/".join([".."] * (depth + 1) + [ROOT])
 
 
 def restore_paths(text: str, up_path: str) -> str:
-    """Turn paths that lead to the archive's root back into absolute paths."""
+    """Return a text with paths that lead to the archive's root turned back into absolute paths.
+
+    `up_path` is the result of `up_to_root`.
+    """
     return text.replace(f"{up_path}/", "/")
 
 
@@ -97,9 +100,9 @@ class Reproducer:
         if any(output.path == path for output in self._plan.refused):
             return
         files = self._files()
-        output = identity(path)
-        for file in files if output is not None else ():
-            if identity(file) == output:
+        output_identity = identity(path)
+        for file in files if output_identity is not None else ():
+            if identity(file) == output_identity:
                 self._plan.check_input(file, sink)
         try:
             archive_file = WholeFile(path)
@@ -119,27 +122,31 @@ class Reproducer:
             sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
 
     def _files(self) -> list[str]:
-        """Every file that the link read or, if it failed, would have read."""
+        """Return every file that the link read or, if it failed, would have read."""
         inputs = [source.name for source in self._inputs if source.data is None]
         for name in self._options.library:
             inputs += candidate_files(name, self._options)
-        # Includes candidates of the library search, and inputs that a failed link did not reach.
+        # Archives may also be candidates of the library search, or inputs that a failed link did
+        # not reach: the plan does not know their members.
         members = {file: thin_members(file) for file in inputs if os.path.isfile(file)}
         return [*files_of(inputs, {**members, **self._plan.members}), *self._plan.opened]
 
     def _pack(self, archive: tarfile.TarFile, files: Sequence[str]) -> None:
+        """Add the manifest, directories, inputs in memory, and files to the archive."""
         up_path = up_to_root(self._directory)
         file_paths = {}
-        directories = dict.fromkeys(_directories(self._directory, ""))
-        unpacked = []
+        directories = dict.fromkeys(_directories_to(self._directory, ""))
+        not_packed = []  # files that the archive lacks, with the reason
         for file in files:
             if "\0" in file:
                 continue  # no link opens it
-            directories.update(dict.fromkeys(_directories(self._directory, os.path.dirname(file))))
+            directories.update(
+                dict.fromkeys(_directories_to(self._directory, os.path.dirname(file)))
+            )
             try:
                 status = os.stat(file)
             except (OSError, ValueError) as error:
-                unpacked.append(f"{file}: {reason_of(error)}")
+                not_packed.append(f"{file}: {reason_of(error)}")
                 continue
             archive_path = ROOT + os.path.abspath(os.path.join(self._directory, file))
             if stat.S_ISDIR(status.st_mode):
@@ -147,11 +154,11 @@ class Reproducer:
             elif stat.S_ISREG(status.st_mode):
                 file_paths[archive_path] = file
             else:
-                unpacked.append(f"{file}: it is not a regular file")
+                not_packed.append(f"{file}: it is not a regular file")
         contents = {
             f"{DATA}/{n}": source.data for n, source in enumerate(self._inputs) if source.data
         }
-        manifest = self._manifest(up_path, unpacked)
+        manifest = self._manifest(up_path, not_packed)
         text = json.dumps(manifest, indent=1, sort_keys=True).encode()
         _add_bytes(archive, MANIFEST, text)
         for directory in sorted(directories):
@@ -168,10 +175,10 @@ class Reproducer:
                     row.size = os.fstat(stream.fileno()).st_size
                     archive.addfile(row, stream)
             except PermissionError:
-                continue  # nor could the link read it
+                continue  # the link could not read it either
 
-    def _manifest(self, up_path: str, unpacked: list[str]) -> dict[str, object]:
-        """The contents of manifest.json: everything that is not in the files."""
+    def _manifest(self, up_path: str, not_packed: list[str]) -> dict[str, object]:
+        """Return the contents of manifest.json: all facts of the link that are not in the files."""
         values = {
             name: _archive_value(name, value, up_path)
             for name, value in self._values.items()
@@ -181,7 +188,9 @@ class Reproducer:
             values["nvlink_version"] = self._options.nvlink
         inputs = [
             {
-                "name": _path(source.name, up_path) if source.data is None else source.name,
+                "name": _archive_path_of(source.name, up_path)
+                if source.data is None
+                else source.name,
                 "data": None if source.data is None else len(source.data),
                 "whole": source.whole_archive,
             }
@@ -191,7 +200,7 @@ class Reproducer:
         if LIBRARY_VARIABLE in environment:
             directories = environment[LIBRARY_VARIABLE].split(":")
             environment[LIBRARY_VARIABLE] = ":".join(
-                _path(directory, up_path) for directory in directories
+                _archive_path_of(directory, up_path) for directory in directories
             )
         return {
             "format": FORMAT,
@@ -200,8 +209,8 @@ class Reproducer:
             "recorded": self._options.recorded,
             "inputs": inputs,
             "whole_libraries": self._whole_libraries,
-            "options_files": [_path(file, up_path) for file in self._plan.opened],
-            "not_packed": unpacked,
+            "options_files": [_archive_path_of(file, up_path) for file in self._plan.opened],
+            "not_packed": not_packed,
             "environment": environment,
             "versions": {
                 "pylink": __version__,
@@ -213,7 +222,7 @@ class Reproducer:
         }
 
     def _tools(self) -> dict[str, str]:
-        """Paths of the programs that link-time optimization would start on this machine."""
+        """Return the paths of programs that link-time optimization would start on this machine."""
         if not (self._options.link_time_opt or self._options.dlto):
             return {}
         from pylink.subtools.programs import find_ptxas
@@ -245,29 +254,34 @@ def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
             raise
 
 
-def _directories(base: str, name: str) -> list[str]:
-    """The directories on the way to a name; each must exist for `..` to work."""
+def _directories_to(base: str, name: str) -> list[str]:
+    """Return the directories in the archive on the way to a name, relative to `base`.
+
+    Each of them must exist for `..` to work.
+    """
     path = os.path.join(base, name)
     parts = path.split("/")
     prefixes = ["/".join(parts[: number + 1]) or "/" for number in range(len(parts))]
     return [(ROOT + os.path.abspath(prefix)).rstrip("/") for prefix in prefixes]
 
 
-def _path(name: str, up_path: str) -> str:
+def _archive_path_of(name: str, up_path: str) -> str:
+    """Return a name that leads to the file in the archive; relative names stay."""
     return up_path + name if name.startswith("/") else name
 
 
 def _archive_value(attribute: str, value: Value, up_path: str) -> Value:
-    """The option's value with paths into the archive; tools are not packed and keep theirs."""
+    """Return a value with paths into the archive; tools are not packed and keep theirs."""
     writes = BY_ATTRIBUTE[attribute].writes
     if isinstance(value, str) and (writes == FILE or (writes and value != "-")):
-        return _path(value, up_path)
+        return _archive_path_of(value, up_path)
     if attribute in (*READ_PATHS, "options_file") and isinstance(value, tuple):
-        return tuple(_path(item, up_path) for item in value)
+        return tuple(_archive_path_of(item, up_path) for item in value)
     return value
 
 
 def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    """Add a file with these contents to the archive."""
     row = tarfile.TarInfo(name)
     row.size = len(data)
     archive.addfile(row, io.BytesIO(data))

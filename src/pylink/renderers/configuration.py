@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.files.atomic import WholeFile
     from pylink.renderers.presentation import Presentation
 
-# nvlink's own options for single kinds.
+# Options of nvlink that suppress one kind of diagnostic, and the kind.
 _SUPPRESSING = (
     ("suppress_stack_size_warning", "stack-size"),
     ("suppress_arch_warning", "arch-not-found"),
@@ -31,7 +31,7 @@ _SUPPRESSING = (
 
 
 def find_kind(value: str) -> str | None:
-    """The kind with this name or number (`501`, also `501-D` and `EC501`); None if unknown."""
+    """Return the kind with this name or number (`501`, `501-D` or `EC501`); None if unknown."""
     from pylink.diagnostics.kinds import KINDS
 
     if value in KINDS:
@@ -106,15 +106,15 @@ def configure_sink(
         renderer = NvlinkRenderer(stream, tool=tool, target=_target(values), notes=notes)
         sink.renderers = [renderer]
     else:
-        sink.renderers = [LazyRenderer(lambda: _make_renderer(form, stream, values, inputs))]
+        sink.renderers = [LazyRenderer(lambda: _create_renderer(form, stream, values, inputs))]
     for option, kind in _SUPPRESSING:
         if values.get(option):
             set_severity(sink, "suppress", kind)
     for action in (*ACTIONS, "once"):
-        patterns = values.get(f"diag_{action}") or ()
-        assert isinstance(patterns, (str, tuple))
-        for pattern in (patterns,) if isinstance(patterns, str) else patterns:
-            set_severity(sink, action, pattern)
+        kind_lists = values.get(f"diag_{action}") or ()
+        assert isinstance(kind_lists, (str, tuple))
+        for kinds in (kind_lists,) if isinstance(kind_lists, str) else kind_lists:
+            set_severity(sink, action, kinds)
 
 
 def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
@@ -122,17 +122,20 @@ def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
 
     Call this only after the output plan has checked that none of these files is an input.
     """
-    log, document = _text(values, "diag_log"), _text(values, "sarif_output")
+    log_path, sarif_path = _text(values, "diag_log"), _text(values, "sarif_output")
     target = _text(values, "arch")
-    if log is not None:
-        add_log(sink, log, target=target)
-    if document is not None:
+    if log_path is not None:
+        add_log(sink, log_path, target=target)
+    if sarif_path is not None:
         subject = _text(values, "output_file")
-        add_sarif_output(sink, document, subject=subject, target=target)
+        add_sarif_output(sink, sarif_path, subject=subject, target=target)
 
 
 def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
-    """The source files whose lines diagnostics may show, from option values and input names."""
+    """Return the source files whose lines diagnostics may show.
+
+    `values` are those of `configure_sink`, `inputs` the names of input files.
+    """
     from pylink.diagnostics.sourcefiles import SourceFiles
 
     return SourceFiles(
@@ -140,7 +143,7 @@ def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceF
     )
 
 
-def _make_renderer(
+def _create_renderer(
     form: str, stream: TextIO | None, values: Mapping[str, object], inputs: Iterable[str]
 ) -> Renderer:
     """Create the renderer of a form that is not nvlink's."""
@@ -155,7 +158,7 @@ def _make_renderer(
 
 
 def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> Presentation:
-    """The presentation of records on `stream` (None: standard error), from option values."""
+    """Return the presentation of records on `stream` (None: standard error), from option values."""
     from pylink.renderers.presentation import TAB_WIDTH, Presentation
 
     return Presentation(
@@ -172,15 +175,15 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
 
 
 def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
-    """Return whether to wrap (default: only on a terminal, so that names in files stay whole)."""
+    """Return whether to wrap lines (default: on a terminal; in files, names stay in one line)."""
     if values.get("no_wrap_diagnostics"):
         return False
-    asked = values.get("wrap_diagnostics") or values.get("terminal_width")
-    return bool(asked) or is_terminal(sys.stderr if stream is None else stream)
+    is_requested = values.get("wrap_diagnostics") or values.get("terminal_width")
+    return bool(is_requested) or is_terminal(sys.stderr if stream is None else stream)
 
 
 def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
-    """Columns from the option, else from the terminal, else the default."""
+    """Return the columns of the option, else those of the terminal, else the default."""
     from pylink.renderers.presentation import WIDTH
 
     option_width = _number(values, "terminal_width", 0)
@@ -189,15 +192,15 @@ def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
     try:
         stream = sys.stderr if stream is None else stream
         return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
-    except (OSError, ValueError):  # no terminal, or closed
+    except (OSError, ValueError):  # the stream is not a terminal, or it is closed
         return WIDTH
 
 
 class LazyRenderer(Renderer):
     """Creates the renderer at the first record, so links without diagnostics do not load it."""
 
-    def __init__(self, make: Callable[[], Renderer]) -> None:
-        self._make = make
+    def __init__(self, create: Callable[[], Renderer]) -> None:
+        self._create = create
         self._renderer: Renderer | None = None
         self._target: str | None = None
 
@@ -206,7 +209,7 @@ class LazyRenderer(Renderer):
 
     def emit(self, diagnostic: Diagnostic) -> None:
         if self._renderer is None:
-            self._renderer = self._make()
+            self._renderer = self._create()
         if self._target is not None:
             self._renderer.for_target(self._target)
         self._renderer.emit(diagnostic)
@@ -217,25 +220,25 @@ class LazyRenderer(Renderer):
 
 
 def _target(values: Mapping[str, object]) -> str | None:
-    """The architecture that each message names, None without -report-arch."""
+    """Return the architecture that each message names, None without -report-arch."""
     return _text(values, "arch") if values.get("report_arch") else None
 
 
 def _number(values: Mapping[str, object], option: str, default: int) -> int:
-    """The value of a number option, or the default."""
+    """Return the value of a number option, or the default."""
     value = values.get(option)
     return value if isinstance(value, int) else default
 
 
 def _texts(values: Mapping[str, object], option: str) -> tuple[str, ...]:
-    """The values of a list option."""
+    """Return the values of a list option."""
     value = values.get(option) or ()
     assert isinstance(value, tuple)
     return value
 
 
 def _text(values: Mapping[str, object], option: str) -> str | None:
-    """The value of a text option, or None."""
+    """Return the value of a text option, or None."""
     value = values.get(option)
     return value if isinstance(value, str) else None
 
@@ -244,7 +247,7 @@ def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
     """Write the log to a file as well; a fatal diagnostic if it cannot be opened."""
     from pylink.renderers.log import LogRenderer
 
-    sink.renderers.append(LogRenderer(_open(sink, path), target=target))
+    sink.renderers.append(LogRenderer(_open_whole_file(sink, path), target=target))
 
 
 def add_sarif_output(
@@ -253,10 +256,13 @@ def add_sarif_output(
     """Write a SARIF document to a file as well; a fatal diagnostic if it cannot be opened."""
     from pylink.renderers.sarif_document import SarifDocument
 
-    sink.renderers.append(SarifDocument(_open(sink, path), subject=subject, target=target))
+    sink.renderers.append(
+        SarifDocument(_open_whole_file(sink, path), subject=subject, target=target)
+    )
 
 
-def _open(sink: Sink, path: str) -> WholeFile:
+def _open_whole_file(sink: Sink, path: str) -> WholeFile:
+    """Open a file to write; a fatal diagnostic if that fails."""
     from pylink.files.atomic import WholeFile
 
     try:

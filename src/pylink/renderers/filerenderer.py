@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FileRenderer(Renderer):
-    """Writes `contents` to a file, which is opened at once and replaced at the end.
+    """Writes `contents` to a file, which is opened at the start and replaced at the end.
 
     A file that cannot be written is an error, reported once, and stays unchanged.
     """
@@ -25,7 +25,7 @@ class FileRenderer(Renderer):
 
     @abstractmethod
     def contents(self, sink: Sink) -> bytes:
-        """The bytes of the complete file."""
+        """Return the bytes of the complete file."""
 
     def close(self, sink: Sink) -> None:
         try:
@@ -37,4 +37,5 @@ class FileRenderer(Renderer):
             self._file.discard()
 
     def discard(self) -> None:
+        """Give up the new file; a file of this name stays unchanged."""
         self._file.discard()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics.sink import Sink
     from pylink.files.atomic import WholeFile
 
-# Upper case at the top of a tree, lower case below; a note has the letter of its top record.
+# Letters of records at the top of a tree; records below have small letters. A level without a
+# letter, such as that of notes, has the letter of the top record.
 LETTERS = {
     severity.REMARK: "R",
     severity.WARNING: "W",
@@ -50,10 +51,16 @@ class LogRenderer(FileRenderer):
     def contents(self, sink: Sink) -> bytes:
         return to_bytes("".join(self._lines))
 
-    def _append(self, lines: list[str], diagnostic: Diagnostic, top: str, above: str) -> None:
-        location = _location(diagnostic) or above
+    def _append(
+        self, lines: list[str], diagnostic: Diagnostic, top_letter: str, upper_location: str
+    ) -> None:
+        """Append the lines of a record and of those below it.
+
+        `upper_location` is that of the record above.
+        """
+        location = _location(diagnostic) or upper_location
         if diagnostic.type != CONTINUATION:
-            letter = LETTERS.get(diagnostic.level, top)
+            letter = LETTERS.get(diagnostic.level, top_letter)
             if diagnostic.parent is not None:
                 letter = letter.lower()
             prefix = "(internal error) " if diagnostic.level == severity.INTERNAL else ""
@@ -64,10 +71,11 @@ class LogRenderer(FileRenderer):
         for records in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
             for record in records:
                 record.parent = diagnostic
-                self._append(lines, record, top, location)
+                self._append(lines, record, top_letter, location)
 
 
 def _location(diagnostic: Diagnostic) -> str:
+    """Return file, line and column of a record; nothing if it has no location."""
     source = diagnostic.source
     if source is not None:
         return f"{_quote(source.file)} {source.line} {source.column}"
@@ -75,5 +83,6 @@ def _location(diagnostic: Diagnostic) -> str:
 
 
 def _quote(name: str) -> str:
+    """Return a file name in quotes, with backslashes before quotes and backslashes."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{printable(escaped)}"'

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool"
 
+# Levels of results in the stream.
 STREAM_LEVELS = {
     severity.NOTE: "remark",
     severity.REMARK: "remark",
@@ -37,20 +38,20 @@ STREAM_LEVELS = {
 
 
 def rule_id(number: int) -> str:
-    """`EC` and the decimal number."""
+    """Return the rule of a diagnostic: `EC` and the decimal number."""
     return f"EC{number}"
 
 
 def unicode_text(text: str) -> str:
-    """The text as Unicode: bytes of a name that are not UTF-8 appear as `\\xNN`."""
+    """Return a text as Unicode: bytes of a name that are not UTF-8 appear as `\\xNN`."""
     return to_bytes(text).decode("utf-8", "backslashreplace")
 
 
 def file_uri(path: str) -> str:
-    """The absolute `file:///` URI of a path, percent-encoded by bytes.
+    """Return the absolute `file:///` URI of a path, percent-encoded by bytes.
 
-    For a member, `archive:member`, it is the archive's URI. An archive in a thin archive is such a
-    member, too.
+    A member of an archive, such as `archive:member`, has the URI of the archive. Members may be
+    archives themselves.
     """
     archive = "" if os.path.lexists(present(path)) else path
     while archive and not os.path.isfile(present(archive)):
@@ -59,39 +60,41 @@ def file_uri(path: str) -> str:
 
 
 def message(diagnostic: Diagnostic) -> Json:
-    """The message object."""
+    """Return the message object of a record."""
     return {"text": unicode_text(diagnostic.message)}
 
 
 def to_json(value: Json) -> str:
-    """Compact JSON on one line; characters beyond ASCII stay as they are."""
+    """Return compact JSON on one line; characters beyond ASCII are not escaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def stream_result(diagnostic: Diagnostic) -> Json:
-    """The result object of a record: rule, level, message, location, locations of its notes."""
+    """Return the result object of a record: rule, level, message, locations of it and its notes."""
     result: dict[str, Json] = {
         "ruleId": rule_id(diagnostic.number),
         "level": STREAM_LEVELS[diagnostic.level],
         "message": message(diagnostic),
     }
-    place = _place(diagnostic)
-    if place:
-        result["locations"] = [{"physicalLocation": place}]
+    location = _physical_location(diagnostic)
+    if location:
+        result["locations"] = [{"physicalLocation": location}]
     if diagnostic.notes:
         result["relatedLocations"] = [_related(note) for note in diagnostic.notes]
     return result
 
 
 def _related(note: Diagnostic) -> Json:
+    """Return the related location of a note, with its message."""
     related: dict[str, Json] = {"message": message(note)}
-    place = _place(note)
-    if place:
-        related["physicalLocation"] = place
+    location = _physical_location(note)
+    if location:
+        related["physicalLocation"] = location
     return related
 
 
-def _place(diagnostic: Diagnostic) -> dict[str, Json]:
+def _physical_location(diagnostic: Diagnostic) -> dict[str, Json]:
+    """Return the location in source text, else the file; empty if a record has neither."""
     source = diagnostic.source
     if source is not None and source.text is None:
         region: dict[str, Json] = {"startLine": max(1, source.line)}
@@ -108,9 +111,9 @@ class SarifStream(Renderer):
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
-        self.first = True
+        self.is_first = True  # no object was written
 
     def emit(self, diagnostic: Diagnostic) -> None:
         text = to_json(stream_result(diagnostic))
-        write(self.stream, text if self.first else "," + text)
-        self.first = False
+        write(self.stream, text if self.is_first else "," + text)
+        self.is_first = False

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pylink.files.atomic import WholeFile
     from pylink.renderers.sarif import Json
 
-# The site of the documentation, and its page on a kind of diagnostic.
+# The site of the documentation, and the place on it that describes a kind of diagnostic.
 HOME = "https://pylink-cuda.readthedocs.io/"
 PAGE = HOME + "diagnostics/#{number}-{kind}"
 
@@ -39,7 +39,7 @@ SCHEMA = (
 
 
 def level(severity: int) -> str:
-    """SARIF's level for a severity: note, warning or error."""
+    """Return SARIF's level for a severity: note, warning or error."""
     if severity >= DISCRETIONARY:
         return "error"
     return "warning" if severity >= WARNING else "note"
@@ -74,19 +74,21 @@ class SarifDocument(FileRenderer):
         return to_bytes(to_json(self.document(sink)) + "\n")
 
     def document(self, sink: Sink) -> Json:
-        """The whole document as JSON values."""
+        """Return the whole document as JSON values."""
         kinds = sorted({record.kind for record in self.records}, key=lambda kind: KINDS[kind][0])
-        index = {kind: i for i, kind in enumerate(kinds)}
+        rule_index = {kind: i for i, kind in enumerate(kinds)}
         version = pylink.__version__
         invocation: dict[str, Json] = {
             "executionSuccessful": sink.exit_code() == 0,
             "exitCode": sink.exit_code(),
         }
-        internal = [record for record in self.records if record.level == INTERNAL]
-        if internal:
-            invocation["toolExecutionNotifications"] = [_notification(i) for i in internal]
+        internal_errors = [record for record in self.records if record.level == INTERNAL]
+        if internal_errors:
+            invocation["toolExecutionNotifications"] = [
+                _notification(error) for error in internal_errors
+            ]
         results: list[Json] = [
-            self._result(record, index[record.kind], arch)
+            self._result(record, rule_index[record.kind], arch)
             for record, arch in zip(self.records, self._archs, strict=True)
             if record.level != INTERNAL or record.file or record.source
         ]
@@ -110,7 +112,8 @@ class SarifDocument(FileRenderer):
             run["properties"] = {"follows": sink.follows.title}
         return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
-    def _result(self, diagnostic: Diagnostic, index: int, arch: str | None) -> Json:
+    def _result(self, diagnostic: Diagnostic, rule_index: int, arch: str | None) -> Json:
+        """Return the result object of a record; `rule_index` is its rule's in `rules`."""
         location = _location(diagnostic)
         if "physicalLocation" not in location and self.subject:
             location["physicalLocation"] = _whole_file(self.subject)
@@ -129,7 +132,7 @@ class SarifDocument(FileRenderer):
             properties["details"] = details
         result: dict[str, Json] = {
             "ruleId": rule_id(diagnostic.number),
-            "ruleIndex": index,
+            "ruleIndex": rule_index,
             "level": level(diagnostic.level),
             "message": message(diagnostic),
             "partialFingerprints": {"primaryLocationLineHash": _fingerprint(diagnostic)},
@@ -143,14 +146,15 @@ class SarifDocument(FileRenderer):
         related = [_related(record) for record in _related_records(diagnostic)]
         if source is not None and source.text is None and diagnostic.file and diagnostic.place:
             related.insert(0, _in_cubin(diagnostic, diagnostic.file))
-        for number, place in enumerate(related):
-            place["id"] = number
+        for number, related_location in enumerate(related):
+            related_location["id"] = number
         if related:
             result["relatedLocations"] = [*related]
         return result
 
 
 def _rule(kind: str) -> Json:
+    """Return the rule object of a kind of diagnostic."""
     number, severity, template = KINDS[kind]
     text = paragraph(kind)
     summary = text.partition(". ")[0].rstrip(".") + "."
@@ -167,6 +171,7 @@ def _rule(kind: str) -> Json:
 
 
 def _notification(diagnostic: Diagnostic) -> Json:
+    """Return the notification object of an internal error."""
     return {
         "descriptor": {"id": rule_id(diagnostic.number)},
         "level": "error",
@@ -175,7 +180,7 @@ def _notification(diagnostic: Diagnostic) -> Json:
 
 
 def _related_records(diagnostic: Diagnostic) -> list[Diagnostic]:
-    """The records below a record: children, notes with their inlined calls, context and extra."""
+    """Return the records below a record: children, notes with inlined calls, context, extra."""
     records = [child for child in diagnostic.children if child.type != DETAIL]
     for note in diagnostic.notes:
         records += [note, *note.context]
@@ -183,7 +188,7 @@ def _related_records(diagnostic: Diagnostic) -> list[Diagnostic]:
 
 
 def _in_cubin(diagnostic: Diagnostic, cubin: str) -> dict[str, Json]:
-    """The location in the cubin of a record that is shown at its source line."""
+    """Return the location in the cubin of a record that is shown at its source line."""
     location = _location(diagnostic)
     location["physicalLocation"] = _whole_file(cubin, _byte_offset(diagnostic))
     location["message"] = {"text": unicode_text(f"at {diagnostic.where}")}
@@ -191,6 +196,7 @@ def _in_cubin(diagnostic: Diagnostic, cubin: str) -> dict[str, Json]:
 
 
 def _related(diagnostic: Diagnostic) -> dict[str, Json]:
+    """Return the related location of a record below a result, with its message."""
     location = _location(diagnostic)
     location["message"] = message(diagnostic)
     if diagnostic.level != NOTE:
@@ -199,7 +205,7 @@ def _related(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 def _location(diagnostic: Diagnostic) -> dict[str, Json]:
-    """The location in source text, else in a cubin; both with section and symbol."""
+    """Return the location in source text, else in a cubin; both with section and symbol."""
     location: dict[str, Json] = {}
     source = diagnostic.source
     if source is not None and source.text is None:
@@ -230,11 +236,13 @@ def _location(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 def _logical(diagnostic: Diagnostic, name: str, kind: str) -> dict[str, Json]:
+    """Return the logical location of a section or symbol, qualified by its file."""
     full = f"{os.path.basename(diagnostic.file)}::{name}" if diagnostic.file else name
     return {"name": unicode_text(name), "fullyQualifiedName": unicode_text(full), "kind": kind}
 
 
 def _whole_file(path: str, byte_offset: int | None = None) -> dict[str, Json]:
+    """Return a physical location that stands for a file without lines."""
     region: dict[str, Json] = {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2}
     if byte_offset is not None:
         region["byteOffset"] = byte_offset
@@ -242,6 +250,7 @@ def _whole_file(path: str, byte_offset: int | None = None) -> dict[str, Json]:
 
 
 def _byte_offset(diagnostic: Diagnostic) -> int | None:
+    """Return the offset in the file that a record is about; None if unknown."""
     if diagnostic.file is None:
         return None
     if diagnostic.section is None:
@@ -251,7 +260,7 @@ def _byte_offset(diagnostic: Diagnostic) -> int | None:
 
 
 def _fingerprint(diagnostic: Diagnostic) -> str:
-    """A hash of a finding's kind and names, which does not change with offsets or lines."""
+    """Return a hash of a record's kind and names, which does not change with offsets or lines."""
     source = diagnostic.source.file if diagnostic.source is not None else diagnostic.file
     parts = (diagnostic.kind, os.path.basename(source or ""), diagnostic.symbol or "")
     digest = hashlib.sha256(

@@ -1,6 +1,6 @@
 """Finds the file offset of a section of a cubin for a diagnostic that names it.
 
-It opens the file again, so that phases need not carry file offsets for rare diagnostics.
+The file is opened again, so that phases need not carry file offsets for rare diagnostics.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pylink.facts.elf import EM_CUDA
 
 
 def section_offset(path: str, name: str) -> int | None:
-    """The file offset of the first section of that name; None if the file is not a cubin with one.
+    """Return the file offset of the first section `name`; None if the file is not a cubin with one.
 
     Names that are not UTF-8 are decoded with surrogateescape.
     """

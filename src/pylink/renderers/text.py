@@ -53,11 +53,12 @@ LABELS = {
     INTERNAL: "internal error",
 }
 
-# Columns of the first line and of the lines after it, by type; a child that is not the first one
-# of its parent goes two columns further.
+# Columns at which the first line of a record and the lines after it start, by type of record. A
+# child that is not the first of its parent starts _LATER_CHILD columns further.
 MARGINS = {TOP_LEVEL: (0, 10), DETAIL: (12, 22), CHILD: (10, 20), CONTINUATION: (1, 11)}
 _LATER_CHILD = 2
 
+# A character that names consist of.
 _IN_NAME = re.compile(r"[\w$]")
 
 # A quoted field of a template; the name is colored, the quotes are not.
@@ -81,6 +82,7 @@ class TextRenderer(Renderer):
         self.stream = stream
         self.sources = SourceFiles() if sources is None else sources
         self.colored = color.is_wanted(settings.color, sys.stderr if stream is None else stream)
+        # Columns that a line may have; 0 does not wrap lines.
         self.usable = max(1, settings.width - 1) if settings.width > 0 else 0
         self.numbers = settings.numbers
         self.context = settings.context and not settings.brief
@@ -124,18 +126,20 @@ class TextRenderer(Renderer):
         write(self.stream, color.to_terminal(text) if self.colored else text)
 
     def _tree(self, diagnostic: Diagnostic, number: int) -> list[str]:
-        """The texts of a record and of all below it; `number` counts it among its siblings."""
+        """Return the texts of a record and of all below; `number` is its index among siblings."""
         margin, indent = MARGINS[diagnostic.type]
         if diagnostic.type == CHILD and number > 0:
             margin, indent = margin + _LATER_CHILD, indent + _LATER_CHILD
-        texts = [wrap(self._line(diagnostic), margin, indent, self.usable) + "\n"]
+        texts = [wrap(self._first_line(diagnostic), margin, indent, self.usable) + "\n"]
         details = [child for child in diagnostic.children if child.type == DETAIL]
         others = [child for child in diagnostic.children if child.type != DETAIL]
         for i, detail in enumerate(details):
             texts += self._tree(detail, i)
-        texts += [wrap(line, *MARGINS[DETAIL], self.usable) + "\n" for line in _about(diagnostic)]
+        texts += [
+            wrap(line, *MARGINS[DETAIL], self.usable) + "\n" for line in _detail_lines(diagnostic)
+        ]
         if self.context and diagnostic.source is not None:
-            texts.append(self._snippet(diagnostic.source))
+            texts.append(self._source_lines(diagnostic.source))
         notes = diagnostic.notes if diagnostic.level != NOTE else []
         for records in (others, notes, diagnostic.context, diagnostic.extra):
             for i, record in enumerate(records):
@@ -143,8 +147,8 @@ class TextRenderer(Renderer):
                 texts += self._tree(record, i)
         return texts
 
-    def _snippet(self, source: Source) -> str:
-        """The source line with its carets, or once for each file the reason for not showing it."""
+    def _source_lines(self, source: Source) -> str:
+        """Return the source line with its carets, or once per file why it is not shown."""
         try:
             text = self.sources.line(source)
         except Withheld as reason:
@@ -156,12 +160,12 @@ class TextRenderer(Renderer):
             return wrap(line, *MARGINS[DETAIL], self.usable) + "\n"
         return "" if text is None else snippet(text, source, self.tab_width)
 
-    def _line(self, diagnostic: Diagnostic) -> str:
-        """Location, label, number and message, not yet wrapped."""
-        message = self._message(diagnostic)
+    def _first_line(self, diagnostic: Diagnostic) -> str:
+        """Return location, label, number and message, not yet wrapped."""
+        message = self._message_text(diagnostic)
         if diagnostic.type != TOP_LEVEL:
             return message
-        location = self._location(diagnostic)
+        location = self._location_text(diagnostic)
         label = LABELS[diagnostic.level]
         if not location:
             label = label[0].upper() + label[1:]
@@ -173,25 +177,26 @@ class TextRenderer(Renderer):
             place = f"{color.LOCUS if location else label_class}{color.RESET}"
             if location:
                 place += f"{color.LOCUS}{location}{color.RESET}: "
-        return f"{place}{label}{self._number(diagnostic)}: {message}{self.suffix}"
+        return f"{place}{label}{self._number_text(diagnostic)}: {message}{self.suffix}"
 
-    def _message(self, diagnostic: Diagnostic) -> str:
-        in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
-        template = diagnostic.short_template if in_front else diagnostic.template
+    def _message_text(self, diagnostic: Diagnostic) -> str:
+        """Return the message; without the file name if that stands in front of it."""
+        names_file_in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
+        template = diagnostic.short_template if names_file_in_front else diagnostic.template
         if self.colored:
             template = _QUOTED.sub(f"'{color.LOCUS}\\1{color.RESET}'", template)
         return template.format_map(Fields(diagnostic, printable))
 
-    def _number(self, diagnostic: Diagnostic) -> str:
-        """` #501-D` if options may change the severity, judged by that before any promotion."""
+    def _number_text(self, diagnostic: Diagnostic) -> str:
+        """Return ` #501-D` if options may change the severity of a record, as it was assigned."""
         severity = diagnostic.assigned or diagnostic.original
-        hint = diagnostic.kind == "suppression-hint"
-        if not self.numbers or hint or severity > WARNING or not diagnostic.number:
+        is_hint = diagnostic.kind == "suppression-hint"
+        if not self.numbers or is_hint or severity > WARNING or not diagnostic.number:
             return ""
         return f" #{diagnostic.number}-D"
 
-    def _location(self, diagnostic: Diagnostic) -> str:
-        """`file(line)`, for a cubin `file(section+offset)`; empty without a file."""
+    def _location_text(self, diagnostic: Diagnostic) -> str:
+        """Return `file(line)`, for a cubin `file(section+offset)`; nothing without a file."""
         if diagnostic.level == COMMAND_LINE:
             return ""
         if diagnostic.source is not None:
@@ -202,8 +207,8 @@ class TextRenderer(Renderer):
         return printable(f"{diagnostic.file}({place})" if place else diagnostic.file)
 
 
-def _about(diagnostic: Diagnostic) -> list[str]:
-    """Lines that nvlink's messages lack: the location in the cubin, and a demangled name."""
+def _detail_lines(diagnostic: Diagnostic) -> list[str]:
+    """Return lines that nvlink's messages lack: the location in the cubin, a demangled name."""
     lines: list[str] = []
     if diagnostic.type != TOP_LEVEL or diagnostic.level == NOTE:
         return lines
@@ -232,6 +237,7 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _color_class(severity: int) -> str:
+    """Return the escape sequence of a severity's color."""
     if severity >= DISCRETIONARY:
         return color.ERROR
     return color.WARNING if severity >= WARNING else color.NOTE
