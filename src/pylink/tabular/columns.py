@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Unit(NamedTuple):
-    """The unit of a number, and whether the sum of a column means something."""
+    """The unit of a number; `sums` is true if the sum of a column means something."""
 
     name: str
     sums: bool = False
@@ -47,9 +47,10 @@ Ratio = Annotated[float, Unit("ratio")]
 
 
 class Kind(NamedTuple):
-    """The type of a column: `letter` is the code of module `array`, `format` Arrow's.
+    """The type of a column, as the table above lists it.
 
-    `absent` is the machine value that stands for None.
+    `numpy` is numpy's name of the type, `letter` the type code of the module `array` (empty for
+    text), and `format` Arrow's. `absent` is the machine value that stands for None.
     """
 
     type: type
@@ -73,18 +74,21 @@ _KINDS = {
 
 @cache
 def kinds_of(row: type) -> dict[str, Kind]:
-    """The kind of each field of a NamedTuple, by its name, in order."""
+    """Return the kind of each field of a NamedTuple, by its name, in order."""
     hints = get_type_hints(row)
     return {name: _KINDS[hints[name]] for name in row._fields}  # type: ignore[attr-defined]
 
 
 @cache
 def units_of(row: type) -> dict[str, Unit]:
-    """The unit of each field of a NamedTuple that has one, by its name."""
+    """Return the unit of each field of a NamedTuple that has a unit, by its name."""
     hints = get_type_hints(row, include_extras=True)
     units = {}
     for name in row._fields:  # type: ignore[attr-defined]
-        for part in (hints[name], *get_args(hints[name])):  # `Size | None` has it as an argument
+        for part in (
+            hints[name],
+            *get_args(hints[name]),
+        ):  # `Size | None` has the unit in an argument
             if get_origin(part) is Annotated:
                 units[name] = part.__metadata__[0]
     return units
@@ -99,27 +103,38 @@ def pack_values(kind: Kind, values: Sequence[Value]) -> memoryview:
 
 
 def arrow_column(name: str, kind: Kind, values: Sequence[Value]) -> ArrowColumn:
-    """Pack a column for `export_stream`."""
-    label, valid, nulls = name.encode(), None, 0
+    """Return a column as `export_stream` takes it."""
+    label, valid_bits, null_count = name.encode(), None, 0
     if kind.nullable:
-        valid = pack_bits([value is not None for value in values])
-        nulls = sum(value is None for value in values)
+        valid_bits = pack_bits([value is not None for value in values])
+        null_count = sum(value is None for value in values)
     if kind.type is str:
         codes, offsets, texts = encode_texts([str(value or "") for value in values])
-        return label, kind.format, codes, valid, nulls, offsets, texts
+        return label, kind.format, codes, valid_bits, null_count, offsets, texts
     if kind.type is bool:
-        return label, kind.format, pack_bits(values), valid, nulls, None, None
-    return label, kind.format, pack_values(kind, values).tobytes(), valid, nulls, None, None
+        return label, kind.format, pack_bits(values), valid_bits, null_count, None, None
+    return (
+        label,
+        kind.format,
+        pack_values(kind, values).tobytes(),
+        valid_bits,
+        null_count,
+        None,
+        None,
+    )
 
 
 def pack_bits(flags: Sequence[Value]) -> bytes:
     """Pack flags into bits; the first flag is the lowest bit of the first byte."""
-    number = sum(1 << place for place, flag in enumerate(flags) if flag)
+    number = sum(1 << bit for bit, flag in enumerate(flags) if flag)
     return number.to_bytes((len(flags) + 7) // 8, "little")
 
 
 def encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
-    """Encode texts as a dictionary in order of first use: codes, offsets and bytes."""
+    """Encode texts as a dictionary in order of first use.
+
+    Return the number of each text's entry, the offsets of entries, and their bytes.
+    """
     numbers: dict[str, int] = {}
     codes = array("i", [numbers.setdefault(text, len(numbers)) for text in texts])
     # Names of inputs that are not UTF-8 contain lone surrogates.

@@ -18,15 +18,18 @@ LONGEST_BAR = 20
 
 
 def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summary: str) -> str:
-    """An HTML table of the first rows, and a line that says how many more there are."""
-    numeric = [kind != "U" for kind in dtypes.values()]
+    """Return an HTML table of the first rows, and a line that says how many more there are.
+
+    `dtypes` are those of `Table.dtypes`.
+    """
+    is_numeric = [kind != "U" for kind in dtypes.values()]
     head = "".join(
         f"<th{RIGHT_ALIGNED if right else ''}>{escape(name)}</th>"
-        for name, right in zip(dtypes, numeric, strict=True)
+        for name, right in zip(dtypes, is_numeric, strict=True)
     )
     body = "".join(
         "<tr>"
-        + "".join(_cell(value, numeric=right) for value, right in zip(row, numeric, strict=True))
+        + "".join(_cell(value, numeric=right) for value, right in zip(row, is_numeric, strict=True))
         + "</tr>"
         for row in rows[:SHOWN_ROWS]
     )
@@ -44,7 +47,7 @@ def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summ
 
 
 def bars_html(phases: Mapping[str, float]) -> str:
-    """HTML bars in proportion to the milliseconds of each phase."""
+    """Return HTML bars in proportion to the milliseconds of each phase."""
     longest = max(phases.values(), default=0.0) or 1.0
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td style='text-align:right'>{spent:.2f} ms</td><td>"
@@ -56,6 +59,7 @@ def bars_html(phases: Mapping[str, float]) -> str:
 
 
 def _cell(value: object, *, numeric: bool) -> str:
+    """Return a cell of the table."""
     text = "" if value is None else str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

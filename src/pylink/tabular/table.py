@@ -24,8 +24,8 @@ class Table(Generic[RowT]):
     `pyarrow.table(table)`, `polars.DataFrame(table)` and DuckDB; text is dictionary-encoded there.
     """
 
-    # Neither a `Sequence` nor a tuple: polars would read the rows one by one, without the types,
-    # and pyarrow would take them for columns.
+    # The class is neither a `Sequence` nor a tuple: polars would read the rows one by one, without
+    # the types, and pyarrow would take them for columns.
 
     __slots__ = ("_rows", "row")
 
@@ -164,7 +164,7 @@ class Table(Generic[RowT]):
         return table_html(self._rows, self.dtypes, self._summary())
 
     def _summary(self) -> str:
-        """Number of rows, names of columns, and the sums that mean something."""
+        """Return the number of rows, the names of columns, and the sums that mean something."""
         totals = [
             f"{name} {_format_total(sum(value or 0 for value in self._values(name)))} {unit.name}"
             for name, unit in units_of(self.row).items()
@@ -190,7 +190,7 @@ class Table(Generic[RowT]):
         return tuple(tuple.__getitem__(row, index) for row in self._rows)
 
     def _dtype(self, name: str) -> str:
-        """numpy's name for the type of a column, with the width of its text."""
+        """Return numpy's name for the type of a column, with the width of its text."""
         kind = self._kinds[name]
         if kind.type is not str:
             return kind.numpy
