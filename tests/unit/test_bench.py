@@ -401,14 +401,14 @@ def test_the_words_of_a_part(link: list[str], tmp_path: Path) -> None:
     assert given.size == 4
     start = "-w -arch=sm_80 m00.cubin lib.a -m64 m02.cubin"
     end = "-o /made/linked"
-    assert " ".join(given.words(4)) == f"{start} m03.cubin --Map /made/Map m01.cubin {end}"
-    assert " ".join(given.words(2)) == f"{start} --Map /made/Map {end}"
+    assert " ".join(given.arguments_for(4)) == f"{start} m03.cubin --Map /made/Map m01.cubin {end}"
+    assert " ".join(given.arguments_for(2)) == f"{start} --Map /made/Map {end}"
 
 
 def test_many_words_stand_in_a_file(link: list[str], tmp_path: Path) -> None:
     (tmp_path / "a b \\c.cubin").write_bytes(one_kernel().build())
     given = Link(["-arch=sm_80", "a b \\c.cubin", *["m00.cubin"] * 20000], str(tmp_path))
-    option, path = given.words(20001)
+    option, path = given.arguments_for(20001)
     assert option == "--options-file"
     again = Link(["--options-file", path], str(tmp_path))
     assert again.inputs == given.inputs

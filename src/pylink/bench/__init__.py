@@ -1,7 +1,7 @@
 """Measures a link beside other linkers: `pylink bench`, and `measure` and `read` in Python.
 
-`command.py` is the command. A `commandline.Link` is the link to measure. A contender does it in its
-own way (`contenders.py`), and a contest lets all contenders do it in turn (`contest.py`). The
+`command.py` is the command. A `commandline.Link` is the link to measure. A contender is one way to
+run the link (`contenders.py`), and a contest lets all contenders run it in turn (`contest.py`). The
 `results.Results` are shown as tables, a page or CSV, and `compare.py` compares two of them. A link
 does not load this package.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pylink.bench.measuring import measure, read
     from pylink.bench.results import MalformedResults, Results
 
+# The module that defines each public name, loaded when the name is first used.
 _LAZY_MODULES = {
     "BadLink": "pylink.bench.commandline",
     "MalformedResults": "pylink.bench.results",

@@ -10,17 +10,17 @@ from pylink.inspect.layout import TOOL_NOTE
 
 EQUAL = "equal byte by byte"
 DIFFERS = "DIFFERS"
-# From this SM number on linkers may allocate other scoreboards.
+# From this SM number on two linkers may use different scoreboards for the same code.
 FIRST_SM_WITH_OTHER_SCOREBOARDS = 100
-# Number of differing sections that are named.
+# Limit of the differing sections that are named.
 MAX_NAMED_SECTIONS = 3
 
-# pylink's note names the nvlink that it reproduces.
+# Text of the note that pylink writes into its output: it names the release of nvlink.
 FOLLOWED_NVLINK = re.compile(rb"nvlink ([0-9]+(?:\.[0-9]+)+)")
 
 
 def release_followed(output: bytes) -> str:
-    """The release of nvlink that pylink followed; empty if the output does not name it."""
+    """Return the release of nvlink that pylink followed; nothing if the output does not name it."""
     try:
         image = Image(output)
     except MalformedCubin:
@@ -31,13 +31,13 @@ def release_followed(output: bytes) -> str:
 
 
 def may_be_equal(release: str, other: str) -> bool:
-    """Return whether two releases may be the same; an unknown release may be any."""
+    """Return whether two releases may be the same; an empty one is unknown, and may be any."""
     numbers = zip(release.split("."), other.split("."), strict=False)
     return not release or not other or all(first == second for first, second in numbers)
 
 
 def compare_outputs(output: bytes, expected: bytes, other: str) -> str:
-    """A text about the difference of an output from the output of `other`."""
+    """Return a text about how `output` differs from `expected`, which the linker `other` wrote."""
     if output == expected:
         return f"{EQUAL} with {other}'s"
     try:

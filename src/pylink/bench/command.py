@@ -9,8 +9,8 @@ import threading
 from pylink.bench import compare, formats
 from pylink.bench.commandline import BadLink
 from pylink.bench.contest import Plan
-from pylink.bench.measuring import PLAN, carry_out, read
-from pylink.bench.page import busy, compared_page, page, summary, unequal
+from pylink.bench.measuring import PLAN, measure_by_plan, read
+from pylink.bench.page import busy_warnings, compared_page, difference_lines, page, summary
 from pylink.bench.results import MalformedResults, Results, to_csv
 from pylink.diagnostics.stream import printable
 from pylink.diagnostics.stream import show as show_text
@@ -23,6 +23,9 @@ from pylink.terminal.tables import TextTable, print_tables
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# Exit status of a process that a signal ends is this plus the number of the signal.
+SIGNAL_STATUS = 128
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--rounds",
-        type=_positive,
+        type=_positive_number,
         default=PLAN.rounds,
         metavar="N",
         help="rounds to run (default: %(default)s)",
@@ -101,17 +104,17 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _positive(word: str) -> int:
-    number = int(word)
+def _positive_number(text: str) -> int:
+    number = int(text)
     if number < 1:
-        raise ValueError(word)
+        raise ValueError(text)
     return number
 
 
-def _seconds(word: str) -> float:
-    number = float(word)
+def _seconds(text: str) -> float:
+    number = float(text)
     if not 0 <= number < float("inf"):
-        raise ValueError(word)
+        raise ValueError(text)
     return number
 
 
@@ -134,14 +137,14 @@ def _main(options: argparse.Namespace) -> int:
 class _SignalsAsExceptions:
     """A context in which signals that end the process raise exceptions, so that files are removed.
 
-    After the first, further signals are ignored, so that the removal is not interrupted. Signals
-    that are handled or ignored already are not changed.
+    After the first signal, further ones are ignored, so that the removal is not interrupted.
+    Signals that are handled or ignored already are not changed.
     """
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self) -> None:
-        self._before: dict[int, object] = {}
+        self._old_handlers: dict[int, object] = {}
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -149,19 +152,20 @@ class _SignalsAsExceptions:
         for number in self.NUMBERS:
             handler = signal.getsignal(number)
             if handler in (signal.SIG_DFL, signal.default_int_handler):
-                self._before[number] = handler
+                self._old_handlers[number] = handler
                 signal.signal(number, self._stop)
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._old_handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type] # from getsignal
 
     def _stop(self, number: int, _: object) -> None:
-        for handled in self._before:
+        """Raise the exception of a signal."""
+        for handled in self._old_handlers:
             signal.signal(handled, signal.SIG_IGN)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
-        raise SystemExit(128 + number)
+        raise SystemExit(SIGNAL_STATUS + number)
 
 
 def _measure(options: argparse.Namespace) -> int:
@@ -169,9 +173,9 @@ def _measure(options: argparse.Namespace) -> int:
     if not argv:
         raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
     if options.html:
-        import jinja2  # noqa: F401 -- not after minutes of measuring
+        import jinja2  # noqa: F401 -- a missing package shows now, not after minutes
     with Progress("measuring") as progress:
-        results = carry_out(
+        results = measure_by_plan(
             argv,
             plan=Plan(options.rounds, options.rest, options.patience, not options.no_growth),
             nvlinks=options.nvlink,
@@ -181,16 +185,19 @@ def _measure(options: argparse.Namespace) -> int:
             label=options.label,
             progress=progress,
         )
-    _write(results, options)
-    return 1 if unequal(results) else 0
+    _show_results(results, options)
+    return 1 if difference_lines(results) else 0
 
 
-def _write(results: Results, options: argparse.Namespace) -> None:
+def _show_results(results: Results, options: argparse.Namespace) -> None:
     if options.csv:
         write_whole(options.csv, to_csv(results).encode(errors="surrogateescape"))
     if options.html:
         write_whole(options.html, page(results).encode(errors="surrogateescape"))
-    _print(formats.tables(results), [*busy(results), *unequal(results), *summary(results)])
+    _print(
+        formats.tables(results),
+        [*busy_warnings(results), *difference_lines(results), *summary(results)],
+    )
     show_text("".join(f"{printable(line)}\n" for line in formats.footnotes(results)))
 
 

@@ -38,12 +38,15 @@ LINKERS = ("nvlink", "pylink")
 # The name of the output in the directory of the measurement.
 OUTPUT = "linked"
 
-# Systems accept no longer argument, and for all arguments together not much more.
+# Linux accepts no longer argument, and not many more bytes for all arguments together.
 MAX_ARGUMENTS_SIZE = 1 << 17
+
+# Depth of options files in options files up to which nvlink reads them.
+MAX_DEPTH = 15
 
 
 class BadLink(Exception):
-    """The command line cannot be measured; the text says why."""
+    """A command line that cannot be measured; the text says why."""
 
 
 class Link:
@@ -84,12 +87,14 @@ class Link:
         self.inputs = list(zip(line.inputs, line.whole_inputs, strict=True))
         if not self.inputs:
             raise BadLink("the link has no inputs")
-        self.kinds = [_kind(name) for name in line.inputs]
+        self.kinds = [_read_kind(name) for name in line.inputs]
         self.libraries = _libraries(line)
-        # Inputs in the order in which parts use them, and the possible sizes of parts.
-        self._order = [place for place, kind in enumerate(self.kinds) if kind not in ARCHIVES]
-        self._ends: list[int] = []
-        self._pieces = list(_pieces(expanded))
+        # Indices of inputs in the order in which parts use them, without archives. Sizes of parts
+        # that are possible after `regroup`; before that, it is empty and any size is.
+        self._part_order = [index for index, kind in enumerate(self.kinds) if kind not in ARCHIVES]
+        self._group_ends: list[int] = []
+        # Arguments by input, with its index; options have None.
+        self._arguments = list(_split_by_input(expanded))
 
     @property
     def folds(self) -> bool:
@@ -97,58 +102,62 @@ class Link:
         return "merc_dedup" not in self.values
 
     def without_folding(self) -> Link:
-        """This link with copies of Mercury sections, like nvlink's."""
+        """Return this link with copies of Mercury sections, as nvlink's output has them."""
         link = copy(self)
         link.values = {**self.values, "merc_dedup": "off"}
-        link._pieces = [(None, ["--merc-dedup=off"]), *self._pieces]
+        link._arguments = [(None, ["--merc-dedup=off"]), *self._arguments]
         return link
 
     @property
     def size(self) -> int:
         """The number of inputs that parts divide: all but archives, which every part needs."""
-        return len(self._order)
+        return len(self._part_order)
 
     @property
     def output_path(self) -> str:
+        """The file that each contender writes."""
         return os.path.join(self.directory, OUTPUT)
 
     def part(self, size: int) -> list[int]:
-        """The indices in `inputs` of a part: `size` inputs and all archives."""
-        chosen = set(self._order[:size])
+        """Return the indices in `inputs` of a part: `size` inputs and all archives."""
+        chosen = set(self._part_order[:size])
         return [
-            place for place, kind in enumerate(self.kinds) if kind in ARCHIVES or place in chosen
+            index for index, kind in enumerate(self.kinds) if kind in ARCHIVES or index in chosen
         ]
 
     def sizes(self, shares: Sequence[Fraction]) -> dict[Fraction, int]:
-        """The number of inputs of each part; empty if two parts would be equal."""
-        ends = self._ends or range(1, self.size + 1)
+        """Return the number of inputs of each part by its share; empty if two would be equal."""
+        ends = self._group_ends or range(1, self.size + 1)
         sizes = {
             share: min(ends, key=lambda end: abs(end - int(self.size * share))) for share in shares
         }
         return sizes if len({*sizes.values(), self.size}) > len(sizes) else {}
 
     def regroup(self) -> bool:
-        """Form parts of inputs that need one another; False if that is impossible or was done."""
-        if self._ends or any(self.kinds[place] != CUBIN for place in self._order):
+        """Form parts of inputs that need one another.
+
+        Return False if that is impossible or was done before.
+        """
+        if self._group_ends or any(self.kinds[index] != CUBIN for index in self._part_order):
             return False
         from pylink.bench.groups import groups_of  # rarely needed
 
         contents = []
-        for place in self._order:
-            with open(self.inputs[place][0], "rb") as stream:
+        for index in self._part_order:
+            with open(self.inputs[index][0], "rb") as stream:
                 contents.append(stream.read())
         groups = groups_of(contents)
-        self._ends = list(accumulate(map(len, groups)))
-        self._order = [self._order[number] for group in groups for number in group]
+        self._group_ends = list(accumulate(map(len, groups)))
+        self._part_order = [self._part_order[number] for group in groups for number in group]
         return True
 
     def bytes_of(self, size: int) -> int:
-        """The total size of the inputs of a part, with libraries, in bytes."""
-        names = [self.inputs[place][0] for place in self.part(size)] + self.libraries
+        """Return the bytes of the inputs of a part with `size` inputs, and of libraries."""
+        names = [self.inputs[index][0] for index in self.part(size)] + self.libraries
         return sum(os.stat(name).st_size for name in names)
 
     def digest(self) -> str:
-        """A digest of the bytes of all inputs, in order."""
+        """Return a digest of the bytes of all inputs and libraries, in order."""
         digest = hashlib.sha256()
         for name in [*(name for name, _ in self.inputs), *self.libraries]:
             with open(name, "rb") as stream:
@@ -156,14 +165,14 @@ class Link:
             digest.update(b"%d\0" % len(data) + data)
         return digest.hexdigest()[:16]
 
-    def words(self, size: int) -> list[str]:
-        """The arguments that link a part of `size` inputs; if too long, in an options file."""
+    def arguments_for(self, size: int) -> list[str]:
+        """Return the arguments that link `size` inputs; if too long, in an options file."""
         part = set(self.part(size))
         argv: list[str] = []
-        for place, piece in self._pieces:
-            if place is None or place in part:
+        for index, piece in self._arguments:
+            if index is None or index in part:
                 argv += piece
-        argv = [word.replace(_DIRECTORY, self.directory) for word in argv]
+        argv = [argument.replace(_DIRECTORY, self.directory) for argument in argv]
         argv += ["-o", self.output_path]
         if sum(map(len, argv)) < MAX_ARGUMENTS_SIZE:
             return argv
@@ -173,29 +182,32 @@ class Link:
         return ["--options-file", path]
 
 
-# Placeholder for the directory of the measurement, replaced by `words`.
+# Placeholder for the directory of the measurement, replaced by `Link.arguments_for`.
 _DIRECTORY = "\0folder\0"
 
 
 def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
-    """Yield the arguments, with options files replaced by the arguments in them."""
+    """Yield the arguments, with options files replaced by the arguments in them.
+
+    `depth` is the number of options files around these arguments.
+    """
     position = 0
     while position < len(argv):
-        line, begun = CommandLine(), position
+        line, start = CommandLine(), position
         try:
             position = read_argument(argv, position, line, Sink(), (), lenient=True)
         except LinkError:
             position += 1  # `_parse` reports this error
-        files = _files_of(argv[begun:position], line)
-        if not files or depth == 15:  # as deep as nvlink goes
-            yield from argv[begun:position]
-        for file in files if depth < 15 else ():
+        files = _files_of(argv[start:position], line)
+        if not files or depth == MAX_DEPTH:
+            yield from argv[start:position]
+        for file in files if depth < MAX_DEPTH else ():
             text = os.fsdecode(read_incoming(file))
             yield from _expand_options_files(split_arguments(text, Sink()), depth + 1)
 
 
 def _files_of(argv: Sequence[str], line: CommandLine) -> Sequence[str]:
-    """The options files that these arguments name directly."""
+    """Return the options files that these arguments name directly."""
     if argv[0][:1] == "@":
         return line.files[:1]
     return line.lists.get("options_file", [])
@@ -209,16 +221,16 @@ def _parse(argv: Sequence[str]) -> CommandLine:
         raise BadLink(str(error)) from None
 
 
-def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
-    """Yield options with their arguments, and inputs with their numbers, in order.
+def _split_by_input(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
+    """Yield options with their arguments, and inputs with their indices, in order.
 
-    Files to write are put into `_DIRECTORY`. `words` adds the output.
+    Files to write are put into `_DIRECTORY`. `Link.arguments_for` adds the output.
     """
     position = inputs = 0
     while position < len(argv):
-        line, begun = CommandLine(), position
+        line, start = CommandLine(), position
         position = read_argument(argv, position, line, Sink(), (), lenient=True)
-        piece = list(argv[begun:position])
+        piece = list(argv[start:position])
         if line.inputs:
             yield inputs, piece
             inputs += 1
@@ -231,8 +243,8 @@ def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
             yield None, [f"--{option.long}", os.path.join(_DIRECTORY, option.attribute)]
 
 
-def _kind(name: str) -> int:
-    """The kind of an input from its first bytes; BadLink if it cannot be read twice."""
+def _read_kind(name: str) -> int:
+    """Return the kind of an input from its first bytes; BadLink if it cannot be read twice."""
     try:
         status = os.stat(name)
         if not stat.S_ISREG(status.st_mode):
@@ -245,20 +257,23 @@ def _kind(name: str) -> int:
 
 
 def _libraries(line: CommandLine) -> list[str]:
-    """The files of -l that exist."""
+    """Return the files of -l that exist."""
     from pylink.inputs.libraries import candidate_files
     from pylink.options.model import Options
 
     options = Options(line.values)
-    paths = (candidate_files(name, options) for name in options.library)
-    return [files[-1] for files in paths if files]
+    # Skipped candidates stand before the file that the search finds.
+    candidates = (candidate_files(name, options) for name in options.library)
+    return [files[-1] for files in candidates if files]
 
 
-def _quote(word: str) -> str:
-    """An argument as written in an options file; BadLink if that is impossible."""
-    if '"' in word:
+def _quote(argument: str) -> str:
+    """Return an argument as written in an options file; BadLink if that is impossible."""
+    if '"' in argument:
         raise BadLink(
-            f"{word}: a long command line needs an options file, which cannot hold quotes"
+            f"{argument}: a long command line needs an options file, which cannot hold quotes"
         )
-    escaped = word.replace("\\", "\\\\")
-    return f'"{escaped}"' if any(mark in word for mark in " \t\r\n") or not word else escaped
+    escaped = argument.replace("\\", "\\\\")
+    return (
+        f'"{escaped}"' if any(blank in argument for blank in " \t\r\n") or not argument else escaped
+    )

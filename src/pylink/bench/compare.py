@@ -34,7 +34,8 @@ DIGEST = "digest of the inputs"
 class Change:
     """The change of one contender: of its time, and of its ratio to the control.
 
-    `relative`: None without a control, and for the control itself.
+    `before` and `after` are median times in seconds. `time` is the factor between them, `relative`
+    that of the ratios to the control: None without a control, and for the control itself.
     """
 
     contender: str
@@ -47,14 +48,14 @@ class Change:
     @property
     def verdict(self) -> str:
         """The conclusion from both changes, as text."""
-        raw = direction(self.time)
+        absolute = direction(self.time)
         if self.relative is None:
-            return raw
+            return absolute
         relative = direction(self.relative)
         if relative == NO_DIFFERENCE:
-            same = raw in (NO_DIFFERENCE, TOO_FEW)
-            return NO_DIFFERENCE if same else f"{NO_DIFFERENCE} except for the machine's"
-        if raw == relative:
+            is_same = absolute in (NO_DIFFERENCE, TOO_FEW)
+            return NO_DIFFERENCE if is_same else f"{NO_DIFFERENCE} except for the machine's"
+        if absolute == relative:
             return relative
         return f"{relative}, only beside the control" if relative != TOO_FEW else TOO_FEW
 
@@ -63,7 +64,7 @@ SLOWER, FASTER, TOO_FEW = "slower", "faster", "too few rounds to tell"
 
 
 def direction(change: Estimate) -> str:
-    """The direction of a change, as text."""
+    """Return the direction of a change, as text."""
     if not change.certain:
         return TOO_FEW
     if change.low > 1:
@@ -72,7 +73,7 @@ def direction(change: Estimate) -> str:
 
 
 def control_of(before: Results, after: Results) -> str | None:
-    """The control: an nvlink of the same release in both results, or the copy; else None."""
+    """Return the control: an nvlink of the same release in both results, or the copy; else None."""
     common = [name for name in before.contenders() if name in after.contenders()]
     for name in common:
         if name.startswith(NVLINK) and _release(before, name) == _release(after, name) != "":
@@ -81,13 +82,13 @@ def control_of(before: Results, after: Results) -> str | None:
 
 
 def _release(results: Results, name: str) -> str:
-    """The release of a contender from its description; empty if unknown."""
+    """Return the release of a contender from its description; empty if unknown."""
     match = re.search(rf", {NVLINK} ([0-9.]+)", results.about.get(name, ""))
     return match[1] if match else ""
 
 
 def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
-    """The control, and a change for each contender and mode that both results have."""
+    """Return the control, and a change for each contender and mode that both results have."""
     control = control_of(before, after)
     changes = []
     for mode in before.modes():
@@ -107,7 +108,7 @@ def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
 
 
 def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
-    """Facts that differ: name, value before, value after."""
+    """Return the facts that differ: name, value before, value after."""
     names = dict.fromkeys([*before.facts, *after.facts])
     return [
         (name, before.facts.get(name, ""), after.facts.get(name, ""))
@@ -117,7 +118,7 @@ def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
 
 
 def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
-    """Texts about conditions that make the comparison less reliable."""
+    """Return texts about conditions that make the comparison less reliable."""
     texts = []
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
         texts.append("the links are not the same: their inputs differ")

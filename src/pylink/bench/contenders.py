@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pylink.bench.commandline import Link
     from pylink.bench.processes import Launcher, Run
 
+# Names of contenders.
 COPY, API, CLI, NVLINK, NVJITLINK = "copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"
 SERVED = "pylink serve"
 
@@ -48,8 +49,8 @@ JIT_TYPES = {
     inputkinds.ARCHIVE: 6,
 }
 
-# Options of nvJitLink, by attribute; each value of a list is an option. JIT_IDLE options have no
-# effect on it and are omitted.
+# Options of nvJitLink, by the attribute of ours; each value of a list becomes an option. Options in
+# JIT_IDLE have no effect on nvJitLink and are omitted.
 JIT_OPTIONS = {
     "debug": "-g",
     "dlto": "-lto",
@@ -63,14 +64,14 @@ JIT_OPTIONS = {
 }
 JIT_IDLE = ("machine", "cpu_arch", "library", "library_path", "verbose", "host_ccbin")
 
-COPY_PROGRAM = "writes every input to one file while reading, in a process that stays"
+COPY_DESCRIPTION = "writes every input to one file while reading, in a process that stays"
 
 
 class Contender(ABC):
     """One way to write the output.
 
     * `name`: its name in tables.
-    * `about`: a description, with the part that is timed.
+    * `about`: a description, which says what of its work is timed.
     * `links`: False if it does not write a linked file.
     * `is_pylink`: whether it accepts pylink's options.
     * `failed`: why it no longer takes part, or empty.
@@ -112,7 +113,7 @@ class Program(Contender):
         self._launcher = launcher
 
     def run(self, link: Link, size: int) -> Run:
-        return self._launcher.run([*self._command, *link.words(size)], os.getcwd())
+        return self._launcher.run([*self._command, *link.arguments_for(size)], os.getcwd())
 
 
 class Served(Contender):
@@ -135,7 +136,7 @@ class Served(Contender):
     def run(self, link: Link, size: int) -> Run:
         if self._server is None:
             self._server = Server(self._path)
-        return self._server.launcher.run([self._path, *link.words(size)], os.getcwd())
+        return self._server.launcher.run([self._path, *link.arguments_for(size)], os.getcwd())
 
     def close(self) -> None:
         if self._server is not None:
@@ -154,17 +155,21 @@ class InProcess(Contender):
 
 
 class Copy(InProcess):
+    """The copy of all inputs to one file, which bounds what a linker can do."""
+
     links = False
 
     def __init__(self) -> None:
-        super().__init__(COPY, COPY_PROGRAM, resident.COPY)
+        super().__init__(COPY, COPY_DESCRIPTION, resident.COPY)
 
     def run(self, link: Link, size: int) -> Run:
-        names = [link.inputs[place][0] for place in link.part(size)] + link.libraries
+        names = [link.inputs[index][0] for index in link.part(size)] + link.libraries
         return self._process.run({"inputs": names, "output": link.output_path})
 
 
 class Api(InProcess):
+    """pylink called from Python."""
+
     is_pylink = True
 
     def __init__(self) -> None:
@@ -175,7 +180,7 @@ class Api(InProcess):
         return self._process.run(
             {
                 "arch": link.arch,
-                "inputs": [link.inputs[place] for place in link.part(size)],
+                "inputs": [link.inputs[index] for index in link.part(size)],
                 "options": {
                     name: value for name, value in link.values.items() if BY_ATTRIBUTE[name].in_call
                 },
@@ -185,6 +190,8 @@ class Api(InProcess):
 
 
 class NvJitLink(InProcess):
+    """nvJitLink, called as a library."""
+
     def __init__(self, library: str, version: str) -> None:
         super().__init__(
             NVJITLINK,
@@ -197,13 +204,13 @@ class NvJitLink(InProcess):
 
     def run(self, link: Link, size: int) -> Run:
         inputs = [
-            (JIT_TYPES[link.kinds[place]], link.inputs[place][0]) for place in link.part(size)
+            (JIT_TYPES[link.kinds[index]], link.inputs[index][0]) for index in link.part(size)
         ]
         inputs += [(JIT_TYPES[inputkinds.ARCHIVE], name) for name in link.libraries]
         return self._process.run(
             {
                 "library": self._library,
-                "words": jit_options(link),
+                "options": jit_options(link),
                 "inputs": inputs,
                 "output": link.output_path,
             }
@@ -211,7 +218,7 @@ class NvJitLink(InProcess):
 
 
 def jit_options(link: Link) -> list[str]:
-    """The options of a link for nvJitLink; RunFailed if it lacks one."""
+    """Return the options of a link for nvJitLink; RunFailed if it lacks one."""
     argv = [f"-arch={link.arch}"]
     for kind, (name, is_whole) in zip(link.kinds, link.inputs, strict=True):
         if kind not in JIT_TYPES:
@@ -224,62 +231,66 @@ def jit_options(link: Link) -> list[str]:
             continue
         if name not in JIT_OPTIONS:
             raise RunFailed(f"it has no --{option.long}")
-        word = JIT_OPTIONS[name]
+        jit_option = JIT_OPTIONS[name]
         if option.takes == FLAG:
-            argv.append(word)
+            argv.append(jit_option)
         elif option.takes == LIST:
             assert isinstance(value, tuple)
-            argv += [f"{word}{item}" for item in value]
+            argv += [f"{jit_option}{item}" for item in value]
         else:
-            argv.append(f"{word}{value}")
+            argv.append(f"{jit_option}{value}")
     return list(dict.fromkeys(argv))
 
 
 def contenders(
     link: Link, launcher: Launcher, nvlinks: Sequence[str], pylinks: Sequence[str]
 ) -> list[Contender]:
-    """All contenders that are installed: copy, pylink (API, CLI, server), nvlink, nvJitLink.
+    """Return all contenders that are installed: copy, pylink (API, CLI, server), nvlink, nvJitLink.
 
     `nvlinks` and `pylinks` are paths of programs. The default of nvlink is the one that the command
     line names, or else that of the newest toolkit; the default of pylink is this installation.
     """
-    result: list[Contender] = [Copy(), Api()]
+    available: list[Contender] = [Copy(), Api()]
     # A path that is given twice is one contender.
     nvlinks, pylinks = list(dict.fromkeys(nvlinks)), list(dict.fromkeys(pylinks))
     for path in pylinks or [this_program()]:
         name = CLI if len(pylinks) < 2 else f"{CLI} {path}"
-        match = _version(path, r"pylink Version (\S+)")
-        result.append(Program(name, f"{path}, pylink {match}, the whole process", [path], launcher))
+        version = _version(path, r"pylink Version (\S+)")
+        available.append(
+            Program(name, f"{path}, pylink {version}, the whole process", [path], launcher)
+        )
         if len(pylinks) < 2:
-            result.append(Served(path, match))
-    chosen = list(nvlinks)
+            available.append(Served(path, version))
+    nvlink_paths = list(nvlinks)
     program = find_program(link.linker) if link.linker else None
-    if not chosen and program and _is_nvidia(program):
-        chosen = [program]
-    if not chosen:
-        chosen = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
-    releases = [_version(path, r"V([0-9.]+)") for path in chosen]
-    for path, match in zip(chosen, releases, strict=True):
-        name = NVLINK if len(chosen) < 2 else f"{NVLINK} {_distinguish(path, match, releases)}"
-        about = f"{path}, nvlink {match}, the whole process"
-        release = "" if match == UNKNOWN else match
-        result.append(Program(name, about, [path], launcher, release))
-    library = _nvjitlink([contender.release for contender in result if contender.release])
+    if not nvlink_paths and program and _is_nvidia(program):
+        nvlink_paths = [program]
+    if not nvlink_paths:
+        nvlink_paths = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
+    releases = [_version(path, r"V([0-9.]+)") for path in nvlink_paths]
+    for path, version in zip(nvlink_paths, releases, strict=True):
+        name = (
+            NVLINK if len(nvlink_paths) < 2 else f"{NVLINK} {_distinguish(path, version, releases)}"
+        )
+        about = f"{path}, nvlink {version}, the whole process"
+        release = "" if version == UNKNOWN else version
+        available.append(Program(name, about, [path], launcher, release))
+    library = _find_nvjitlink([contender.release for contender in available if contender.release])
     if library is not None:
-        version = ".".join(map(str, real.Real(library, 0).version()))
-        result.append(NvJitLink(library, version))
-    return result
+        library_version = ".".join(map(str, real.Real(library, 0).version()))
+        available.append(NvJitLink(library, library_version))
+    return available
 
 
 def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
-    """The name of an nvlink among several: its release, with its path if others have the same."""
+    """Return what distinguishes an nvlink: its release, with its path if others have the same."""
     if release == UNKNOWN:
         return path
     return release if releases.count(release) == 1 else f"{release} {path}"
 
 
-def _nvjitlink(releases: Sequence[str]) -> str | None:
-    """The library of a release in `releases`, or else that of the newest major release."""
+def _find_nvjitlink(releases: Sequence[str]) -> str | None:
+    """Return the library of a release in `releases`, else that of the newest major release."""
     libraries = find_nvjitlink()
     for release in releases:
         for path in libraries:
@@ -288,11 +299,11 @@ def _nvjitlink(releases: Sequence[str]) -> str | None:
     return next(filter(None, map(real.find, (13, 12))), None)
 
 
-UNKNOWN = "of unknown release"
+UNKNOWN = "of unknown release"  # instead of a release
 
 
 def this_program() -> str:
-    """The program `pylink` that belongs to this Python."""
+    """Return the program `pylink` that belongs to this Python."""
     return find_own() or find_cuda_tool("pylink") or "pylink"
 
 
@@ -302,6 +313,6 @@ def _is_nvidia(path: str) -> bool:
 
 
 def _version(path: str, pattern: str) -> str:
-    """The version that a program prints."""
+    """Return the version that a program prints, by a pattern with one group."""
     match = re.search(pattern, version_text(path))
     return match[1] if match else UNKNOWN

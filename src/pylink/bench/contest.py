@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from pylink.bench.commandline import Link
     from pylink.bench.contenders import Contender
 
+# Shares of the inputs that contenders also link.
 PARTS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
-# With fewer inputs an eighth of them is less than two.
+# Least number of inputs for parts: an eighth of fewer is less than two.
 FEWEST_INPUTS = 16
 
 # A slow contender is dropped only after this number of rounds: results with fewer cannot be
@@ -48,24 +49,24 @@ class Plan:
 
 
 class Contest:
-    """Rounds of a link by all contenders that can do it; `tell` is called before each run."""
+    """Rounds of a link by all contenders that can do it; `report` gets a text before each run."""
 
     def __init__(
-        self, link: Link, contenders: Sequence[Contender], plan: Plan, tell: Callable[[str], None]
+        self, link: Link, contenders: Sequence[Contender], plan: Plan, report: Callable[[str], None]
     ) -> None:
         self.results = Results()
         self._link = link
         self._contenders = list(contenders)
         self._plan = plan
-        self._tell = tell
-        self._spent: dict[str, float] = {}
+        self._report = report
+        self._spent_seconds: dict[str, float] = {}
 
     def run(self) -> Results:
         """Run all rounds; failures of contenders are in the results."""
         results = self.results
         results.about = {contender.name: contender.about for contender in self._contenders}
-        self._answer()
-        parts = {WHOLE: self._link.size} | self._parts()
+        self._compare_first_outputs()
+        parts = {WHOLE: self._link.size} | self._find_parts()
         for turn in range(self._plan.rounds):
             order = self._contenders if turn % 2 == 0 else self._contenders[::-1]
             sizes = list(parts.items()) if turn % 2 == 0 else list(parts.items())[::-1]
@@ -76,18 +77,18 @@ class Contest:
         if self._plan.rest:
             for turn in range(min(max(FEWEST_ROUNDS, self._plan.rounds // 2), self._plan.rounds)):
                 for contender in self._contenders if turn % 2 == 0 else self._contenders[::-1]:
-                    if not contender.failed and (turn < FEWEST_ROUNDS or self._is_quick(contender)):
-                        self._clear()
+                    if self._takes_part(contender, turn):
+                        self._remove_output()
                         time.sleep(self._plan.rest)
                         self._measure(contender, RESTED, WHOLE, self._link.size, turn)
-        self._clear()
+        self._remove_output()
         return results
 
-    def _answer(self) -> None:
+    def _compare_first_outputs(self) -> None:
         """Let every contender link once, and compare the outputs with the first nvlink's."""
         outputs: dict[Contender, bytes] = {}
         for contender in self._contenders:
-            self._tell(f"{contender.name}, once before the rounds")
+            self._report(f"{contender.name}, once before the rounds")
             try:
                 image = self._link_once(contender, self._link)
                 if contender.links:
@@ -95,27 +96,27 @@ class Contest:
             except RunFailed as error:
                 contender.failed = self.results.failures[contender.name] = str(error)
         self._contenders = [contender for contender in self._contenders if not contender.failed]
-        # The first nvlink of each release.
-        expected: dict[Contender, bytes] = {}
+        # Output of the first nvlink of each release.
+        references: dict[Contender, bytes] = {}
         for contender, image in outputs.items():
             if contender.name.startswith(NVLINK) and not any(
-                contender.release == other.release for other in expected
+                contender.release == other.release for other in references
             ):
-                expected[contender] = image
+                references[contender] = image
         for contender, image in outputs.items():
-            if not expected:
+            if not references:
                 answer = "not compared: there is no output of nvlink"
-            elif contender in expected:
+            elif contender in references:
                 answer = "the reference of the others"
-                if len(expected) > 1:
+                if len(references) > 1:
                     answer = f"the reference of others of release {contender.release or 'unknown'}"
             else:
-                answer = self._answer_of(contender, image, expected)
+                answer = self._compare_with_release(contender, image, references)
             self.results.answers[contender.name] = answer
 
     def _link_once(self, contender: Contender, link: Link) -> bytes:
         """Let a contender link once, and return the output."""
-        self._clear()
+        self._remove_output()
         contender.run(link, link.size)
         if not contender.links:
             return b""
@@ -125,27 +126,30 @@ class Contest:
         except OSError:
             raise RunFailed("it wrote no output") from None
 
-    def _answer_of(
-        self, contender: Contender, image: bytes, expected: Mapping[Contender, bytes]
+    def _compare_with_release(
+        self, contender: Contender, image: bytes, references: Mapping[Contender, bytes]
     ) -> str:
-        """A text that compares an output with that of the nvlink of its release, if there is one.
+        """Return a text that compares an output with that of the nvlink of its release, if any.
 
         Outputs of other releases differ. pylink's output names the release that it follows.
         """
         release = release_followed(image) if contender.is_pylink else contender.release
         answers = [
             self._compare(contender, image, output, other.name)
-            for other, output in expected.items()
+            for other, output in references.items()
             if output == image or may_be_equal(release, other.release)
         ]
         if not answers:
-            others = ", ".join(other.release for other in expected)
+            others = ", ".join(other.release for other in references)
             verb = "follows" if contender.is_pylink else "is of"
             return f"not compared: it {verb} release {release}, and nvlink is of {others}"
         return next((answer for answer in answers if not is_different(answer)), answers[0])
 
     def _compare(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
-        """A text that compares outputs; if they differ, again without pylink's folding."""
+        """Return a text that compares outputs.
+
+        If they differ, pylink links again without folding, and that output is compared.
+        """
         answer = compare_outputs(image, expected, other)
         if not is_different(answer) or not contender.is_pylink or not self._link.folds:
             return answer
@@ -159,8 +163,8 @@ class Contest:
             return unfolded
         return f"{unfolded}, and copies of Mercury sections, which --merc-dedup=off keeps"
 
-    def _parts(self) -> dict[Fraction, int]:
-        """The sizes of the parts that every contender can link; if empty, a fact says why."""
+    def _find_parts(self) -> dict[Fraction, int]:
+        """Return the sizes of parts that every contender can link; if empty, a fact says why."""
         if not self._plan.with_parts:
             return {}
         size = self._link.size
@@ -169,21 +173,24 @@ class Contest:
             label = f"{size} inputs" if size != 1 else "1 input"
             facts["growth"] = f"not measured: {label} besides archives, {FEWEST_INPUTS} are needed"
             return {}
-        parts = self._linked_parts()
+        parts = self._try_parts()
         if not parts and self._link.regroup():
-            parts = self._linked_parts()
+            parts = self._try_parts()
             if parts:
                 facts["growth"] = "of parts whose inputs need one another: the first do not link"
         return parts
 
-    def _linked_parts(self) -> dict[Fraction, int]:
-        """The sizes of the parts if every contender can link all; if empty, a fact says why."""
+    def _try_parts(self) -> dict[Fraction, int]:
+        """Let every contender link each part; return the sizes of parts if all succeed.
+
+        Otherwise nothing is returned, and a fact says why.
+        """
         facts, size = self.results.facts, self._link.size
         sizes = self._link.sizes(PARTS)
         for count in sizes.values():
-            self._tell(f"a part of {count} inputs, once before the rounds")
+            self._report(f"a part of {count} inputs, once before the rounds")
             for contender in self._contenders:
-                self._clear()
+                self._remove_output()
                 try:
                     contender.run(self._link, count)
                 except RunFailed as error:
@@ -196,29 +203,32 @@ class Contest:
         return sizes
 
     def _takes_part(self, contender: Contender, turn: int) -> bool:
+        """Return whether a contender runs in round `turn`: it did not fail, and is not too slow."""
         return not contender.failed and (turn < FEWEST_ROUNDS or self._is_quick(contender))
 
     def _is_quick(self, contender: Contender) -> bool:
-        return self._spent.get(contender.name, 0.0) < self._plan.patience
+        """Return whether a contender has not spent the time limit."""
+        return self._spent_seconds.get(contender.name, 0.0) < self._plan.patience
 
     def _measure(
         self, contender: Contender, mode: str, part: Fraction, size: int, turn: int
     ) -> None:
-        self._clear()
-        self._tell(f"{contender.name}, {size} inputs, round {turn + 1}")
-        begun = time.perf_counter()
+        """Let a contender link once in round `turn`, and add the run to the results."""
+        self._remove_output()
+        self._report(f"{contender.name}, {size} inputs, round {turn + 1}")
+        start = time.perf_counter()
         try:
             run = contender.run(self._link, size)
         except RunFailed as error:
             contender.failed = str(error)
             self.results.failures[contender.name] = f"in round {turn + 1}: {contender.failed}"
             return
-        self._spent[contender.name] = (
-            self._spent.get(contender.name, 0.0) + time.perf_counter() - begun
+        self._spent_seconds[contender.name] = (
+            self._spent_seconds.get(contender.name, 0.0) + time.perf_counter() - start
         )
         self.results.add_run(contender.name, mode, part, size, turn, run)
 
-    def _clear(self) -> None:
+    def _remove_output(self) -> None:
         """Remove the output, so that each contender writes a new file."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._link.output_path)

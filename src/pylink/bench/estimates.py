@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from statistics import linear_regression, median
 from typing import NamedTuple
 
-MISSED = 0.05  # share of true values outside of intervals
+MISSED = 0.05  # share of intervals that do not hold the true value
 
 
 class Estimate(NamedTuple):
@@ -32,53 +32,59 @@ class Estimate(NamedTuple):
 
 
 def median_of(values: Sequence[float]) -> Estimate:
-    """The median of at least one value."""
+    """Return the median of at least one value."""
     ordered = sorted(values)
     count = len(ordered)
-    outside, below = -1, 0.0
-    # The number of values to omit at each end, from P(at most that many are below the median).
+    # The number of values to omit at each end, from P(at most that many are below the median);
+    # -1 if even the least and the largest value are not certain bounds.
+    omitted_at_end, below = -1, 0.0
     for omitted in range(count // 2):
         below += math.comb(count, omitted) / 2**count
         if 2 * below > MISSED:
             break
-        outside = omitted
-    index = max(outside, 0)
-    return Estimate(median(ordered), ordered[index], ordered[count - 1 - index], outside >= 0)
+        omitted_at_end = omitted
+    index = max(omitted_at_end, 0)
+    return Estimate(
+        median(ordered), ordered[index], ordered[count - 1 - index], omitted_at_end >= 0
+    )
 
 
 def change_of(before: Sequence[float], after: Sequence[float]) -> Estimate:
-    """The factor from the times `before` to those `after`, each with at least one time."""
+    """Return the factor from the times `before` to those `after`, each with at least one time."""
     ratios = sorted(late / early for late in after for early in before)
-    place = _critical(len(before), len(after))
-    index = max(place - 1, 0)
-    return Estimate(median(ratios), ratios[index], ratios[len(ratios) - 1 - index], place > 0)
+    critical = _critical_u(len(before), len(after))
+    index = max(critical - 1, 0)
+    return Estimate(median(ratios), ratios[index], ratios[len(ratios) - 1 - index], critical > 0)
 
 
-def _critical(first: int, second: int) -> int:
-    """The least u that two samples of one distribution have with P(U <= u) of MISSED / 2."""
-    # The number of ways to get each U, from Gaussian binomial coefficients, factor by factor.
+def _critical_u(first: int, second: int) -> int:
+    """Return the least u for which two samples of one distribution have P(U <= u) >= MISSED / 2.
+
+    U is the statistic of Mann and Whitney; `first` and `second` are the sizes of the samples.
+    """
+    # Number of ways to get each U, from Gaussian binomial coefficients, factor by factor.
     ways = [1] + [0] * (first * second)
     for size in range(1, second + 1):
         top = first + size
-        for place in range(len(ways) - 1, top - 1, -1):
-            ways[place] -= ways[place - top]
-        for place in range(size, len(ways)):
-            ways[place] += ways[place - size]
-    every, below = math.comb(first + second, first), 0
-    for place, count in enumerate(ways):
+        for u in range(len(ways) - 1, top - 1, -1):
+            ways[u] -= ways[u - top]
+        for u in range(size, len(ways)):
+            ways[u] += ways[u - size]
+    all_ways, below = math.comb(first + second, first), 0
+    for u, count in enumerate(ways):
         below += count
-        if below / every >= MISSED / 2:
-            return place
+        if below / all_ways >= MISSED / 2:
+            return u
     return 0
 
 
 def exponent_of(sizes: Sequence[float], rounds: Sequence[Sequence[float]]) -> Estimate:
-    """The exponent e of time ~ size ** e; each of `rounds` has a time for each size.
+    """Return the exponent e of time ~ size ** e; each of `rounds` has a time for each size.
 
     The exponent of a round is the slope of the logarithms by least squares. It is computed for each
     round, because a slow moment is slow for all sizes.
     """
-    logs = [math.log(size) for size in sizes]
+    log_sizes = [math.log(size) for size in sizes]
     return median_of(
-        [linear_regression(logs, list(map(math.log, costs))).slope for costs in rounds]
+        [linear_regression(log_sizes, list(map(math.log, costs))).slope for costs in rounds]
     )

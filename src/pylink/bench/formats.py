@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from pylink.bench.estimates import Estimate
     from pylink.bench.results import Results
 
+# Titles of modes.
 TITLES = {
     WARM: "right after one another",
     RESTED: "after a rest",
 }
-NS = 1e9
+NS = 1e9  # nanoseconds of a second
 
 # The first facts of a page in order; those of the machine follow.
 FIRST_FACTS = ("link", "command", "date", "load", "rounds", "rest", "growth")
@@ -29,26 +30,27 @@ CERTAIN = "19 in 20"
 
 
 def time_text(seconds: float) -> str:
+    """Return a time with a fitting unit."""
     return text(seconds * NS, "nsecond")
 
 
-def interval_text(estimate: Estimate, *, time: bool = False) -> str:
-    """The bounds of an interval; a `*` marks those that are only the least and the largest."""
+def interval_text(estimate: Estimate, *, is_time: bool = False) -> str:
+    """Return the bounds of an interval, with a `*` if they are the least and largest value."""
     bounds = (
-        time_text(bound) if time else f"{bound:.2f}" for bound in (estimate.low, estimate.high)
+        time_text(bound) if is_time else f"{bound:.2f}" for bound in (estimate.low, estimate.high)
     )
     return " to ".join(bounds) + ("" if estimate.certain else " *")
 
 
 def time_columns(results: Results) -> list[str]:
-    """The columns of `time_rows`."""
-    beside = f"/ {results.reference()}"
-    times = ["contender", "median", CERTAIN, "least", beside, CERTAIN]
-    return [*times, "rounds", "processor", beside, "peak memory"]
+    """Return the heads of the columns of `time_rows`."""
+    ratio_title = f"/ {results.reference()}"
+    times = ["contender", "median", CERTAIN, "least", ratio_title, CERTAIN]
+    return [*times, "rounds", "processor", ratio_title, "peak memory"]
 
 
 def time_rows(results: Results, mode: str) -> list[list[str]]:
-    """A row for each contender."""
+    """Return a row for each contender that ran in a mode."""
     reference = results.reference()
     rows = []
     for name in results.contenders():
@@ -56,21 +58,21 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
         if middle is None or reference is None:
             continue
         runs = list(results.of(name, mode).values())
-        others = name != reference
-        ratios = results.ratios(name, reference, mode) if others else []
-        processor = results.processor_ratios(name, reference, mode) if others else []
+        is_compared = name != reference
+        ratios = results.ratios(name, reference, mode) if is_compared else []
+        cpu_ratios = results.processor_ratios(name, reference, mode) if is_compared else []
         ratio = median_of(ratios) if ratios else None
         rows.append(
             [
                 name,
                 time_text(middle.value),
-                interval_text(middle, time=True),
+                interval_text(middle, is_time=True),
                 time_text(min(run.seconds for run in runs)),
                 f"{ratio.value:.2f}" if ratio else "",
                 interval_text(ratio) if ratio else "",
                 str(len(runs)),
                 time_text(median_of([run.cpu for run in runs]).value),
-                f"{median_of(processor).value:.2f}" if processor else "",
+                f"{median_of(cpu_ratios).value:.2f}" if cpu_ratios else "",
                 text(results.peak(name), "byte"),
             ]
         )
@@ -78,7 +80,7 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
 
 
 def growth_rows(results: Results) -> list[list[str]]:
-    """Contender, medians by part and the exponent with its interval."""
+    """Return a row for each contender: medians by part, and the exponent with its interval."""
     rows = []
     for name in results.contenders():
         exponent = results.growth(name)
@@ -92,6 +94,7 @@ def growth_rows(results: Results) -> list[list[str]]:
 
 
 def growth_columns(results: Results) -> list[str]:
+    """Return the heads of the columns of `growth_rows`."""
     name = results.contenders()[0]
     parts = results.parts(name)
     sizes = [next(iter(results.of(name, part=part).values())).inputs for part in parts]
@@ -99,16 +102,16 @@ def growth_columns(results: Results) -> list[str]:
 
 
 def tables(results: Results) -> list[TextTable]:
-    """All tables for a terminal."""
+    """Return all tables for a terminal."""
     result = [TextTable("the link", ["", ""], list(results.facts.items()), 2)]
     result += [
         TextTable(mode_title(results, mode), time_columns(results), time_rows(results, mode))
         for mode in results.modes()
     ]
-    grown = growth_rows(results)
-    if grown:
+    growth = growth_rows(results)
+    if growth:
         result.append(
-            TextTable("growth: time ~ inputs ** exponent", growth_columns(results), grown)
+            TextTable("growth: time ~ inputs ** exponent", growth_columns(results), growth)
         )
     if results.answers:
         answers = list(results.answers.items())
@@ -120,13 +123,13 @@ def tables(results: Results) -> list[TextTable]:
 
 
 def mode_title(results: Results, mode: str) -> str:
-    """The title of a mode, with the pause between runs."""
+    """Return the title of a mode, with the pause between runs."""
     rest = f" of {results.facts['rest']}" if mode == RESTED and "rest" in results.facts else ""
     return f"{TITLES[mode]}{rest}"
 
 
 def footnotes(results: Results) -> list[str]:
-    """Notes that explain the figures."""
+    """Return notes that explain the figures."""
     notes = [f"{name}: {reason}" for name, reason in results.about.items()]
     uncertain = any(
         not median_of(results.seconds(name, mode)).certain
@@ -152,7 +155,7 @@ COMPARED_COLUMNS = (
 
 
 def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
-    """A row for each change, with the columns of COMPARED_COLUMNS."""
+    """Return a row for each change, with the columns of COMPARED_COLUMNS."""
     return [
         [
             change.contender if change.mode == WARM else f"{change.contender}, rested",
@@ -169,7 +172,7 @@ def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
 
 
 def fact_rows(results: Results) -> list[tuple[str, str]]:
-    """The facts for a page: first about the run, then about the machine."""
+    """Return the facts for a page: first about the run, then about the machine."""
     first = [name for name in FIRST_FACTS if name in results.facts]
     names = [*first, *(name for name in results.facts if name not in first)]
     return [(name, results.facts[name]) for name in names]

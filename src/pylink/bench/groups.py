@@ -16,40 +16,42 @@ if TYPE_CHECKING:
 
 
 def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
-    """The groups as lists of numbers of cubins, in the order of their first cubins.
+    """Return the groups as lists of indices of cubins, in the order of their first cubins.
 
     An input that is not a readable cubin is a group of its own.
     """
-    defined: dict[str, int] = {}
+    definers: dict[str, int] = {}  # the first cubin that defines each name
     needed: list[set[str]] = []
     for number, data in enumerate(cubins):
         undefined = set()
         for name, is_defined in _globals_of(data):
             if is_defined:
-                defined.setdefault(name, number)
+                definers.setdefault(name, number)
             else:
                 undefined.add(name)
         needed.append(undefined)
-    first = list(range(len(cubins)))
+    # For each cubin an earlier one of its group, or itself if it is the first (union-find).
+    earlier_member = list(range(len(cubins)))
 
-    def root(number: int) -> int:
-        while first[number] != number:
-            first[number] = number = first[first[number]]
+    def find_first(number: int) -> int:
+        """Return the first known cubin of a group."""
+        while earlier_member[number] != number:
+            earlier_member[number] = number = earlier_member[earlier_member[number]]
         return number
 
     for number, names in enumerate(needed):
         for name in names:
-            if name in defined:
-                earlier, other = sorted((root(number), root(defined[name])))
-                first[other] = earlier
+            if name in definers:
+                first, other = sorted((find_first(number), find_first(definers[name])))
+                earlier_member[other] = first
     groups: dict[int, list[int]] = {}
     for number in range(len(cubins)):
-        groups.setdefault(root(number), []).append(number)
+        groups.setdefault(find_first(number), []).append(number)
     return list(groups.values())
 
 
 def _globals_of(data: bytes) -> list[tuple[str, bool]]:
-    """The global names of a cubin, and whether it defines them."""
+    """Return the global names of a cubin, and whether it defines each of them."""
     try:
         image = Image(data)
         table = image.section(".symtab")

@@ -3,8 +3,8 @@
 The peak memory that Linux reports for a process includes that of the process that forked it, so a
 large process cannot measure its own children. Run as a script, this file reads one JSON object per
 line, `{"argv": [...], "cwd": path}`, runs the command and answers `{"seconds", "cpu", "rss",
-"code", "output", "said"}`: wall time, processor time of user and system, peak resident bytes, exit
-status, standard output, and the end of standard error.
+"code", "output", "errors"}`: wall time, processor time of user and system, peak resident bytes,
+exit status, standard output, and the end of standard error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import time
 
 # Bytes of standard error that are kept; the reason of a failure is at the end.
 ERROR_TAIL_SIZE = 1 << 12
+# Exit status for a command that cannot be started, as shells have it.
+NOT_STARTED = 127
 
 
 def measure(argv: list[str]) -> dict[str, object]:
-    """Run a command and measure it; its standard error goes to a file in memory."""
+    """Run a command and return its measures; its standard error goes to a file in memory."""
     reader, writer = os.pipe()
-    log = os.memfd_create("said")
+    log = os.memfd_create("errors")
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
     signals = [_signal.SIGTERM]
     start = time.perf_counter()
@@ -32,23 +34,23 @@ def measure(argv: list[str]) -> dict[str, object]:
     except OSError as error:
         os.close(reader)
         os.close(log)
-        return {"code": 127, "said": f"{argv[0]}: {error.strerror}"}
+        return {"code": NOT_STARTED, "errors": f"{argv[0]}: {error.strerror}"}
     finally:
         os.close(writer)
     with open(reader, "rb") as stream:
         output = stream.read()
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
-    with open(log, "rb") as errors:
-        errors.seek(max(errors.seek(0, os.SEEK_END) - ERROR_TAIL_SIZE, 0))
-        text = errors.read().decode(errors="replace").strip()
+    with open(log, "rb") as stream:
+        stream.seek(max(stream.seek(0, os.SEEK_END) - ERROR_TAIL_SIZE, 0))
+        text = stream.read().decode(errors="replace").strip()
     return {
         "seconds": seconds,
         "cpu": usage.ru_utime + usage.ru_stime,
-        "rss": usage.ru_maxrss * 1024,
+        "rss": usage.ru_maxrss * 1024,  # from KiB
         "code": os.waitstatus_to_exitcode(status),
         "output": output.decode(errors="replace"),
-        "said": text,
+        "errors": text,
     }
 
 

@@ -11,7 +11,7 @@ from pylink import __version__
 
 
 def facts(directory: str) -> dict[str, str]:
-    """The facts on which a result depends; `directory` is the directory of the outputs."""
+    """Return the facts on which a result depends; `directory` is the directory of the outputs."""
     processor = _field("/proc/cpuinfo", r"^(?:model name|Model|CPU part)\s*:\s*(.*)$")
     memory = _field("/proc/meminfo", r"^MemTotal:\s*([0-9]+) kB")
     flags = _field("/proc/cpuinfo", r"^flags\s*:(.*)$").split()
@@ -32,29 +32,31 @@ def facts(directory: str) -> dict[str, str]:
 
 
 def load() -> float:
-    """The average number of running and waiting processes in the last minute."""
+    """Return the average number of running and waiting processes in the last minute."""
     return os.getloadavg()[0]
 
 
 def _file_system(directory: str) -> str:
-    """The type of the file system of a directory."""
-    place = os.path.realpath(directory)
+    """Return the type of the file system of a directory: that of the longest mount point above."""
+    path = os.path.realpath(directory)
     best = "", "unknown"
     for line in _read("/proc/self/mounts").splitlines():
         _, point, kind, *_ = line.split(" ")
         point = point.encode().decode("unicode_escape")
-        inside = place == point or place.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best[0]):
+        is_below = path == point or path.startswith(point.rstrip("/") + "/")
+        if is_below and len(point) >= len(best[0]):
             best = point, kind
     return best[1]
 
 
 def _field(path: str, pattern: str) -> str:
+    """Return the group of a pattern in a file; nothing without a match."""
     match = re.search(pattern, _read(path), re.MULTILINE)
     return match[1].strip() if match else ""
 
 
 def _read(path: str) -> str:
+    """Return the text of a file; nothing if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read()

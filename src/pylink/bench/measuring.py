@@ -9,7 +9,7 @@ import tempfile
 from pylink.bench import compare
 from pylink.bench.commandline import BadLink, Link
 from pylink.bench.contenders import Contender, contenders
-from pylink.bench.contest import Contest, Plan
+from pylink.bench.contest import PARTS, Contest, Plan
 from pylink.bench.machine import facts, load
 from pylink.bench.processes import Launcher
 from pylink.bench.results import Results, from_csv
@@ -17,7 +17,7 @@ from pylink.files.reading import is_text, read_incoming
 from pylink.options.parse import OPTIONS_VARIABLE
 from pylink.packages.sites import add_sites
 from pylink.report.view.numbers import text
-from pylink.serve.server import VARIABLE as SERVER
+from pylink.serve.server import VARIABLE as SERVER_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from pylink.terminal.progress import Progress
 
 # Environment variables that would change the link of `pylink`, or let a server do it.
-VARIABLES = (OPTIONS_VARIABLE, SERVER)
+REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
-PLAN = Plan()
+PLAN = Plan()  # the defaults
+
+# Limit of the arguments that the facts show.
+MOST_ARGUMENTS = 40
 
 
 def measure(
@@ -62,7 +65,7 @@ def measure(
 
     add_sites()
     with Progress("measuring", enabled=progress) as bar:
-        return carry_out(
+        return measure_by_plan(
             list(command),
             plan=Plan(rounds, rest, patience, growth),
             nvlinks=nvlinks,
@@ -83,7 +86,7 @@ def read(path: str | os.PathLike[str]) -> Results:
     return from_csv(read_incoming(name, is_wanted=is_text).decode(errors="replace"), name)
 
 
-def carry_out(
+def measure_by_plan(
     argv: Sequence[str],
     *,
     plan: Plan,
@@ -95,17 +98,20 @@ def carry_out(
     progress: Progress,
 ) -> Results:
     """Measure by a plan and return the results; BadLink if the link cannot be measured."""
-    place = folder or os.path.dirname(Link(argv, "").output) or "."
-    with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=place) as directory:
+    parent = folder or os.path.dirname(Link(argv, "").output) or "."
+    with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=parent) as directory:
         link = Link(argv, directory)
         fact_rows = _facts_of(link, argv, plan, label)
-        environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+        environment = {
+            name: value for name, value in os.environ.items() if name not in REMOVED_VARIABLES
+        }
         launcher = Launcher(environment)
         chosen: list[Contender] = []
         try:
-            contenders_here = contenders(link, launcher, nvlinks, pylinks)
-            chosen = _select(contenders_here, without)
-            progress.reach(0, len(chosen) * (plan.rounds * (4 if plan.with_parts else 1) + 1))
+            available = contenders(link, launcher, nvlinks, pylinks)
+            chosen = _select(available, without)
+            runs = plan.rounds * (1 + len(PARTS) if plan.with_parts else 1) + 1
+            progress.reach(0, len(chosen) * runs)
             contest = Contest(link, chosen, plan, lambda text: progress.advance(text=text))
             results = contest.run()
         finally:
@@ -114,13 +120,13 @@ def carry_out(
             launcher.close()
     results.facts = fact_rows | results.facts
     if not results.runs:
-        reasons = "\n".join(f"{name}: {argv}" for name, argv in results.failures.items())
+        reasons = "\n".join(f"{name}: {reason}" for name, reason in results.failures.items())
         raise BadLink(f"no contender could link this\n{reasons}")
     return results
 
 
 def _select(candidates: Sequence[Contender], without: Sequence[str]) -> list[Contender]:
-    """The contenders that `without` does not name; BadLink for an unknown name."""
+    """Return the contenders that `without` does not name; BadLink for an unknown name."""
     names = [contender.name for contender in candidates]
     unknown = [name for name in without if name not in names]
     if unknown:
@@ -129,14 +135,16 @@ def _select(candidates: Sequence[Contender], without: Sequence[str]) -> list[Con
 
 
 def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) -> dict[str, str]:
-    """The facts about the link, the plan and the machine."""
+    """Return the facts about the link, the plan and the machine."""
     count = len(link.inputs) + len(link.libraries)
     size = text(link.bytes_of(link.size), "byte")
     fact_rows = {"label": label} if label else {}
     fact_rows |= {
         "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",
         compare.DIGEST: link.digest(),
-        "command": shlex.join(argv) if len(argv) < 40 else f"{shlex.join(argv[:40])} ...",
+        "command": shlex.join(argv)
+        if len(argv) <= MOST_ARGUMENTS
+        else f"{shlex.join(argv[:MOST_ARGUMENTS])} ...",
         "rounds": str(plan.rounds),
     }
     if plan.rest:

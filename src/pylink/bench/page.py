@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pylink.bench.compare import Change
 
+# Directory of the template.
 HERE = Path(__file__).parent
 
 
@@ -29,7 +30,7 @@ class Bar(NamedTuple):
 
 
 class ModeTimes(NamedTuple):
-    """The times of one mode."""
+    """The times of one mode: a bar for each contender, and a table."""
 
     mode: str
     title: str
@@ -39,7 +40,7 @@ class ModeTimes(NamedTuple):
 
 
 def page(results: Results) -> str:
-    """The page of one measurement; without matplotlib it has no curves."""
+    """Return the page of one measurement; without matplotlib it has no curves."""
     modes = []
     for mode in results.modes():
         columns = formats.time_columns(results)
@@ -57,7 +58,7 @@ def page(results: Results) -> str:
     return _render(
         title=f"pylink bench: {results.facts.get('link', '')}",
         summary=summary(results),
-        warnings=[*busy(results), *unequal(results)],
+        warnings=[*busy_warnings(results), *difference_lines(results)],
         shown=modes,
         growth=growth,
         growth_columns=formats.growth_columns(results) if growth else [],
@@ -81,7 +82,7 @@ def compared_page(
     warnings: Sequence[str],
     others: Sequence[tuple[str, str, str]],
 ) -> str:
-    """The page of two measurements; facts and answers are those of the second."""
+    """Return the page of two measurements; facts and answers are those of the second."""
     return _render(
         title=f"pylink bench: {names[0]} and {names[1]}",
         summary=[
@@ -89,7 +90,7 @@ def compared_page(
             for change in changes
             if change.contender.startswith("pylink") and change.mode == WARM
         ],
-        warnings=[*warnings, *unequal(before), *unequal(after)],
+        warnings=[*warnings, *difference_lines(before), *difference_lines(after)],
         compared_title=title,
         compared_columns=formats.COMPARED_COLUMNS,
         changes=formats.compared_rows(changes),
@@ -100,7 +101,7 @@ def compared_page(
 
 
 def summary(results: Results) -> list[str]:
-    """Sentences with the most important figures."""
+    """Return sentences with the most important figures."""
     reference = results.reference()
     lines = []
     for name in results.contenders():
@@ -116,18 +117,19 @@ def summary(results: Results) -> list[str]:
     return lines
 
 
-def busy(results: Results) -> list[str]:
-    """A warning if other programs were at work; else empty."""
+def busy_warnings(results: Results) -> list[str]:
+    """Return a warning if other programs were at work; else nothing."""
     load = results.load_when_busy()
     return [f"Other programs were at work when this began: {load}."] if load else []
 
 
-def unequal(results: Results) -> list[str]:
-    """Lines about outputs that differ from nvlink's."""
+def difference_lines(results: Results) -> list[str]:
+    """Return lines about outputs that differ from nvlink's."""
     return [f"{name}: {answer}" for name, answer in results.answers.items() if is_different(answer)]
 
 
 def _bars(results: Results, mode: str) -> list[Bar]:
+    """Return a bar for each contender's median time."""
     medians = {name: median(results, name, mode) for name in results.contenders()}
     values = {name: middle.value for name, middle in medians.items() if middle is not None}
     longest = max(values.values())
@@ -137,7 +139,7 @@ def _bars(results: Results, mode: str) -> list[Bar]:
 
 
 def _curves(results: Results) -> str:
-    """Time over inputs of every contender, as an `<svg>` element; empty without matplotlib."""
+    """Return curves of time by inputs as an `<svg>` element; nothing without matplotlib."""
     try:
         from pylink.report.view import plots
     except ImportError:
@@ -149,13 +151,13 @@ def _curves(results: Results) -> str:
             runs = results.of(name, part=part)
             size = next(iter(runs.values())).inputs
             points.append((float(size), median_of([run.seconds for run in runs.values()]).value))
-        grown = results.growth(name)
-        if grown is not None:
+        exponent = results.growth(name)
+        if exponent is not None:
             curves.append(
                 plots.Curve(
                     name,
                     [(size, seconds * formats.NS) for size, seconds in points],
-                    caption=f"exponent {grown.value:.2f} ({formats.interval_text(grown)})",
+                    caption=f"exponent {exponent.value:.2f} ({formats.interval_text(exponent)})",
                     size_title="inputs",
                     cost_title="wall time",
                 )
@@ -165,7 +167,7 @@ def _curves(results: Results) -> str:
 
 
 # Values of the template that only one of the two kinds of pages has.
-PARTS: dict[str, object] = {
+EMPTY_PARTS: dict[str, object] = {
     "shown": [],
     "growth": [],
     "growth_columns": [],
@@ -184,4 +186,4 @@ PARTS: dict[str, object] = {
 def _render(**values: object) -> str:
     from pylink.report.view.template import page_from  # needs packages of an extra
 
-    return page_from("bench.html.j2", HERE, version=__version__, **{**PARTS, **values})
+    return page_from("bench.html.j2", HERE, version=__version__, **{**EMPTY_PARTS, **values})

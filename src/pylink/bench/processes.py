@@ -30,7 +30,7 @@ END_TIMEOUT_S = 2.0
 
 @dataclass
 class Run:
-    """One measured run: times in seconds, peak memory in bytes, standard output."""
+    """One measured run: wall and processor time in seconds, peak memory in bytes, its output."""
 
     seconds: float
     cpu: float
@@ -43,7 +43,7 @@ class RunFailed(RuntimeError):
 
 
 class Helper:
-    """A process with one of the two programs; the first request starts it."""
+    """A process that runs `launcher.py` or `resident.py`; the first request starts it."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Helper:
         self._directory = directory
         self._environment = environment
         self._process: Popen[str] | None = None
-        self._working = False
+        self._is_working = False  # a request has no answer yet
 
     def ask(self, request: object) -> dict[str, Any]:
         """Send a request and return the answer; RunFailed if the process ends without one."""
@@ -65,11 +65,11 @@ class Helper:
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        self._working = True
+        self._is_working = True
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
-        self._working = False
+        self._is_working = False
         if not line:
             self._process = None
             with process:  # closes the pipes
@@ -82,23 +82,23 @@ class Helper:
         process, self._process = self._process, None
         if process is None:
             return
-        if self._working:
+        if self._is_working:
             _end_group(process.pid, signal.SIGTERM)
-        if not ends_within(process, END_TIMEOUT_S if self._working else None):
+        if not ends_within(process, END_TIMEOUT_S if self._is_working else None):
             _end_group(process.pid, signal.SIGKILL)
             ends_within(process, None)
 
 
-def _end_group(group: int, number: int) -> None:
+def _end_group(group: int, signal_number: int) -> None:
     """Send a signal to a process group, if it exists."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, number)
+        os.killpg(group, signal_number)
 
 
 class Launcher(Helper):
     """Runs commands one after the other, each as a child of a small process.
 
-    `environment` is their environment (default: that of this process).
+    `environment` is that of the commands (default: that of this process).
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -108,7 +108,7 @@ class Launcher(Helper):
         """Run `argv` in `cwd`; RunFailed if it cannot be started or fails."""
         answer = self.ask({"argv": list(argv), "cwd": str(cwd)})
         if answer["code"]:
-            raise RunFailed(answer["said"] or f"exit status {answer['code']}")
+            raise RunFailed(answer["errors"] or f"exit status {answer['code']}")
         return Run(answer["seconds"], answer["cpu"], answer["rss"], answer["output"])
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     LinkOnce = Callable[[dict[str, Any]], None]
 
+# Names of contenders, as the first argument has them.
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
 
 # Bytes to copy at a time; they fit into the processor's cache.
@@ -34,14 +35,14 @@ def copy(inputs: Sequence[str], output: str) -> None:
                 shutil.copyfileobj(stream, file, COPY_SIZE)
 
 
-def _copy() -> LinkOnce:
+def _prepare_copy() -> LinkOnce:
     def link_once(request: dict[str, Any]) -> None:
         copy(request["inputs"], request["output"])
 
     return link_once
 
 
-def _api() -> LinkOnce:
+def _prepare_api() -> LinkOnce:
     import pylink
 
     def link_once(request: dict[str, Any]) -> None:
@@ -53,7 +54,7 @@ def _api() -> LinkOnce:
     return link_once
 
 
-def _nvjitlink() -> LinkOnce:
+def _prepare_nvjitlink() -> LinkOnce:
     from pylink.jitlink.real import SUCCESS, Real
 
     libraries: dict[str, Real] = {}
@@ -61,7 +62,7 @@ def _nvjitlink() -> LinkOnce:
     def link_once(request: dict[str, Any]) -> None:
         path = request["library"]
         library = libraries.setdefault(path, Real(path, 0))
-        result, handle = library.create([word.encode() for word in request["words"]])
+        result, handle = library.create([option.encode() for option in request["options"]])
         try:
             for kind, name in request["inputs"]:
                 result = result or handle.add_file(kind, name.encode())
@@ -78,33 +79,34 @@ def _nvjitlink() -> LinkOnce:
     return link_once
 
 
-KINDS = {COPY: _copy, API: _api, NVJITLINK: _nvjitlink}
+# Functions that load what a contender needs, and return a function that links once.
+KINDS = {COPY: _prepare_copy, API: _prepare_api, NVJITLINK: _prepare_nvjitlink}
 
 
 def _peak() -> int:
-    """The peak resident bytes of this process, without those of the process that forked it."""
+    """Return the peak resident bytes of this process, without those of its parent."""
     with open("/proc/self/status", "rb") as stream:
         for line in stream:
             if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
+                return int(line.split()[1]) * 1024  # the line has KiB
     return 0
 
 
 def serve(kind: str) -> None:
     """Answer requests until standard input ends."""
     link_once = KINDS[kind]()
-    # The called library may print to standard output.
+    # A called library may print to standard output: its text goes to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
         request = json.loads(line)
-        begun, worked = time.perf_counter(), time.process_time()
+        start, cpu_start = time.perf_counter(), time.process_time()
         try:
             link_once(request)
         except Exception as error:
             answer: dict[str, object] = {"failed": str(error) or type(error).__name__}
         else:
-            seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
+            seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
             answer = {"seconds": seconds, "cpu": cpu, "rss": _peak()}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from pylink.bench.processes import Run
 
-WARM, RESTED = "warm", "rested"
-WHOLE = Fraction(1)
+WARM, RESTED = "warm", "rested"  # modes: without and with a pause before each run
+WHOLE = Fraction(1)  # the part of all inputs
 
 COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_seconds", "peak_bytes")
 # A larger load per core shows that other programs were at work.
@@ -36,10 +36,12 @@ MAX_FACT_LENGTH = 200
 
 # With fewer inputs the time of a part is mostly the start of a process.
 FEWEST_FOR_GROWTH = 2
+# Fewer parts do not show a growth.
+FEWEST_PARTS = 3
 
 
 class MalformedResults(Exception):
-    """The file has no results; the text says why."""
+    """A file without results; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +104,26 @@ class Results:
         return Table(ContenderRow, (row for row in rows if row is not None))
 
     def _row(self, name: str, mode: str) -> ContenderRow | None:
-        """The row of a linker; None if it did not run in that mode."""
-        middle, reference = median(self, name, mode), self.reference()
-        if middle is None or reference is None:
+        """Return the row of a linker; None if it did not run in that mode."""
+        median_time, reference = median(self, name, mode), self.reference()
+        if median_time is None or reference is None:
             return None
         ratios = self.ratios(name, reference, mode) if name != reference else []
-        beside = median_of(ratios) if ratios else None
+        ratio = median_of(ratios) if ratios else None
         runs = list(self.of(name, mode).values())
         return ContenderRow(
             name,
             mode,
             len(runs),
-            middle.value,
-            middle.low,
-            middle.high,
+            median_time.value,
+            median_time.low,
+            median_time.high,
             min(run.seconds for run in runs),
             median_of([run.cpu for run in runs]).value,
-            None if beside is None else beside.value,
-            None if beside is None else beside.low,
-            None if beside is None else beside.high,
-            middle.certain,
+            None if ratio is None else ratio.value,
+            None if ratio is None else ratio.low,
+            None if ratio is None else ratio.high,
+            median_time.certain,
             self.peak(name),
         )
 
@@ -202,24 +204,24 @@ class Results:
         return sorted(parts)
 
     def growth(self, contender: str) -> Estimate | None:
-        """The exponent of time over inputs; None for fewer than three parts."""
+        """Return the exponent of time over inputs; None for fewer than three parts."""
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
-        sizes = {part: next(iter(middles.values())).inputs for part, middles in runs.items()}
+        sizes = {part: next(iter(part_runs.values())).inputs for part, part_runs in runs.items()}
         parts = [part for part in runs if sizes[part] >= FEWEST_FOR_GROWTH]
-        if len(parts) < 3:
+        if len(parts) < FEWEST_PARTS:
             return None
         common = set.intersection(*(set(runs[part]) for part in parts))
         rounds = [[runs[part][turn].seconds for part in parts] for turn in sorted(common)]
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
 
     def load_when_busy(self) -> str:
-        """A text about the load at the start, if that disturbs the measurement; else empty."""
+        """Return a text about the load at the start if it disturbs measurements; else nothing."""
         load, cores = self.facts.get("load", ""), self.facts.get("cores", "")
         try:
-            busy = float(load.split()[0]) > BUSY_LOAD * int(cores)
+            is_busy = float(load.split()[0]) > BUSY_LOAD * int(cores)
         except (IndexError, ValueError):
             return ""
-        return f"load {load} on {cores} cores" if busy else ""
+        return f"load {load} on {cores} cores" if is_busy else ""
 
     def reference(self) -> str | None:
         """The contender that others are compared with: the first nvlink, or the copy."""
@@ -236,16 +238,17 @@ def median(results: Results, contender: str, mode: str = WARM) -> Estimate | Non
 
 
 def to_csv(results: Results) -> str:
+    """Return the results as text of a file that `from_csv` reads."""
     text = io.StringIO()
     for name, value in results.facts.items():
-        text.write(f"# {name}: {_line(value)}\n")
+        text.write(f"# {name}: {_on_one_line(value)}\n")
     for kind, texts in (
         (ABOUT, results.about),
         (ANSWER, results.answers),
         (FAILED, results.failures),
     ):
         for contender, value in texts.items():
-            text.write(f"# {kind} {contender}: {_line(value)}\n")
+            text.write(f"# {kind} {contender}: {_on_one_line(value)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for run in results.runs:
@@ -259,13 +262,13 @@ def to_csv(results: Results) -> str:
 def from_csv(text: str, name: str) -> Results:
     """Read a text of `to_csv`, which errors call `name`; MalformedResults for any other text."""
     results = Results()
-    rows = []
+    rows = []  # numbers and texts of the lines without facts
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
-            label, separator, mark = line[1:].strip().partition(": ")
+            label, separator, value = line[1:].strip().partition(": ")
             if not separator:
                 raise MalformedResults(f"{name}:{number}: no fact: {line[:60]}")
-            _add_fact(results, label, mark)
+            _add_fact(results, label, value)
         else:
             rows.append((number, line))
     if not rows or tuple(_cells(rows[0][1])) != COLUMNS:
@@ -294,6 +297,7 @@ def from_csv(text: str, name: str) -> Results:
 
 
 def _add_fact(results: Results, label: str, text: str) -> None:
+    """Add a fact, or a text about one contender if the label says so."""
     kind, _, contender = label.partition(" ")
     texts = {ABOUT: results.about, ANSWER: results.answers, FAILED: results.failures}
     if contender and kind in texts:
@@ -303,6 +307,7 @@ def _add_fact(results: Results, label: str, text: str) -> None:
 
 
 def _cells(line: str) -> Sequence[str]:
+    """Return the cells of a line of CSV; none if it is invalid."""
     rows: Iterable[list[str]] = csv.reader([line])
     try:
         return next(iter(rows), [])
@@ -310,5 +315,6 @@ def _cells(line: str) -> Sequence[str]:
         return []
 
 
-def _line(text: str) -> str:
+def _on_one_line(text: str) -> str:
+    """Return a text with all blanks and line ends as single blanks."""
     return " ".join(text.split())
