@@ -18,7 +18,7 @@ from pylink.options.help import HELP
 from pylink.options.table import OPTIONS
 from pylink.report import read_report
 from pylink.report.rules.rulefiles import load_rules
-from pylink.report.sections.directories import STOCK
+from pylink.report.sections.directories import STOCK_DIRECTORY
 from pylink.report.sections.sectionfiles import load
 from pylink.report.view.arguments import parser
 
@@ -93,8 +93,8 @@ def test_the_programs_run(folder: Path, number: int, expected: str) -> None:
 
 def test_the_tables_name_every_stock_file() -> None:
     rows = set(re.findall(r"^\| (Link\w+) \|", RULES, re.MULTILINE))
-    stock = {each.section.identifier for each in load([STOCK]).sections}
-    assert rows == stock | {each.identifier for each in load_rules([STOCK]).rules}
+    stock = {each.section.identifier for each in load([STOCK_DIRECTORY]).sections}
+    assert rows == stock | {each.identifier for each in load_rules([STOCK_DIRECTORY]).rules}
 
 
 def test_the_options_are_there() -> None:

@@ -208,7 +208,7 @@ def test_costs_are_settled_when_two_turns_agree(costs: list[int], settled: bool)
 def test_parts_in_which_symbols_are_undefined_go_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(replay, "LONG_NS", 1 << 62)  # on a busy machine a part may seem long
+    monkeypatch.setattr(replay, "LONG_PART_NS", 1 << 62)  # on a busy machine a part may seem long
     # Most of the demo's modules use what only the last ones define.
     cubins = demo.cubins("sm_100")[::-1]
     path = tmp_path / "link.aprof"

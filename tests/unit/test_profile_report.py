@@ -42,7 +42,7 @@ from pylink.report.model import Action, Report
 from pylink.report.sections.filters import matches, target_of
 from pylink.report.view.bytetree import MAX_PARTS, Node, byte_tree
 from pylink.report.view.command import main as report
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 _LEVELS = "part", "function"
@@ -429,7 +429,7 @@ def test_what_counts_bytes_counts_the_same(
     assert [line.split()[0] for line in shown] == [
         name for name, _ in rows["part"].most_common() if name in ("code", "debug")
     ]
-    assert f"{text(rows['part']['code'], 'byte')}" in first
+    assert f"{format_value(rows['part']['code'], 'byte')}" in first
 
 
 def test_the_bytes_of_the_output_add_up_to_it(linked: tuple[Path, pylink.LinkResult]) -> None:

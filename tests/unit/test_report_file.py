@@ -46,9 +46,9 @@ SMALLEST = bytes.fromhex(
 
 def headers(data: bytes) -> list[pb.BlockHeader]:
     frames = Frames("test", data)
-    frames.file_header()
+    frames.read_file_header()
     found = []
-    while (block := frames.block_header()) is not None:
+    while (block := frames.read_block_header()) is not None:
         found.append(block[0])
         frames.position = block[1]
     return found
@@ -145,10 +145,10 @@ def test_names_may_come_after_the_results_that_use_them() -> None:
 def _payload(data: bytes) -> bytes:
     """The last message of a file."""
     frames = Frames("test", data)
-    frames.file_header()
-    found = frames.block_header()
+    frames.read_file_header()
+    found = frames.read_block_header()
     assert found is not None
-    return frames.message(pb.ProfileResult, found[1])[1]
+    return frames.read_message(pb.ProfileResult, found[1])[1]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pylink.report.model import (
     Section,
     SectionMetric,
 )
-from pylink.report.sections.filters import Target, choose, matches, target_of
+from pylink.report.sections.filters import Target, choose_metric, matches, target_of
 
 LAUNCH = CollectionScope.LAUNCH
 
@@ -32,7 +32,7 @@ def on(arch: int, scope: CollectionScope = LAUNCH) -> Target:
 def test_the_first_option_that_matches_replaces_the_metric(arch: int, name: str | None) -> None:
     option = MetricOption("m2", filter=Filter(min_arch=75, max_arch=86))
     metric = SectionMetric("m", "Label", filter=Filter(max_arch=70), options=[option])
-    chosen = choose(metric, Section(), on(arch))
+    chosen = choose_metric(metric, Section(), on(arch))
     assert (chosen and chosen.name) == name
     assert chosen is None or chosen.label == "Label"
 
@@ -42,7 +42,7 @@ def test_an_option_without_a_filter_always_matches() -> None:
         MetricOption("never", filter=Filter(min_arch=90, max_arch=80)),
         MetricOption("m2", "L2"),
     ]
-    chosen = choose(SectionMetric("m", "L", options=options), Section(), on(80))
+    chosen = choose_metric(SectionMetric("m", "L", options=options), Section(), on(80))
     assert (chosen and chosen[:2]) == ("m2", "L2")
 
 
@@ -69,7 +69,7 @@ def test_the_metric_decides_what_both_filters_set() -> None:
 def test_a_filter_without_scopes_lets_all_through() -> None:
     empty = Filter(collection_filter=CollectionFilter([], Importance.REQUIRED))
     assert matches(empty, None, on(80, CollectionScope.RANGE))
-    chosen = choose(SectionMetric("m", filter=empty), Section(), on(80))
+    chosen = choose_metric(SectionMetric("m", filter=empty), Section(), on(80))
     assert chosen is not None
     assert chosen.importance is Importance.REQUIRED
 
@@ -78,7 +78,7 @@ def test_importance_comes_from_the_section_unless_the_metric_sets_it() -> None:
     section = Section(filter=Filter(collection_filter=CollectionFilter([], Importance.REQUIRED)))
     inner = Filter(collection_filter=CollectionFilter([], Importance.OPTIONAL))
     for filter_, importance in ((None, Importance.REQUIRED), (inner, Importance.OPTIONAL)):
-        chosen = choose(SectionMetric("m", filter=filter_), section, on(80))
+        chosen = choose_metric(SectionMetric("m", filter=filter_), section, on(80))
         assert chosen is not None
         assert chosen.importance is importance
 
@@ -92,7 +92,7 @@ def test_an_option_decides_on_its_importance_where_its_filter_sets_one() -> None
         (required, None, Importance.REQUIRED),
     ):
         option = MetricOption("m2", filter=of_option)
-        chosen = choose(SectionMetric("m", filter=own, options=[option]), Section(), on(80))
+        chosen = choose_metric(SectionMetric("m", filter=own, options=[option]), Section(), on(80))
         assert chosen is not None
         assert (chosen.name, chosen.importance) == ("m2", importance)
 

@@ -103,15 +103,15 @@ def test_comparison(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
 
 def test_changes() -> None:
     before, after = report(), report()
-    assert compare.notable(compare.compare(before, after)) == []
+    assert compare.notable_changes(compare.compare(before, after)) == []
     after.actions[0].set("link__time_duration.sum", 1_530_000)  # 2 %
-    assert compare.notable(compare.compare(before, after)) == []
+    assert compare.notable_changes(compare.compare(before, after)) == []
     before.actions[0].set("new__bytes.sum", 0)
     after.actions[0].set("new__bytes.sum", 2000)
-    (change,) = compare.notable(compare.compare(before, after))
+    (change,) = compare.notable_changes(compare.compare(before, after))
     assert (change.metric, change.change_text) == ("new__bytes.sum", "+2 kB")
     after.actions[0].set("new__bytes.sum", -2000)
-    (change,) = compare.notable(compare.compare(before, after))
+    (change,) = compare.notable_changes(compare.compare(before, after))
     assert change.change_text == "-2 kB"
 
 
@@ -130,7 +130,7 @@ def test_actions_of_one_name_are_compared_in_turn() -> None:
         before.actions[1].set(metric, 10)
         after.actions[1].set(metric, 10 * factor)
     after.actions[0].set("d__bytes.sum", 1)
-    found = compare.notable(compare.compare(before, after))
+    found = compare.notable_changes(compare.compare(before, after))
     assert [(change.action, change.metric) for change in found] == [
         ("dedup", "d__bytes.sum"),
         *(("dedup (2)", f"{name}__bytes.sum") for name in "bac"),  # the largest change first
@@ -143,7 +143,7 @@ def test_phases_of_links_of_two_sizes_are_compared() -> None:
         for action in each.actions:
             action.demangled_name = f"{action.function_name}({size} bytes)"
             action.mangled_name = f"kernel_{size}"  # as relocate has the function it shows
-    changes = compare.notable(compare.compare(before, after))
+    changes = compare.notable_changes(compare.compare(before, after))
     assert {change.action for change in changes} >= {"read", "merge"}
     assert {change.change_text for change in changes} == {"+100.0%"}
 
@@ -408,7 +408,7 @@ def test_of_two_links_each_quantity_is_compared_once(tmp_path: Path) -> None:
     for path, few in zip(paths, (cubins[:1], cubins[:2]), strict=True):
         pylink.link(few, arch="sm_90a", profile=path, relocatable_link=True)
     before, after = map(read_report, paths)
-    kept = compare.notable(compare.compare(before, after))
+    kept = compare.notable_changes(compare.compare(before, after))
     assert kept
     for name in compare.REPEATED:
         assert not any(change.metric == name for change in kept)

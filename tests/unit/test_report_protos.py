@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pylink.report import model
-from pylink.report.file.conversion import EXCEPTIONS, plan
+from pylink.report.file.conversion import SPECIAL_CLASSES, plan_for
 from pylink.report.proto import messages
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "compile_protos.py"
@@ -46,10 +46,10 @@ def test_the_model_has_every_field() -> None:
     while waiting:
         cls, message = waiting.pop()
         name = message.DESCRIPTOR.full_name
-        if (cls, name) in seen or cls in EXCEPTIONS:
+        if (cls, name) in seen or cls in SPECIAL_CLASSES:
             continue
         seen.add((cls, name))
-        known = plan(cls, message)
+        known = plan_for(cls, message)
         assert set(known.by_name) == {field.name for field in message.DESCRIPTOR.fields}, name
         # The widgets alone share a class, and have some of its switches each.
         assert not known.foreign or cls is model.MemoryWidget, name

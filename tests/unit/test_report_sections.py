@@ -196,13 +196,13 @@ def test_folders_are_searched_in_the_order_of_their_names(tmp_path: Path) -> Non
 
 
 def test_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(directories.DIRECTORY, raising=False)
+    monkeypatch.delenv(directories.DIRECTORY_VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     assert directories.user_directory() == tmp_path / "home/.local/share/pylink/sections"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert directories.user_directory() == tmp_path / "data/pylink/sections"
-    monkeypatch.setenv(directories.DIRECTORY, str(tmp_path / "own"))
+    monkeypatch.setenv(directories.DIRECTORY_VARIABLE, str(tmp_path / "own"))
     assert directories.user_directory() == tmp_path / "own"
 
 
@@ -221,13 +221,13 @@ def test_stock_files_are_deployed_once_and_changes_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own"
-    monkeypatch.setenv(directories.DIRECTORY, str(own))
+    monkeypatch.setenv(directories.DIRECTORY_VARIABLE, str(own))
     monkeypatch.delenv(directories.NO_DEPLOYMENT, raising=False)
     deployed, mine = search_path()
     assert mine == own
     assert re.fullmatch(rf"{re.escape(__version__)}-[0-9a-f]{{8}}", deployed.name)
     assert deployed.parent == own
-    names = {file.name for file in directories.STOCK.iterdir() if file.is_file()}
+    names = {file.name for file in directories.STOCK_DIRECTORY.iterdir() if file.is_file()}
     assert {file.name for file in deployed.iterdir()} == names
     changed = deployed / min(names)
     changed.write_text("changed")
@@ -237,10 +237,10 @@ def test_stock_files_are_deployed_once_and_changes_kept(
     newer = tmp_path / "stock"
     newer.mkdir()
     (newer / "New.section").write_text('Identifier: "New"\nDisplayName: "New"\n')
-    monkeypatch.setattr(directories, "STOCK", newer)
+    monkeypatch.setattr(directories, "STOCK_DIRECTORY", newer)
     assert [file.name for file in search_path()[0].iterdir()] == ["New.section"]
     monkeypatch.setenv(directories.NO_DEPLOYMENT, "1")
-    assert search_path()[0] == directories.STOCK
+    assert search_path()[0] == directories.STOCK_DIRECTORY
 
 
 def test_what_sections_add_to_an_action() -> None:
@@ -285,7 +285,7 @@ SLOW = "(a+)+b"
 @pytest.fixture
 def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "TIME_LIMIT", 0.5)
-    monkeypatch.setattr(patterns, "_slow", set())
+    monkeypatch.setattr(patterns, "_slow_expressions", set())
 
 
 @pytest.mark.usefixtures("little_time")
@@ -444,7 +444,7 @@ def kind_of(item: BodyItem) -> str:
 def listed_by_ncu(option: str) -> set[str]:
     """The identifiers that `ncu` prints for the stock files."""
     listed = subprocess.run(
-        ["ncu", "--section-folder", directories.STOCK, option],
+        ["ncu", "--section-folder", directories.STOCK_DIRECTORY, option],
         env={"HOME": ncu.home(), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
@@ -458,12 +458,14 @@ def listed_by_ncu(option: str) -> set[str]:
 def test_nsight_compute_lists_the_stock_sections() -> None:
     """What we ship is a section file for its tool too, with the same identifiers."""
     found = listed_by_ncu("--list-sections")
-    assert found == {each.section.identifier for each in load([directories.STOCK]).sections}
+    assert found == {
+        each.section.identifier for each in load([directories.STOCK_DIRECTORY]).sections
+    }
 
 
 @ncu.needs_ncu
 def test_nsight_compute_lists_the_stock_rules() -> None:
     """Its Python is older than ours: a rule that it cannot read is just missing from the list."""
     found = listed_by_ncu("--list-rules")
-    assert found == {rule.identifier for rule in load_rules([directories.STOCK]).rules}
+    assert found == {rule.identifier for rule in load_rules([directories.STOCK_DIRECTORY]).rules}
     assert len(found) >= 8

@@ -9,7 +9,7 @@ import pytest
 from pylink.report.model import Action, MessageType, Report, Scalar, Scope
 from pylink.report.rules.evaluation import apply_rules
 from pylink.report.rules.rulefiles import load_rules
-from pylink.report.sections.directories import STOCK
+from pylink.report.sections.directories import STOCK_DIRECTORY
 from pylink.report.sections.insertion import apply_sections
 from pylink.report.sections.sectionfiles import load
 
@@ -40,8 +40,8 @@ def said(
     for metric, by_id in instances.items():
         action.set(metric, sum(by_id.values()), by_id)
     report = Report(actions=[action])
-    apply_sections(report, load([STOCK]).select(sets=["full"]))
-    apply_rules(report, load_rules([STOCK]).rules)
+    apply_sections(report, load([STOCK_DIRECTORY]).select(sets=["full"]))
+    apply_rules(report, load_rules([STOCK_DIRECTORY]).rules)
     return {
         result.identifier: (
             message.type,
@@ -350,7 +350,7 @@ def test_growth_in_proportion_is_praised() -> None:
 
 
 def test_stock_files_are_whole() -> None:
-    sections, rules = load([STOCK]), load_rules([STOCK])
+    sections, rules = load([STOCK_DIRECTORY]), load_rules([STOCK_DIRECTORY])
     assert (sections.errors, sections.warnings) == ([], [])
     assert (rules.errors, rules.warnings) == ([], [])
     known = {each.section.identifier for each in sections.sections}

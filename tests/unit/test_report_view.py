@@ -60,7 +60,7 @@ def file(tmp_path: Path) -> str:
     ],
 )
 def test_units_as_people_read_them(value: float | str | None, unit: str, shown: str) -> None:
-    assert numbers.text(value, unit) == shown
+    assert numbers.format_value(value, unit) == shown
 
 
 def test_bars() -> None:

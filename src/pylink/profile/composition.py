@@ -104,15 +104,17 @@ def _join_symbols(members: Sequence[Counter[str]]) -> Counter[str]:
     for member in members:
         for name, size in member.items():
             demangled = demangle(name)
-            key = skeleton(demangled)
-            sizes_by_key[key] = sizes_by_key.get(key, 0) + size
-            name_counts = counts_by_key.setdefault(key, {})
+            name_skeleton = skeleton(demangled)
+            sizes_by_key[name_skeleton] = sizes_by_key.get(name_skeleton, 0) + size
+            name_counts = counts_by_key.setdefault(name_skeleton, {})
             name_counts[demangled] = name_counts.get(demangled, 0) + 1
     joined: Counter[str] = Counter()
-    for key, name_counts in counts_by_key.items():
+    for name_skeleton, name_counts in counts_by_key.items():
         count = sum(name_counts.values())
         name_pattern = pattern(list(name_counts))
-        joined[f"{count:,} x {name_pattern}" if count > 1 else name_pattern] += sizes_by_key[key]
+        joined[f"{count:,} x {name_pattern}" if count > 1 else name_pattern] += sizes_by_key[
+            name_skeleton
+        ]
     return joined
 
 
@@ -137,16 +139,20 @@ def _copied_bytes(
     copied: dict[tuple[int, int, int], int] = {}
     contents = placed.places.column("contents")
     # Bytes of each output section that no input section has yet.
-    remaining = {out: size for out, size in sizes.items() if contents[out] != ContentsFrom.SPAN}
+    remaining = {
+        out_section: size
+        for out_section, size in sizes.items()
+        if contents[out_section] != ContentsFrom.SPAN
+    }
     sections = merged.objects.sections
     section_sizes, files = sections.column("size"), sections.column("file")
-    for section, out in enumerate(merged.out_of):
-        available = remaining.get(out)
+    for section, out_section in enumerate(merged.out_of):
+        available = remaining.get(out_section)
         if available:
             size = min(section_sizes[section], available)
             if size:
-                remaining[out] = available - size
-                copied[kinds[out], files[section], section] = size
+                remaining[out_section] = available - size
+                copied[kinds[out_section], files[section], section] = size
     return copied
 
 

@@ -33,13 +33,13 @@ def group_rows(entries: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
     members: dict[tuple[str, Hashable], list[int]] = {}
     for name, key, row in entries:
         members.setdefault((skeleton(name), key), []).append(row)
-    result: list[list[int]] = []
+    groups: list[list[int]] = []
     for rows in members.values():
         if len(rows) >= FEWEST_IN_GROUP:
-            result.append(rows)
+            groups.append(rows)
         else:
-            result += [[row] for row in rows]
-    return result
+            groups += [[row] for row in rows]
+    return groups
 
 
 def title(names: Sequence[str]) -> str:

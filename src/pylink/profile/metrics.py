@@ -18,6 +18,7 @@ from pylink.profile.estimates import (
 )
 from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
+from pylink.report.view.bytetree import PATH_SEPARATOR
 from pylink.size.levels import largest_functions
 from pylink.size.levels import rows as size_rows
 from pylink.size.walk import measure_bytes
@@ -66,9 +67,6 @@ STAGES = ("primary", "headers", "targets")
 
 # Limit of functions of the output that are listed one by one.
 MAX_FUNCTIONS = 24
-
-# Separates kind, input and symbol in the name of a part of the output.
-PATH_SEPARATOR = " > "
 
 
 def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:

@@ -58,9 +58,9 @@ def check_chosen_sections(options: Options, sink: Sink) -> None:
             from pylink.report.view.selection import check_names
 
             check_names(options.metrics)
-        from pylink.report.preparation import check
+        from pylink.report.preparation import check_names as check_section_names
 
-        check(
+        check_section_names(
             directories=options.section_folder,
             recursive=options.section_folder_recursive,
             sections=options.section,

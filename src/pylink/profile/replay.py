@@ -89,15 +89,15 @@ def replay(results: PhaseResults, *, shows_progress: bool = False) -> list[Profi
     """
     profiles = []
     start = time.process_time()
-    parts = part_sizes(len(results.objects.names))
-    costs: dict[int, list[int]] = {size: [] for size in parts}
-    with Progress("measuring growth", LEAST_TURNS * len(parts), enabled=shows_progress) as progress:
+    sizes = part_sizes(len(results.objects.names))
+    costs: dict[int, list[int]] = {size: [] for size in sizes}
+    with Progress("measuring growth", LEAST_TURNS * len(sizes), enabled=shows_progress) as progress:
         for turn in range(MAX_TURNS):
             if turn >= LEAST_TURNS and (
                 all(map(is_settled, costs.values())) or time.process_time() - start > MAX_SECONDS
             ):
                 break
-            for size in parts:
+            for size in sizes:
                 part_profiles = _run_repeatedly(results.objects, size, min(costs[size], default=0))
                 profiles += part_profiles
                 if part_profiles:
@@ -160,12 +160,12 @@ def first_inputs(objects: Objects, size: int, arena: bytes, steps: Steps) -> Obj
     """Return the objects of the first `size` inputs, whose bytes are `arena`."""
     job: Job = copy.copy(objects.job)
     job.steps = steps
-    last = objects.files[size - 1]
+    last_file = objects.files[size - 1]
     return Objects(
         arena,
         objects.files.first(size),
-        objects.sections.first(last.first_section + last.section_count),
-        objects.symbols.first(last.first_symbol + last.symbol_count),
+        objects.sections.first(last_file.first_section + last_file.section_count),
+        objects.symbols.first(last_file.first_symbol + last_file.symbol_count),
         job=job,
         names=objects.names[:size],
         source_numbers=objects.source_numbers[:size],

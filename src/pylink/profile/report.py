@@ -157,14 +157,16 @@ def _add_counts(action: Action, phase: Phase, profile: Profile) -> None:
 
 def _add_dedup_actions(builder: _ReportBuilder, folding: FoldResult) -> None:
     """Add an action for all comparisons, and one for each pair unless there are too many."""
-    profile, pairs = builder.profile, folding.compared
+    profile, comparisons = builder.profile, folding.compared
     stack = ["merge", "fold_mercury"]
-    dedup_action = builder.add_action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
+    dedup_action = builder.add_action(
+        DEDUP, f"{len(comparisons)} pairs", len(comparisons), stack, DEDUP_STREAM
+    )
     add_dedup(dedup_action, folding, profile.saved_bytes)
     duration_ns = sum(folding.stats.stage_ns)
     dedup_action.set("link__time_duration.sum", duration_ns)
     add_share(dedup_action, Cost(wall_ns=duration_ns, cpu_ns=duration_ns), profile)
-    for pair in pairs if len(pairs) <= MAX_PAIRS else ():
+    for pair in comparisons if len(comparisons) <= MAX_PAIRS else ():
         names = f"{pair.candidate.name}, {pair.reference.name}"
         add_pair(builder.add_action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
 

@@ -46,12 +46,12 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     applied_counts: dict[int, int] = {}
     patched_bytes: dict[int, int] = {}
     # `ncu` expects instances in the order of addresses.
-    for offset, kind in sorted(counts.list_fixups(merged.fixups, section)):
-        if kind >= FIRST_MERCURY_TYPE:
+    for offset, relocation_type in sorted(counts.list_fixups(merged.fixups, section)):
+        if relocation_type >= FIRST_MERCURY_TYPE:
             continue
         address = function_address + offset // INSTRUCTION_SIZE * INSTRUCTION_SIZE
         applied_counts[address] = applied_counts.get(address, 0) + 1
-        patched_bytes[address] = patched_bytes.get(address, 0) + field_bytes(kind)
+        patched_bytes[address] = patched_bytes.get(address, 0) + field_bytes(relocation_type)
     action.source = report.add_source(loaded_code.source)
     action.mangled_name = name
     action.set("launch__function_pcs", function_address)
@@ -63,18 +63,18 @@ def section_of_busiest_function(results: PhaseResults) -> int | None:
     """Return the OutRow number of the code with the most applied relocations; None without any."""
     outs = results.placed.outs
     applied = counts.count_fixups(results.placed)
-    best = None
+    busiest = None
     most_relocations = 0
     for number, (count, row) in enumerate(zip(applied, outs, strict=True)):
         if count > most_relocations and row.kind == sectionkinds.TEXT and row.entity >= 0:
-            best, most_relocations = number, count
-    return best
+            busiest, most_relocations = number, count
+    return busiest
 
 
-def field_bytes(kind: int) -> int:
-    """Return the bytes that a relocation of type `kind` changes.
+def field_bytes(relocation_type: int) -> int:
+    """Return the bytes that a relocation of type `relocation_type` changes.
 
     The name of the type has the width in bits after R_CUDA_; without a number it is 64.
     """
-    width = re.search(r"[0-9]+", relocation_name(kind).partition("R_CUDA_")[2])
+    width = re.search(r"[0-9]+", relocation_name(relocation_type).partition("R_CUDA_")[2])
     return (int(width[0]) + 7) // 8 if width else 8

@@ -34,7 +34,8 @@ def prepare(
     problems = loaded.problems()
     # All sections of a directory that is named are added, also those outside of sets.
     has_directories = bool(directories or recursive)
-    chosen = loaded.select(sections, sets, without_sets=has_directories)
+    selected = loaded.select(sections, sets, without_sets=has_directories)
+    # Identifiers of stock sections that are used.
     stock = {
         section.section.identifier for section in loaded.sections if section.file.parent == path[0]
     }
@@ -43,12 +44,12 @@ def prepare(
     # Stock sections of the default set were not requested, so they may lack metrics.
     requested = {
         *sections,
-        *(section.identifier for section in chosen if section.identifier not in stock),
+        *(section.identifier for section in selected if section.identifier not in stock),
     }
-    gaps = apply_sections(report, chosen, requested)
-    required = [gap for gap in gaps if gap.is_error]
-    if required:
-        raise ReportError("; ".join(map(str, required)))
+    gaps = apply_sections(report, selected, requested)
+    errors = [gap for gap in gaps if gap.is_error]
+    if errors:
+        raise ReportError("; ".join(map(str, errors)))
     problems += map(str, gaps)
     if with_rules:
         loaded_rules = load_rules(path)
@@ -60,7 +61,7 @@ def prepare(
     return problems
 
 
-def check(
+def check_names(
     *,
     directories: Sequence[str],
     recursive: Sequence[str],
@@ -68,7 +69,7 @@ def check(
     sets: Iterable[str],
     rules: Sequence[str],
 ) -> None:
-    """ReportError for unknown directories, sections, sets and rules, as `prepare` would raise."""
+    """Raise ReportError for unknown directories, sections, sets and rules, as `prepare` does."""
     path = search_path(directories, recursive)
     load(path).select(sections, sets)
     if rules:
@@ -76,6 +77,7 @@ def check(
 
 
 def _check_rules(loaded: LoadedRules, rules: Iterable[str]) -> None:
+    """Raise ReportError for the first of `rules` that is not loaded."""
     identifiers = {rule.identifier for rule in loaded.rules}
     for name in rules:
         if name not in identifiers:

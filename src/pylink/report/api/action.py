@@ -115,10 +115,11 @@ class IAction:
         return self._add(value_name, value_kind, value, {ValueKind.STRING})
 
     def _add(self, name: str, kind: int, value: Scalar, kinds: set[ValueKind]) -> IMetric | None:
-        chosen = next((member for member in kinds if member == kind), None)
-        if chosen is None:
+        """Add a metric whose kind must be one of `kinds`."""
+        stored_kind = next((member for member in kinds if member == kind), None)
+        if stored_kind is None:
             return None
-        return IMetric(self._action.add(Metric(name, value, chosen)))
+        return IMetric(self._action.add(Metric(name, value, stored_kind)))
 
     def nvtx_state(self) -> INvtxState | None:
         """The NVTX ranges that were open; None if none were recorded."""

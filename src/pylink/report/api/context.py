@@ -140,6 +140,7 @@ def load_report(file_name: str | os.PathLike[str], *, strict: bool = True) -> IC
 
 
 def _check_index(key: object, name: str, count: int) -> None:
+    """Raise TypeError or IndexError for an invalid index of `count` elements of class `name`."""
     if isinstance(key, slice):
         return
     if not isinstance(key, int):

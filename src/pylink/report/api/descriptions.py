@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+# Descriptions of metrics by their names.
 DESCRIPTIONS = {
     "dedup__bytes_compared.sum": "bytes of Mercury sections compared byte by byte",
     "dedup__bytes_hashed.sum": "bytes hashed to distinguish sections without comparing them",
@@ -95,11 +96,12 @@ DESCRIPTIONS = {
     "sym__weak.sum": "weak symbols that the inputs define",
 }
 
+# Metrics with the name of a phase in them.
 _PHASE_SHARE = re.compile(r"link__(\w+)_time_share\.pct")
 
 
 def label(name: str) -> str:
-    """The label of a metric of a link; for other metrics the name."""
+    """Return the label of a metric of a link; for other metrics the name."""
     if name not in DESCRIPTIONS:
         match = _PHASE_SHARE.fullmatch(name)
         return f"Share of {match[1].replace('_', '-')}" if match else name
@@ -108,7 +110,7 @@ def label(name: str) -> str:
 
 
 def describe(name: str) -> str:
-    """The description of a metric of a link; "" for other metrics."""
+    """Return the description of a metric of a link; "" for other metrics."""
     phase = _PHASE_SHARE.fullmatch(name)
     if phase is not None:
         return f"share of the time of the whole link that {phase[1]} took"

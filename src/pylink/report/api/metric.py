@@ -8,7 +8,7 @@ from pylink.report.api.descriptions import describe
 from pylink.report.api.metricname import MetricType, Rollup, Subtype, parse, unit
 from pylink.report.model import Instance, Metric, Scalar, ValueKind
 
-UINT64 = (1 << 64) - 1
+UINT64_MAX = (1 << 64) - 1
 
 _NUMERIC = {ValueKind.FLOAT, ValueKind.DOUBLE, ValueKind.UINT32, ValueKind.UINT64}
 
@@ -106,7 +106,7 @@ class IMetric:
         if value is None or isinstance(value, str):
             return 0
         try:
-            return int(value) & UINT64 if value < 0 else int(value)
+            return int(value) & UINT64_MAX if value < 0 else int(value)
         except (OverflowError, ValueError):  # infinite, or not a number
             return 0
 
@@ -163,6 +163,7 @@ class IMetric:
         return describe(self._metric.name)
 
     def _value(self, instance: int | None) -> tuple[Scalar | None, ValueKind]:
+        """Return the value and its kind, of the metric or of an instance."""
         rows = self._metric.instances
         if instance is None:
             kind = self._metric.kind
@@ -198,6 +199,7 @@ class IMutableMetric(IMetric):
         return _MutableIds(self._metric)
 
     def _set(self, args: tuple[Scalar, ...], kinds: set[ValueKind], default: ValueKind) -> bool:
+        """Set a value of one of `kinds`; return whether it was set."""
         if len(args) not in (2, 3):
             raise TypeError("a value is set with (kind, value) or (instance, kind, value)")
         *index, requested, value = args
@@ -245,7 +247,7 @@ class _MutableIds(IMutableMetric):
 
 
 def _ids(metric: Metric) -> Metric:
-    """A metric of the same name whose instances are the ids."""
+    """Return a metric of the same name whose instances are the ids of this one's."""
     rows = [
         Instance(0, None, ValueKind.UINT64)
         if instance.id is None
@@ -256,6 +258,7 @@ def _ids(metric: Metric) -> Metric:
 
 
 def _can_hold(kind: ValueKind, value: Scalar) -> bool:
+    """Return whether a value can be stored as this kind."""
     if isinstance(value, str) or kind is ValueKind.STRING:
         return isinstance(value, str) and kind is ValueKind.STRING
     if kind in (ValueKind.FLOAT, ValueKind.DOUBLE):

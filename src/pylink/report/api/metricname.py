@@ -67,10 +67,12 @@ class MetricName(NamedTuple):
     subtype: Subtype | None
 
 
+# Values by their spelling in names of metrics.
 _ROLLUPS = {rollup.name.lower(): rollup for rollup in Rollup}
 _SUBTYPES = {subtype.name.lower(): subtype for subtype in Subtype}
 _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_RATE}
-_NOT_COUNTED = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
+# Metrics of type OTHER, whatever stands after the dot.
+_PREFIXES_OF_OTHER = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
 _THROUGHPUT = re.compile(r"_throughput(_|$)")
 
 # Units from tables of Nsight Compute, which differ from the words in the name.
@@ -91,7 +93,7 @@ _UNITS_BY_NAME = tuple(
 )
 
 # Words of a quantity and their units; the first match counts.
-_UNITS = (
+_UNITS_BY_WORD = (
     ("bytes", "byte"),
     ("byte", "byte"),
     ("sectors", "sector"),
@@ -126,21 +128,23 @@ _UNITS = (
 
 
 def parse(name: str) -> MetricName:
-    """Parse a name; a name that does not follow the pattern is OTHER."""
+    """Parse a name; one that does not follow the pattern has the type OTHER."""
     quantity, *suffixes = name.removeprefix("pmsampling:").split(".")
-    kind, rollup, subtype = MetricType.OTHER, None, None
-    if suffixes and not name.startswith(_NOT_COUNTED):
-        first, rest = suffixes[0], ".".join(suffixes[1:])
-        if first in _RATIOS:
-            kind, subtype = MetricType.RATIO, _RATIOS[first]
-        elif first in _ROLLUPS:
-            kind = MetricType.THROUGHPUT if _THROUGHPUT.search(quantity) else MetricType.COUNTER
-            rollup, subtype = _ROLLUPS[first], _SUBTYPES.get(rest)
-    return MetricName(quantity, kind, rollup, subtype)
+    metric_type, rollup, subtype = MetricType.OTHER, None, None
+    if suffixes and not name.startswith(_PREFIXES_OF_OTHER):
+        suffix, submetric = suffixes[0], ".".join(suffixes[1:])
+        if suffix in _RATIOS:
+            metric_type, subtype = MetricType.RATIO, _RATIOS[suffix]
+        elif suffix in _ROLLUPS:
+            metric_type = (
+                MetricType.THROUGHPUT if _THROUGHPUT.search(quantity) else MetricType.COUNTER
+            )
+            rollup, subtype = _ROLLUPS[suffix], _SUBTYPES.get(submetric)
+    return MetricName(quantity, metric_type, rollup, subtype)
 
 
-def fill(template: str, name: str) -> str:
-    """A label with {UNIT} and {COMPOUND_NAME} of a metric filled in as by Nsight Compute.
+def fill_label(template: str, name: str) -> str:
+    """Return a label with {UNIT} and {COMPOUND_NAME} of a metric filled in as by Nsight Compute.
 
     "{UNIT}: {COMPOUND_NAME}" and `dram__bytes_read.sum` give "DRAM: Bytes Read".
     """
@@ -150,9 +154,9 @@ def fill(template: str, name: str) -> str:
 
 
 def unit(name: str) -> str:
-    """The unit of a metric as Nsight Compute spells it ("byte", "nsecond", "%"), "" if none.
+    """Return the unit of a metric as Nsight Compute spells it ("byte", "nsecond", "%"), "" if none.
 
-    It is the unit of the quantity, divided by a cycle or a second if the submetric says so.
+    The result is the unit of the quantity, divided by a cycle or a second if the submetric says so.
     """
     for pattern, unit_name in _UNITS_BY_NAME:
         if pattern.fullmatch(name):
@@ -162,21 +166,26 @@ def unit(name: str) -> str:
         return ""
     if quantity.endswith("_pct") or re.search(r"(^|\.)pct(_of_peak_sustained_\w+)?$", suffix):
         return "%"
-    dividend, per, divisor = quantity.partition("_per_")
-    base = _unit_of_words(dividend)
-    if per:
+    dividend, separator, divisor = quantity.partition("_per_")
+    dividend_unit = _unit_of_words(dividend)
+    if separator:
         divisor_unit = _unit_of_words(divisor)
-        return f"{base}/{divisor_unit}" if base and divisor_unit and base != divisor_unit else ""
-    last = suffix.rpartition(".")[2]
-    if base in ("", "warp"):  # warps per cycle have the unit warp
-        return base
-    if last.endswith("per_second"):
-        return f"{base}/second"
-    if last.startswith(("per_cycle", "peak_sustained")):
-        return f"{base}/cycle"
-    return base
+        return (
+            f"{dividend_unit}/{divisor_unit}"
+            if dividend_unit and divisor_unit and dividend_unit != divisor_unit
+            else ""
+        )
+    submetric = suffix.rpartition(".")[2]
+    if dividend_unit in ("", "warp"):  # warps per cycle have the unit warp
+        return dividend_unit
+    if submetric.endswith("per_second"):
+        return f"{dividend_unit}/second"
+    if submetric.startswith(("per_cycle", "peak_sustained")):
+        return f"{dividend_unit}/cycle"
+    return dividend_unit
 
 
 def _unit_of_words(text: str) -> str:
-    names = set(re.split("[^A-Za-z0-9]+", text.partition("__")[2] or text))
-    return next((unit_name for word, unit_name in _UNITS if word in names), "")
+    """Return the unit that a word of a quantity has; nothing if none has one."""
+    words = set(re.split("[^A-Za-z0-9]+", text.partition("__")[2] or text))
+    return next((unit_name for word, unit_name in _UNITS_BY_WORD if word in words), "")

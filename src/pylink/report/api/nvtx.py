@@ -28,8 +28,8 @@ class INvtxRange:
     PayloadType_PAYLOAD_FLOAT: ClassVar[int] = NvtxPayloadType.FLOAT
     PayloadType_PAYLOAD_JSON: ClassVar[int] = NvtxPayloadType.JSON
 
-    def __init__(self, opened: NvtxPushPopRange | NvtxStartEndRange, domain: NvtxDomainInfo):
-        self._range = opened
+    def __init__(self, nvtx_range: NvtxPushPopRange | NvtxStartEndRange, domain: NvtxDomainInfo):
+        self._range = nvtx_range
         self._domain = domain
 
     def name(self) -> str:
@@ -85,6 +85,7 @@ class INvtxRange:
 
 
 def _number(payload: NvtxPayload) -> int | float | None:
+    """Return the field that a payload uses, by its type; None for types that are not numbers."""
     values = {
         NvtxPayloadType.UINT64: payload.ull_value,
         NvtxPayloadType.INT64: payload.ll_value,
@@ -148,10 +149,10 @@ class INvtxState:
         """The domain of this id. Raises KeyError if it does not exist."""
         if not isinstance(key, int):
             raise TypeError(f"INvtxState IDs must be integers, not {type(key).__name__}")
-        state = self.domain_by_id(key)
-        if state is None:
+        domain = self.domain_by_id(key)
+        if domain is None:
             raise KeyError("INvtxState invalid ID")
-        return state
+        return domain
 
     def domains(self) -> tuple[int, ...]:
         """The ids of the domains."""

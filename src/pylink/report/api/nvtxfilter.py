@@ -26,11 +26,17 @@ from pylink.report.model import DEFAULT_DOMAIN, Action
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
 # `]` after the last name, followed by slashes and `*` or nothing.
+# In an expression, only `]` at the very end.
 TOP, LAST = re.compile(r"\](/\**)*$"), re.compile(r"\]$")
 
 
 class _Pattern(NamedTuple):
-    """A pattern of a stack; `before[i]` is the wildcard before name i, or ""."""
+    """A pattern of a stack; `before[i]` is the wildcard before name i, or "".
+
+    `after` is the wildcard after the last name. `bottom` and `top` are true if the pattern begins
+    at the bottom of the stack, and ends at its top. A pattern that is not `matchable` matches
+    nothing.
+    """
 
     names: list[Test]
     before: list[str]
@@ -41,6 +47,8 @@ class _Pattern(NamedTuple):
 
 
 class _Filter(NamedTuple):
+    """A filter: tests of the domain, and of start/end ranges or (`pushed`) of the stack."""
+
     domain: Test
     started: list[Test]
     pushed: _Pattern | None
@@ -64,13 +72,14 @@ def actions_by_nvtx(
 
 
 def _parse(text: str) -> _Filter:
+    """Parse a filter; TypeError for other objects, ValueError for an invalid text."""
     if not isinstance(text, str):
         raise TypeError(f"NVTX filters are strings, not {type(text).__name__}")
-    expression = text.startswith("regex:")
+    is_expression = text.startswith("regex:")
     domain, at, ranges = text.removeprefix("regex:").partition("@")
 
     def test(name: str) -> Test:
-        if not expression:
+        if not is_expression:
             return name.__eq__
         try:
             pattern = re.compile(name)
@@ -87,21 +96,22 @@ def _parse(text: str) -> _Filter:
 
 
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
+    """Parse the pattern of a stack; `test` makes tests of names, `text` is the complete filter."""
     # In an expression, only the last character is surely a bracket of the pattern.
-    expression = text.startswith("regex:")
-    bottom, end = ranges.startswith("["), (LAST if expression else TOP).search(ranges)
+    is_expression = text.startswith("regex:")
+    bottom, end = ranges.startswith("["), (LAST if is_expression else TOP).search(ranges)
     top = end is not None
-    parts = ranges[bottom : end.start() if end else len(ranges)].split("/")
+    pieces = ranges[bottom : end.start() if end else len(ranges)].split("/")
     # A bracket belongs to the part beside it, and matches nothing unless that is a name.
-    matchable = not (bottom and not parts[0]) and not (top and parts[-1] in ("", *_WILDCARDS))
+    matchable = not (bottom and not pieces[0]) and not (top and pieces[-1] in ("", *_WILDCARDS))
     names: list[Test] = []
     before: list[str] = []
     wildcard = ""
-    for part in filter(None, parts):
-        if part in _WILDCARDS:
-            wildcard = part
+    for piece in filter(None, pieces):
+        if piece in _WILDCARDS:
+            wildcard = piece
             continue
-        names.append(test(part))
+        names.append(test(piece))
         before.append(wildcard)
         wildcard = ""
     if not names and not wildcard:
@@ -112,6 +122,7 @@ def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
 
 
 def _matches(nvtx_filter: _Filter, action: Action) -> bool:
+    """Return whether a filter accepts the ranges that an action had open."""
     state = action.nvtx
     if state is None:
         return False
@@ -119,8 +130,8 @@ def _matches(nvtx_filter: _Filter, action: Action) -> bool:
         if not nvtx_filter.domain(domain.name):
             continue
         if nvtx_filter.pushed is None:
-            opened = [started.name for started in state.started(domain.id)]
-            if all(any(map(test, opened)) for test in nvtx_filter.started):
+            open_names = [started.name for started in state.started(domain.id)]
+            if all(any(map(test, open_names)) for test in nvtx_filter.started):
                 return True
         else:
             stack = [pushed.name for pushed in state.stack(action.thread_id, domain.id)]
@@ -130,23 +141,29 @@ def _matches(nvtx_filter: _Filter, action: Action) -> bool:
 
 
 def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:
+    """Return whether a pattern matches the names of a stack, which are bottom first."""
     if not pattern.matchable or not stack:
         return False
     if pattern.bottom and not pattern.names[0](stack[0]):
         return False
-    last = None
+    last_level = None
     for test, wildcard in zip(pattern.names, pattern.before, strict=True):
-        highest = next((level for level in reversed(range(len(stack))) if test(stack[level])), None)
-        if highest is None or (last is not None and not _fits_wildcard(highest - last, wildcard)):
+        highest_level = next(
+            (level for level in reversed(range(len(stack))) if test(stack[level])), None
+        )
+        if highest_level is None or (
+            last_level is not None and not _fits_wildcard(highest_level - last_level, wildcard)
+        ):
             return False
-        last = highest
-    top = len(stack) - 1
-    if pattern.top and last != top:
+        last_level = highest_level
+    top_level = len(stack) - 1
+    if pattern.top and last_level != top_level:
         return False
-    return pattern.after != "+" or last == top - 1
+    return pattern.after != "+" or last_level == top_level - 1
 
 
 def _fits_wildcard(distance: int, wildcard: str) -> bool:
+    """Return whether names of a stack are this far apart with this wildcard between them."""
     if wildcard == "*":
         return distance >= 0
     return distance == (2 if wildcard else 1)

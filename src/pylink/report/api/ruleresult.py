@@ -11,7 +11,7 @@ _SEVERITIES = {member.value: member.name.lower() for member in Severity}
 
 
 def rule_dicts(results: Iterable[RuleResult]) -> list[dict[str, object]]:
-    """A dict for each message of each rule, and one for each rule without messages."""
+    """Return a dict for each message of each rule, and one for each rule without messages."""
     dicts: list[dict[str, object]] = []
     for result in results:
         rule: dict[str, object] = {

@@ -12,9 +12,9 @@ from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import messages as pb
 
 # Attributes that are not fields of the message, or are converted separately.
-_SEPARATE = frozenset({"metrics", "sections", "scope", "process"})
+_NOT_CONVERTED = frozenset({"metrics", "sections", "scope", "process"})
 # Attributes without a field in RangeResult.
-_NOT_OF_RANGE = frozenset(
+_NOT_IN_RANGE = frozenset(
     {
         "function_name",
         "demangled_name",
@@ -31,7 +31,7 @@ _NOT_OF_RANGE = frozenset(
         "series_info",
     }
 )
-_NOT_OF_LAUNCH = frozenset({"references"})
+_NOT_IN_LAUNCH = frozenset({"references"})
 
 
 class ActionReader:
@@ -46,18 +46,20 @@ class ActionReader:
         self._sections: dict[bytes, Section] = {}
 
     def read(self, message: Any, encoded: bytes) -> Action:
-        """The action of a decoded message; `encoded` is its encoding.
+        """Return the action of a decoded message; `encoded` is its encoding.
 
         Raises IndexError for a metric whose name is not in the file.
         """
         # Only messages of newer tools have unknown fields, so others are not searched for them.
         size = message.ByteSize()
         message.DiscardUnknownFields()
-        careful = message.ByteSize() != size
-        if careful:
+        keeps_unknown = message.ByteSize() != size
+        if keeps_unknown:
             message = type(message)()
             message.ParseFromString(encoded)
-        action = Action(**attributes(message, Action, careful=careful, without=_SEPARATE))
+        action = Action(
+            **attributes(message, Action, keeps_unknown=keeps_unknown, without=_NOT_CONVERTED)
+        )
         if isinstance(message, pb.RangeResult):
             action.scope = Scope.RANGE
         names = self._names
@@ -65,19 +67,20 @@ class ActionReader:
         for row in message.MetricResults:
             name = names[row.NameId]
             metric = metrics[name] = read_metric(row, name)
-            if careful:
+            if keeps_unknown:
                 metric.unknown = unknown_fields(row)
         for section in message.Sections:
-            action.sections.append(self._section(section, careful=careful))
-        if careful:
+            action.sections.append(self._section(section, keeps_unknown=keeps_unknown))
+        if keeps_unknown:
             action.unknown = unknown_fields(message)
         return action
 
-    def _section(self, message: Any, *, careful: bool) -> Section:
+    def _section(self, message: Any, *, keeps_unknown: bool) -> Section:
+        """Return the section of a message, which is one object for equal messages."""
         key = message.SerializePartialToString()
         section = self._sections.get(key)
         if section is None:
-            section = self._sections[key] = to_model(message, Section, careful=careful)
+            section = self._sections[key] = to_model(message, Section, keeps_unknown=keeps_unknown)
         return section
 
 
@@ -86,29 +89,30 @@ class ActionWriter:
 
     def __init__(self) -> None:
         self.names = Names()
-        # By id and kind of message; the section is kept so that its id is not reused.
+        # Encoded sections by id() and kind of message. The section is kept, too, so that no other
+        # object gets its id().
         self._sections: dict[tuple[int, Any], tuple[Section, bytes]] = {}
 
     def write(self, action: Action) -> bytes:
-        """The encoded ProfileResult or RangeResult of an action."""
+        """Return the encoded ProfileResult or RangeResult of an action."""
         if action.scope is Scope.RANGE:
-            kind, omitted = pb.RangeResult, _SEPARATE | _NOT_OF_RANGE
+            message_type, omitted = pb.RangeResult, _NOT_CONVERTED | _NOT_IN_RANGE
         else:
-            kind, omitted = pb.ProfileResult, _SEPARATE | _NOT_OF_LAUNCH
-        message = kind()
+            message_type, omitted = pb.ProfileResult, _NOT_CONVERTED | _NOT_IN_LAUNCH
+        message = message_type()
         try:
             to_message(action, message, omitted)
             write_metrics(action.metrics, message.MetricResults, self.names)
             # Encoded parts of a message can be concatenated, so each section is encoded only once,
             # not once for each action.
             parts = [message.SerializePartialToString()]
-            parts += [self._section(section, kind) for section in action.sections]
+            parts += [self._section(section, message_type) for section in action.sections]
         except ReportError as error:
             raise ReportError(f"action {action.function_name!r}: {error}") from error
         return b"".join(parts)
 
     def _section(self, section: Section, kind: Any) -> bytes:
-        """The encoding of a message of this kind with only this section."""
+        """Return the encoding of a message of this kind with only this section."""
         cached = self._sections.get((id(section), kind))
         if cached is None:
             message = kind()

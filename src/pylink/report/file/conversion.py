@@ -1,7 +1,7 @@
 """Converts between messages of protobuf and the model, field by field.
 
 A class of the model has the fields of its message under the same names, in lower case with
-underscores. Other classes are in `EXCEPTIONS`, with functions of their own.
+underscores. Other classes are in `SPECIAL_CLASSES`, with functions of their own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _STRING = FieldDescriptor.TYPE_STRING
 
 
 class _Field(NamedTuple):
+    """An attribute of the model, and the field of the message with its value."""
+
     attribute: str
     name: str
     model: type[model.Message] | None  # None for scalars
@@ -42,12 +44,16 @@ class _Field(NamedTuple):
 
 
 class _Plan(NamedTuple):
+    """The fields of one class of the model in one kind of message."""
+
     fields: list[_Field]
-    by_name: dict[str, _Field]
-    foreign: list[str]  # attributes without a field in this message
+    by_name: dict[str, _Field]  # by the name in the message
+    fieldless: list[str]  # attributes without a field in this message
 
 
-class _Exception(NamedTuple):
+class _Conversion(NamedTuple):
+    """Functions for a class without the same fields as its message."""
+
     read: Callable[[Any], Any]
     write: Callable[[Any, Any], None]
 
@@ -55,55 +61,58 @@ class _Exception(NamedTuple):
 _plans: dict[tuple[type, type], _Plan] = {}
 
 
-def plan(cls: type, message: protobuf.Message) -> _Plan:
-    """The fields of the message for the attributes of `cls`."""
+def plan_for(cls: type, message: protobuf.Message) -> _Plan:
+    """Return the fields of the message for the attributes of `cls`."""
     key = (cls, type(message))
-    plan_of = _plans.get(key)
-    if plan_of is None:
-        plan_of = _plans[key] = _make_plan(cls, [field.name for field in message.DESCRIPTOR.fields])
-    return plan_of
+    cached = _plans.get(key)
+    if cached is None:
+        cached = _plans[key] = _create_plan(
+            cls, [field.name for field in message.DESCRIPTOR.fields]
+        )
+    return cached
 
 
-def _make_plan(cls: Any, names: list[str]) -> _Plan:
+def _create_plan(cls: Any, names: list[str]) -> _Plan:
+    """Return the plan of a class for a message with these names of fields."""
     lower_names = {name.lower(): name for name in names}
     hints = typing.get_type_hints(cls)
-    fields, foreign = [], []
+    fields, fieldless = [], []
     for attribute in dataclasses.fields(cls):
         if attribute.name == "unknown":
             continue
         field_name = RENAMED.get(attribute.name, attribute.name.replace("_", ""))
         name = lower_names.get(field_name.lower())
         if name is None:
-            foreign.append(attribute.name)
+            fieldless.append(attribute.name)
             continue
         hint, repeated = hints[attribute.name], False
-        parts = typing.get_args(hint)
+        type_arguments = typing.get_args(hint)
         if typing.get_origin(hint) is list:
-            (hint,), repeated = parts, True
+            (hint,), repeated = type_arguments, True
         elif isinstance(hint, types.UnionType):
-            hint = next(part for part in parts if part is not types.NoneType)
+            hint = next(part for part in type_arguments if part is not types.NoneType)
         submodel = hint if isinstance(hint, type) and issubclass(hint, model.Message) else None
         fields.append(_Field(attribute.name, name, submodel, repeated))
-    return _Plan(fields, {field.name: field for field in fields}, foreign)
+    return _Plan(fields, {field.name: field for field in fields}, fieldless)
 
 
-def to_model(message: Any, cls: type[M], *, careful: bool) -> M:
-    """The model of a message; with `careful`, unknown fields are kept."""
-    special = EXCEPTIONS.get(cls)
-    if special is not None:
-        converted: M = special.read(message)
+def to_model(message: Any, cls: type[M], *, keeps_unknown: bool) -> M:
+    """Return the model of a message; with `keeps_unknown`, its unknown fields are kept."""
+    conversion = SPECIAL_CLASSES.get(cls)
+    if conversion is not None:
+        converted: M = conversion.read(message)
     else:
-        converted = cls(**attributes(message, cls, careful=careful))
-    if careful:
+        converted = cls(**attributes(message, cls, keeps_unknown=keeps_unknown))
+    if keeps_unknown:
         converted.unknown = unknown_fields(message)
     return converted
 
 
 def attributes(
-    message: Any, cls: type, *, careful: bool, without: frozenset[str] = frozenset()
+    message: Any, cls: type, *, keeps_unknown: bool, without: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The attributes for the fields of a message, except those in `without`."""
-    by_name = plan(cls, message).by_name
+    """Return the attributes for the fields of a message, except those in `without`."""
+    by_name = plan_for(cls, message).by_name
     values: dict[str, Any] = {}
     for descriptor, value in message.ListFields():
         field = by_name.get(descriptor.name)
@@ -115,9 +124,11 @@ def attributes(
         elif submodel is None:
             values[field.attribute] = list(value) if field.repeated else value
         elif field.repeated:
-            values[field.attribute] = [to_model(item, submodel, careful=careful) for item in value]
+            values[field.attribute] = [
+                to_model(item, submodel, keeps_unknown=keeps_unknown) for item in value
+            ]
         else:
-            values[field.attribute] = to_model(value, submodel, careful=careful)
+            values[field.attribute] = to_model(value, submodel, keeps_unknown=keeps_unknown)
     return values
 
 
@@ -126,9 +137,9 @@ def to_message(instance: Any, message: Any, without: frozenset[str] = frozenset(
 
     Raises ReportError for a value that its field cannot hold.
     """
-    special = EXCEPTIONS.get(type(instance))
-    if special is not None:
-        special.write(instance, message)
+    conversion = SPECIAL_CLASSES.get(type(instance))
+    if conversion is not None:
+        conversion.write(instance, message)
     else:
         _fill(instance, message, without)
     if instance.unknown:
@@ -136,8 +147,9 @@ def to_message(instance: Any, message: Any, without: frozenset[str] = frozenset(
 
 
 def _fill(instance: Any, message: Any, without: frozenset[str]) -> None:
-    message_plan = plan(type(instance), message)
-    for attribute in message_plan.foreign:
+    """Set the fields of a message by the plan of its class."""
+    message_plan = plan_for(type(instance), message)
+    for attribute in message_plan.fieldless:
         if attribute not in without and getattr(instance, attribute) is not None:
             raise ReportError(f"{message.DESCRIPTOR.name} has no field for {attribute}")
     for attribute, name, submodel, repeated in message_plan.fields:
@@ -146,18 +158,18 @@ def _fill(instance: Any, message: Any, without: frozenset[str]) -> None:
             continue
         try:
             if repeated:
-                target = getattr(message, name)
+                values = getattr(message, name)
                 if submodel is None:
-                    target.extend(value)
+                    values.extend(value)
                 else:
                     for item in value:
-                        to_message(item, target.add())
+                        to_message(item, values.add())
             elif submodel is None:
                 setattr(message, name, encodable(value))
             else:
-                child = getattr(message, name)
-                child.SetInParent()
-                to_message(value, child)
+                submessage = getattr(message, name)
+                submessage.SetInParent()
+                to_message(value, submessage)
         except (TypeError, ValueError) as error:
             if isinstance(error, ReportError):
                 raise
@@ -165,7 +177,7 @@ def _fill(instance: Any, message: Any, without: frozenset[str]) -> None:
 
 
 def unknown_fields(message: Any) -> bytes:
-    """The encoded unknown fields of a message, without those of its submessages."""
+    """Return the encoded unknown fields of a message, without those of its submessages."""
     if not len(UnknownFieldSet(message)):
         return b""
     copy = type(message)()
@@ -194,12 +206,12 @@ def _read_comment(message: Any) -> model.SectionComment:
     )
 
 
-def _write_comment(target: model.SectionComment, message: Any) -> None:
-    message.ID.SectionID = encodable(target.section_id)
-    message.DisplayName, message.Text = encodable(target.display_name), encodable(target.text)
+def _write_comment(comment: model.SectionComment, message: Any) -> None:
+    message.ID.SectionID = encodable(comment.section_id)
+    message.DisplayName, message.Text = encodable(comment.display_name), encodable(comment.text)
 
 
-EXCEPTIONS: dict[type, _Exception] = {
-    model.DeviceAttribute: _Exception(_read_attribute, _write_attribute),
-    model.SectionComment: _Exception(_read_comment, _write_comment),
+SPECIAL_CLASSES: dict[type, _Conversion] = {
+    model.DeviceAttribute: _Conversion(_read_attribute, _write_attribute),
+    model.SectionComment: _Conversion(_read_comment, _write_comment),
 }

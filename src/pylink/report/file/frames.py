@@ -13,6 +13,7 @@ from pylink.report.errors import MalformedReport
 from pylink.report.model.report import MAGIC
 from pylink.report.proto import messages as pb
 
+# The length of a message, which precedes it.
 _LENGTH = struct.Struct("<I")
 
 M = TypeVar("M", bound=Message)
@@ -20,7 +21,10 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(slots=True)
 class Frames:
-    """Reads the bytes of a file from `position`; `block` is the current block, for errors."""
+    """Reads the bytes of a file from `position` on.
+
+    `block` is the number of the current block, for errors; None in the file header.
+    """
 
     name: str
     data: bytes
@@ -28,25 +32,25 @@ class Frames:
     block: int | None = None
 
     def fail(self, reason: str, offset: int | None = None) -> MalformedReport:
-        """Create the error for `offset` (default: the current position)."""
+        """Return the exception for an error at `offset` (default: the current position)."""
         return MalformedReport(
             self.name, self.block, self.position if offset is None else offset, reason
         )
 
-    def file_header(self) -> pb.FileHeader:
+    def read_file_header(self) -> pb.FileHeader:
         """Check the magic and read the file header."""
         if self.data[: len(MAGIC)] != MAGIC:
             raise self.fail("this is not a report: it does not start with NVR and a zero byte")
         self.position = len(MAGIC)
-        return self.message(pb.FileHeader, len(self.data))[0]
+        return self.read_message(pb.FileHeader, len(self.data))[0]
 
-    def block_header(self) -> tuple[pb.BlockHeader, int] | None:
-        """The next block's header and the end of its payload; None at the end of the file."""
+    def read_block_header(self) -> tuple[pb.BlockHeader, int] | None:
+        """Read the next block's header; return it and its payload's end, or None."""
         if self.position == len(self.data):
             return None
         self.block = 0 if self.block is None else self.block + 1
         start = self.position
-        header = self.message(pb.BlockHeader, len(self.data))[0]
+        header = self.read_message(pb.BlockHeader, len(self.data))[0]
         bytes_left = len(self.data) - self.position
         if header.PayloadSize > bytes_left:
             raise self.fail(
@@ -55,22 +59,25 @@ class Frames:
             )
         return header, self.position + header.PayloadSize
 
-    def entries(self, kind: type[M], count: int, end: int) -> Iterator[tuple[M, bytes]]:
+    def read_messages(self, kind: type[M], count: int, end: int) -> Iterator[tuple[M, bytes]]:
         """Yield the next `count` messages of a payload, each decoded and encoded."""
         for number in range(count):
             if self.position == end:
                 raise self.fail(
                     f"the payload ends after {number} of {count} {kind.DESCRIPTOR.name}"
                 )
-            yield self.message(kind, end)
+            yield self.read_message(kind, end)
 
-    def end_block(self, end: int) -> None:
+    def check_block_end(self, end: int) -> None:
         """Check that the entries were the whole payload."""
         if self.position != end:
             raise self.fail(f"{end - self.position} bytes of payload belong to no entry")
 
-    def message(self, kind: type[M], limit: int) -> tuple[M, bytes]:
-        """Read a length and a message that ends at `limit` at the latest."""
+    def read_message(self, kind: type[M], limit: int) -> tuple[M, bytes]:
+        """Read a length and a message that ends at `limit` at the latest.
+
+        Return the message decoded and encoded.
+        """
         start, name = self.position, kind.DESCRIPTOR.name
         if limit - start < _LENGTH.size:
             raise self.fail(f"{limit - start} bytes are left where a {name} should begin")
@@ -92,10 +99,10 @@ class Frames:
 
 
 def _missing_fields(message: Any) -> list[str]:
-    fields: list[str] = message.FindInitializationErrors()
-    return fields
+    names: list[str] = message.FindInitializationErrors()
+    return names
 
 
 def with_length(encoded: bytes) -> bytes:
-    """An encoded message with its length in front."""
+    """Return an encoded message with its length in front."""
     return _LENGTH.pack(len(encoded)) + encoded

@@ -15,7 +15,7 @@ from pylink.report.proto import messages as pb
 from pylink.report.proto.messages import ReportSessionDetails, SourceData
 
 
-class _Entry(NamedTuple):
+class _EncodedAction(NamedTuple):
     """An action that is decoded when the names of all blocks have been read."""
 
     message: Any
@@ -33,16 +33,16 @@ def read_report(path: str | os.PathLike[str]) -> Report:
 def parse_report(data: bytes, name: str = "<report>") -> Report:
     """Parse the report in `data`, the contents of file `name`. Raises MalformedReport."""
     frames = Frames(name, data)
-    header = frames.file_header()
+    header = frames.read_file_header()
     if header.Version < VERSION:
         raise frames.fail(f"version {header.Version} of the format is older than {VERSION}", 0)
     report = Report(version=header.Version, unknown=unknown_fields(header))
     session = ReportSessionDetails()
     unknown: list[bytes] = []
     names: list[str] = []
-    entries: list[_Entry] = []
-    first = True
-    while (next_block := frames.block_header()) is not None:
+    encoded_actions: list[_EncodedAction] = []
+    is_first = True  # until a block names a process
+    while (next_block := frames.read_block_header()) is not None:
         block, end = next_block
         # Results may come before the block that names their metrics.
         names.extend(map(text, block.StringTable.Strings))
@@ -50,37 +50,43 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
         unknown.append(unknown_fields(block))
         process = None
         if block.HasField("Process"):
-            process = to_model(block.Process, Process, careful=True)
-            if first:
-                report.process, first = process, False
+            process = to_model(block.Process, Process, keeps_unknown=True)
+            if is_first:
+                report.process, is_first = process, False
             if process == report.process:
                 process = None
-        for source, _ in frames.entries(SourceData, block.NumSources, end):
-            report.sources.append(to_model(source, Source, careful=True))
-        entries += _entries(frames, pb.ProfileResult, block.NumResults, end, process)
-        entries += _entries(frames, pb.RangeResult, block.NumRangeResults, end, process)
-        frames.end_block(end)
+        for source, _ in frames.read_messages(SourceData, block.NumSources, end):
+            report.sources.append(to_model(source, Source, keeps_unknown=True))
+        encoded_actions += _read_actions(frames, pb.ProfileResult, block.NumResults, end, process)
+        encoded_actions += _read_actions(
+            frames, pb.RangeResult, block.NumRangeResults, end, process
+        )
+        frames.check_block_end(end)
     report.block_unknown = b"".join(unknown)
-    report.session = to_model(session, Session, careful=True)
-    report.actions = _actions(frames, names, entries)
+    report.session = to_model(session, Session, keeps_unknown=True)
+    report.actions = _decode_actions(frames, names, encoded_actions)
     return report
 
 
-def _entries(
+def _read_actions(
     frames: Frames, kind: Any, count: int, end: int, process: Process | None
-) -> list[_Entry]:
-    entries = []
+) -> list[_EncodedAction]:
+    """Read `count` actions of one kind of message."""
+    encoded_actions = []
     offset = frames.position
-    for message, encoded in frames.entries(kind, count, end):
-        entries.append(_Entry(message, encoded, frames.block, offset, process))
+    for message, encoded in frames.read_messages(kind, count, end):
+        encoded_actions.append(_EncodedAction(message, encoded, frames.block, offset, process))
         offset = frames.position
-    return entries
+    return encoded_actions
 
 
-def _actions(frames: Frames, names: list[str], entries: list[_Entry]) -> list[Action]:
+def _decode_actions(
+    frames: Frames, names: list[str], encoded_actions: list[_EncodedAction]
+) -> list[Action]:
+    """Return the actions; `names` are those of metrics, by their numbers in the file."""
     reader = ActionReader(names)
     actions = []
-    for message, encoded, block, offset, process in entries:
+    for message, encoded, block, offset, process in encoded_actions:
         try:
             action = reader.read(message, encoded)
         except IndexError as error:

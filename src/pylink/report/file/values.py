@@ -7,43 +7,45 @@ from typing import Any
 from pylink.report.errors import ReportError
 from pylink.report.model import Instance, Metric, Scalar, ValueKind
 
-_KINDS = {
+# Kinds by the field of a ProfileMetricValue that holds the value.
+_KINDS_BY_FIELD = {
     "StringValue": ValueKind.STRING,
     "FloatValue": ValueKind.FLOAT,
     "DoubleValue": ValueKind.DOUBLE,
     "Uint32Value": ValueKind.UINT32,
     "Uint64Value": ValueKind.UINT64,
 }
-# A list indexed by kind: enumerators are slow as keys, and there may be 100,000 values.
-_FIELDS = [
-    next((name for name, kind in _KINDS.items() if kind is member), "") for member in ValueKind
+# Fields indexed by kind: enumerators are slow as keys, and there may be 100,000 values.
+_FIELDS_BY_KIND = [
+    next((name for name, kind in _KINDS_BY_FIELD.items() if kind is member), "")
+    for member in ValueKind
 ]
 
 
 def text(value: Any) -> str:
-    """The text of a string field; protobuf returns invalid UTF-8 as bytes, which are escaped."""
+    """Return the text of a string field; protobuf gives invalid UTF-8 as bytes: it is escaped."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 
 def encodable(value: Any) -> Any:
-    """The value with escapes for characters that UTF-8 cannot encode, such as in paths."""
+    """Return the value with escapes for characters that UTF-8 cannot encode, such as in paths."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return value
 
 
 def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
-    """The value of a ProfileMetricValue and its kind; None and UNKNOWN if it is not set."""
+    """Return the value of a ProfileMetricValue and its kind; None and UNKNOWN if it is not set."""
     name = message.WhichOneof("Value")
     if name is None:
         return None, ValueKind.UNKNOWN
     value = getattr(message, name)
-    return (text(value) if name == "StringValue" else value), _KINDS[name]
+    return (text(value) if name == "StringValue" else value), _KINDS_BY_FIELD[name]
 
 
 def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:
     """Set a ProfileMetricValue; `name` is the metric, for the error."""
-    field = _FIELDS[kind]
+    field = _FIELDS_BY_KIND[kind]
     if not field:
         raise ReportError(f"metric {name!r}: a value cannot be stored as {kind!r}")
     if isinstance(value, str) and not value.isascii():
@@ -64,14 +66,14 @@ def read_metric(message: Any, name: str) -> Metric:
         return Metric(name, value, kind)
     instances = []
     for element in elements:
-        item, item_kind = read_value(element.ElementValue)
-        if item is None:
+        element_value, element_kind = read_value(element.ElementValue)
+        if element_value is None:
             continue
         if element.HasField("CorrelationId"):
-            key, key_kind = read_value(element.CorrelationId)
-            instances.append(Instance(item, key, item_kind, key_kind))
+            element_id, id_kind = read_value(element.CorrelationId)
+            instances.append(Instance(element_value, element_id, element_kind, id_kind))
         else:
-            instances.append(Instance(item, None, item_kind))
+            instances.append(Instance(element_value, None, element_kind))
     return Metric(name, value, kind, instances)
 
 
@@ -80,10 +82,10 @@ class Names:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._new_names: list[str] = []
+        self._new_names: list[str] = []  # since the last call of `drain_new`
 
     def number(self, name: str) -> int:
-        """The number of a name, assigned at its first use."""
+        """Return the number of a name, assigned at its first use."""
         number = self._numbers.get(name)
         if number is None:
             number = self._numbers[name] = len(self._numbers)
@@ -91,7 +93,7 @@ class Names:
         return number
 
     def drain_new(self) -> list[str]:
-        """The names that were added since the last call."""
+        """Return the names that were added since the last call."""
         new_names, self._new_names = self._new_names, []
         return new_names
 

@@ -18,6 +18,7 @@ from pylink.report.proto.messages import SourceData
 
 # Readers read a block's payload at once; blocks of Nsight Compute have about this size.
 _BLOCK_SIZE = 32 << 20
+# Limit of the bytes of a message, by protobuf.
 _MESSAGE_LIMIT = (1 << 31) - 1
 
 
@@ -30,37 +31,37 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def report_bytes(report: Report) -> bytes:
-    """The contents of the file of a report. Raises ReportError."""
+    """Return the contents of the file of a report. Raises ReportError like `write_report`."""
     header = pb.FileHeader(Version=report.version)
     header.MergeFromString(report.unknown)
-    return b"".join([MAGIC, with_length(header.SerializeToString()), *_blocks(report)])
+    return b"".join([MAGIC, with_length(header.SerializeToString()), *_encode_blocks(report)])
 
 
-def _blocks(report: Report) -> Iterator[bytes]:
+def _encode_blocks(report: Report) -> Iterator[bytes]:
     """Yield a block with the session and its sources, then blocks of the actions in order.
 
     A new block begins when the process changes, and between ranges and other actions.
     """
-    first = pb.BlockHeader()
-    to_message(report.session, first.SessionDetails)
-    first.SessionDetails.SetInParent()
+    first_header = pb.BlockHeader()
+    to_message(report.session, first_header.SessionDetails)
+    first_header.SessionDetails.SetInParent()
     if report.block_unknown:
-        first.MergeFromString(report.block_unknown)
+        first_header.MergeFromString(report.block_unknown)
     sources = []
     for source in report.sources:
         message = SourceData()
         to_message(source, message)
         sources.append(message.SerializeToString())
-    first.NumSources = len(sources)
-    yield _block(first, sources, report.process)
+    first_header.NumSources = len(sources)
+    yield _encode_block(first_header, sources, report.process)
 
     writer = ActionWriter()
 
-    def belongs_to(action: Action) -> tuple[Process, Scope]:
+    def group_key(action: Action) -> tuple[Process, Scope]:
         return action.process or report.process, action.scope
 
-    for (process, scope), group in groupby(report.actions, belongs_to):
-        for payload in _split(group, writer):
+    for (process, scope), group in groupby(report.actions, group_key):
+        for payload in _encode_in_portions(group, writer):
             header = pb.BlockHeader(NumSources=0, NumResults=0, NumRangeResults=0)
             if scope is Scope.RANGE:
                 header.NumRangeResults = len(payload)
@@ -68,10 +69,10 @@ def _blocks(report: Report) -> Iterator[bytes]:
                 header.NumResults = len(payload)
             # Only the new names: readers append them to the names of earlier blocks.
             header.StringTable.Strings.extend(writer.names.drain_new())
-            yield _block(header, payload, process)
+            yield _encode_block(header, payload, process)
 
 
-def _split(actions: Iterator[Action], writer: ActionWriter) -> Iterator[list[bytes]]:
+def _encode_in_portions(actions: Iterator[Action], writer: ActionWriter) -> Iterator[list[bytes]]:
     """Yield the encoded actions in portions of about `_BLOCK_SIZE`."""
     portion: list[bytes] = []
     size = 0
@@ -88,7 +89,8 @@ def _split(actions: Iterator[Action], writer: ActionWriter) -> Iterator[list[byt
         yield portion
 
 
-def _block(header: pb.BlockHeader, payload: list[bytes], process: Process) -> bytes:
+def _encode_block(header: pb.BlockHeader, payload: list[bytes], process: Process) -> bytes:
+    """Return a block; `payload` has the encoded messages, which the header counts."""
     # Every block names its process: without it, `ncu --page raw --csv` crashes.
     to_message(process, header.Process)
     entries = b"".join(map(with_length, payload))

@@ -45,7 +45,8 @@ class Instance:
     kind: ValueKind
     id_kind: ValueKind
 
-    # A link with many inputs has tens of thousands, so each is created by a single call.
+    # Written by hand: a link with many inputs has tens of thousands of instances, so that each is
+    # created by a single call.
     def __init__(
         self,
         value: Scalar,
@@ -65,7 +66,7 @@ class Metric:
 
     `value` is the regular value (None where the metric has instances alone) and `kind` says how it
     is stored, by default what `kind_of` finds. A metric with instances usually has their total as
-    its value too. A metric with neither is not written: the tools crash on it.
+    its value, too. A metric with neither a value nor instances is not written: tools crash on it.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Metric:
         instances: Mapping[str, Scalar] | Mapping[int, Scalar] | Iterable[Scalar],
         value: Scalar | None = None,
     ) -> Metric:
-        """A metric with one instance per entry: {id: value}, or values without ids."""
+        """Return a metric with one instance per entry: {id: value}, or values without ids."""
         if isinstance(instances, Mapping):
             rows = [Instance(item, key) for key, item in instances.items()]
         else:

@@ -146,9 +146,9 @@ class NvtxState(Message):
         """The start/end ranges that are open in a domain, by its id."""
         return [
             started
-            for opened in self.start_end_domains
-            if opened.id == domain
-            for started in opened.ranges
+            for open_domain in self.start_end_domains
+            if open_domain.id == domain
+            for started in open_domain.ranges
         ]
 
     def domain(self, name: str) -> NvtxDomainInfo:
@@ -156,8 +156,8 @@ class NvtxState(Message):
         for existing in self.domains:
             if existing.name == name:
                 return existing
-        number = 1 + max((existing.id for existing in self.domains), default=0)
-        domain = NvtxDomainInfo(number, name)
+        new_id = 1 + max((existing.id for existing in self.domains), default=0)
+        domain = NvtxDomainInfo(new_id, name)
         self.domains.append(domain)
         if name == DEFAULT_DOMAIN:
             self.default_domain = domain.id
@@ -165,26 +165,26 @@ class NvtxState(Message):
 
     def push(self, thread_id: int, names: Sequence[str], domain: str = DEFAULT_DOMAIN) -> None:
         """Open push/pop ranges on a thread, outermost first."""
-        key = self.domain(domain).id
+        domain_id = self.domain(domain).id
         thread = next((candidate for candidate in self.threads if candidate.tid == thread_id), None)
         if thread is None:
             thread = NvtxThread(thread_id)
             self.threads.append(thread)
         domains = thread.push_pop_domains
-        stack = next((candidate for candidate in domains if candidate.id == key), None)
+        stack = next((candidate for candidate in domains if candidate.id == domain_id), None)
         if stack is None:
-            stack = NvtxPushPopDomain(key)
+            stack = NvtxPushPopDomain(domain_id)
             domains.append(stack)
         stack.stack.extend(NvtxPushPopRange(name) for name in names)
 
     def start(self, name: str, domain: str = DEFAULT_DOMAIN) -> None:
         """Open a start/end range."""
-        key = self.domain(domain).id
-        opened = next(
-            (candidate for candidate in self.start_end_domains if candidate.id == key), None
+        domain_id = self.domain(domain).id
+        open_domain = next(
+            (candidate for candidate in self.start_end_domains if candidate.id == domain_id), None
         )
-        if opened is None:
-            opened = NvtxStartEndDomain(key)
-            self.start_end_domains.append(opened)
-        number = 1 + sum(len(entry.ranges) for entry in self.start_end_domains)
-        opened.ranges.append(NvtxStartEndRange(number, name))
+        if open_domain is None:
+            open_domain = NvtxStartEndDomain(domain_id)
+            self.start_end_domains.append(open_domain)
+        range_id = 1 + sum(len(entry.ranges) for entry in self.start_end_domains)
+        open_domain.ranges.append(NvtxStartEndRange(range_id, name))

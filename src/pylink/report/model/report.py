@@ -56,5 +56,5 @@ class Report(Message):
             for source in self.sources:
                 if source.reference == reference:
                     return source
-        held = action.source
-        return held if held.binary or held.intermediate or held.code else None
+        own_code = action.source
+        return own_code if own_code.binary or own_code.intermediate or own_code.code else None

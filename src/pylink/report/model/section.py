@@ -162,12 +162,13 @@ class Section(Message):
     def items(self) -> Iterator[BodyItem]:
         """The items of all bodies, those inside containers instead of the containers."""
         for body in self.body:
-            yield from _flat(body.items)
+            yield from _flatten(body.items)
 
 
-def _flat(items: list[BodyItem]) -> Iterator[BodyItem]:
+def _flatten(items: list[BodyItem]) -> Iterator[BodyItem]:
+    """Yield the items, with those in a container instead of the container."""
     for item in items:
         if item.horizontal_container is None:
             yield item
         else:
-            yield from _flat(item.horizontal_container.items)
+            yield from _flatten(item.horizontal_container.items)

@@ -10,7 +10,7 @@ from pylink.report.api.context import IContext
 from pylink.report.model import Action, MessageType, Report, RuleResult
 from pylink.report.rules.frontend import NOT_APPLIED, IController, IFrontend, IMessageVault
 from pylink.report.rules.nvrules import IEvaluator, RuleHandle
-from pylink.report.rules.rulefiles import Rule, describe, rule_imports
+from pylink.report.rules.rulefiles import Rule, describe_error, rule_imports
 
 
 def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -> None:
@@ -23,17 +23,21 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
-        run = _Run(newer=newer)
+        outcomes = _Outcomes(newer=newer)
         for action in report.actions:
-            _apply_to(report, action, ordered, run)
-    for identifier, (frontend, failure) in run.missing_metrics.items():
-        if identifier not in run.applied:
+            _apply_to(report, action, ordered, outcomes)
+    for identifier, (frontend, failure) in outcomes.missing_metrics.items():
+        if identifier not in outcomes.applied:
             _report_failure(frontend, failure)
 
 
 @dataclass(slots=True)
-class _Run:
-    """The outcome of rules so far: applied rules, failures, and rules with missing metrics."""
+class _Outcomes:
+    """The outcomes of rules so far.
+
+    `applied` has the identifiers of rules that ran, `failed` identifiers with texts of failures.
+    `missing_metrics` has, by identifier, the text on metrics that the first action lacks.
+    """
 
     newer: bool
     applied: set[str] = field(default_factory=set)
@@ -42,11 +46,12 @@ class _Run:
 
 
 def _report_failure(frontend: IFrontend, failure: str) -> None:
+    """Add the message that a rule was not applied."""
     frontend.message(MessageType.ERROR, failure, NOT_APPLIED)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
-    """The rules in order, each after its parents; a cycle of parents is broken at any point."""
+    """Return the rules in order, each after its parents; a cycle of parents is broken anywhere."""
     by_identifier = {rule.identifier: rule for rule in rules}
     ordered: dict[str, Rule] = {}
     entered: set[str] = set()
@@ -65,49 +70,51 @@ def _parents_first(rules: list[Rule]) -> list[Rule]:
     return list(ordered.values())
 
 
-def _apply_to(report: Report, action: Action, rules: list[Rule], run: _Run) -> None:
-    sections = {section.identifier for section in action.sections}
+def _apply_to(report: Report, action: Action, rules: list[Rule], outcomes: _Outcomes) -> None:
+    """Apply rules, which are in order, to one action; store the results in it and in `outcomes`."""
+    section_identifiers = {section.identifier for section in action.sections}
     single_action_report = dataclasses.replace(report, actions=[action])
     vault = IMessageVault()
-    sent: dict[str, dict[str, float]] = {}
+    # Numbers that rules sent to their children, by identifier.
+    sent_values: dict[str, dict[str, float]] = {}
     identifiers = {rule.identifier for rule in rules}
     action.rule_results = []
     for rule in rules:
-        if rule.section is not None and rule.section not in sections:
+        if rule.section is not None and rule.section not in section_identifiers:
             continue
         result = RuleResult(rule.identifier, rule.name, section_identifier=rule.section)
-        parents = {name: sent[name] for name in rule.parents if name in sent}
-        frontend = IFrontend(result, rule.file.parent, newer=run.newer, parents=parents)
+        parents = {name: sent_values[name] for name in rule.parents if name in sent_values}
+        frontend = IFrontend(result, rule.file.parent, newer=outcomes.newer, parents=parents)
         context = IContext(single_action_report, frontend, IController(result, vault))
         handle = RuleHandle(context, IEvaluator())
         try:
             problem = _missing_requirements(rule, handle, action, identifiers)
             if problem:
-                run.missing_metrics.setdefault(rule.identifier, (frontend, problem))
+                outcomes.missing_metrics.setdefault(rule.identifier, (frontend, problem))
             else:
                 rule.module.apply(handle)
-                run.applied.add(rule.identifier)
+                outcomes.applied.add(rule.identifier)
         except (Exception, SystemExit) as error:
-            failure = f"{rule.file.name} failed: {describe(error, rule.file)}"
-            if (rule.identifier, failure) not in run.failed:
-                run.failed.add((rule.identifier, failure))
+            failure = f"{rule.file.name} failed: {describe_error(error, rule.file)}"
+            if (rule.identifier, failure) not in outcomes.failed:
+                outcomes.failed.add((rule.identifier, failure))
                 _report_failure(frontend, failure)
-        sent[rule.identifier] = frontend.for_children
+        sent_values[rule.identifier] = frontend.for_children
         action.rule_results.append(result)
 
 
 def _missing_requirements(
     rule: Rule, handle: RuleHandle, action: Action, identifiers: set[str]
 ) -> str:
-    """Text on missing requirements of the rule; "" if it has all."""
+    """Return a text on requirements that are missing; "" if the rule has all."""
     if not hasattr(rule.module, "evaluate"):
         return ""
     rule.module.evaluate(handle)
-    metrics = [name for name in handle.evaluator.metrics if name not in action.metrics]
-    rules = [name for name in handle.evaluator.rules if name not in identifiers]
+    missing_metrics = [name for name in handle.evaluator.metrics if name not in action.metrics]
+    missing_rules = [name for name in handle.evaluator.rules if name not in identifiers]
     problems = []
-    if metrics:
-        problems.append(f"needs the metrics {', '.join(metrics)}, which were not collected")
-    if rules:
-        problems.append(f"needs the rules {', '.join(rules)}, which were not found")
+    if missing_metrics:
+        problems.append(f"needs the metrics {', '.join(missing_metrics)}, which were not collected")
+    if missing_rules:
+        problems.append(f"needs the rules {', '.join(missing_rules)}, which were not found")
     return f"This rule {' and '.join(problems)}." if problems else ""

@@ -80,7 +80,7 @@ class IFrontend:
         self.result = result
         self.for_children: dict[str, float] = {}
         self._directory = directory
-        self._newer = newer
+        self._newer = newer  # whether messages may have newer types
         self._parents = parents or {}
 
     def message(self, *arguments: int | str, name: str = "") -> int:
@@ -91,7 +91,7 @@ class IFrontend:
         """
         texts = list(arguments)
         kind = texts.pop(0) if texts and isinstance(texts[0], int) else MessageType.NONE
-        if not 1 <= len(texts) <= 2 or not all(isinstance(word, str) for word in texts):
+        if not 1 <= len(texts) <= 2 or not all(isinstance(text, str) for text in texts):
             raise TypeError("message takes an optional type, a text and a name")
         if kind == MessageType.OPTIMIZATION and not self._newer:
             kind = MessageType.WARNING
@@ -180,6 +180,7 @@ class IFrontend:
         return dict(self._parents.get(rule_id, {}))
 
     def _item(self, message_id: int) -> RuleItem | None:
+        """Return the item with a message, by the number of the message."""
         return next(
             (
                 item

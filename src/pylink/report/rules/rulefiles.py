@@ -47,9 +47,9 @@ class LoadedRules(Findings):
 @contextmanager
 def rule_imports(path: Iterable[Path]) -> Iterator[None]:
     """Let rules import `NvRules`, and helper modules from the directories of `path`."""
-    old_path, earlier = list(sys.path), sys.modules.get(INTERFACE)
+    old_path, old_interface = list(sys.path), sys.modules.get(INTERFACE)
     directories = [os.path.abspath(directory) for directory in path]
-    modules = set(sys.modules)
+    old_modules = set(sys.modules)
     sys.path[:0] = directories
     sys.modules[INTERFACE] = nvrules
     try:
@@ -57,13 +57,13 @@ def rule_imports(path: Iterable[Path]) -> Iterator[None]:
     finally:
         sys.path[:] = old_path
         # Rules of another directory may have helper modules with the same names.
-        for name in set(sys.modules) - modules:
+        for name in set(sys.modules) - old_modules:
             if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") in directories:
                 del sys.modules[name]
-        if earlier is None:
+        if old_interface is None:
             del sys.modules[INTERFACE]
         else:
-            sys.modules[INTERFACE] = earlier
+            sys.modules[INTERFACE] = old_interface
 
 
 def load_rules(path: Iterable[Path]) -> LoadedRules:
@@ -82,20 +82,20 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
                 rule = _load(file)
             # A rule may raise anything, including SystemExit.
             except (Exception, SystemExit) as error:
-                loaded.errors.append((file, describe(error, file)))
+                loaded.errors.append((file, describe_error(error, file)))
                 continue
             if rule is None:
                 continue
-            earlier = by_identifier.pop(rule.identifier, None)
-            if earlier is not None:
-                loaded.note_replacement(f"rule {rule.identifier}", file, earlier.file)
+            replaced = by_identifier.pop(rule.identifier, None)
+            if replaced is not None:
+                loaded.note_replacement(f"rule {rule.identifier}", file, replaced.file)
             by_identifier[rule.identifier] = rule
     loaded.rules = sorted(by_identifier.values(), key=lambda rule: rule.identifier)
     return loaded
 
 
-def describe(error: BaseException, file: Path) -> str:
-    """Describe an exception in one line, with the line of the rule file that raised it."""
+def describe_error(error: BaseException, file: Path) -> str:
+    """Return an exception as one line, with the line of the rule file that raised it."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"line {error.lineno}: {error.msg}"
     if isinstance(error, ReportError):
@@ -111,17 +111,18 @@ def describe(error: BaseException, file: Path) -> str:
 
 
 def _load(file: Path) -> Rule | None:
+    """Import a file and return its rule; None for a helper module."""
     spec = importlib.util.spec_from_file_location(f"pylink_rule_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    parts = [name for name in REQUIRED_FUNCTIONS if callable(getattr(module, name, None))]
-    if not parts:
+    present = [name for name in REQUIRED_FUNCTIONS if callable(getattr(module, name, None))]
+    if not present:
         return None
-    if len(parts) < len(REQUIRED_FUNCTIONS):
-        (missing,) = set(REQUIRED_FUNCTIONS) - set(parts)
-        raise ReportError(f"not a rule: it has {parts[0]} but not {missing}")
+    if len(present) < len(REQUIRED_FUNCTIONS):
+        (missing,) = set(REQUIRED_FUNCTIONS) - set(present)
+        raise ReportError(f"not a rule: it has {present[0]} but not {missing}")
     identifier = _text(module, "get_identifier")
     if not identifier:
         raise ReportError("get_identifier returns an empty identifier")
@@ -138,7 +139,7 @@ def _load(file: Path) -> Rule | None:
 
 
 def _text(module: ModuleType, function: str) -> str:
-    """The result of a module's function without arguments; "" if it does not exist."""
+    """Return the result of a module's function without arguments; "" if it does not exist."""
     value = getattr(module, function, str)()
     if not isinstance(value, str):
         raise ReportError(f"{function} returns a {type(value).__name__}, not a string")

@@ -20,8 +20,10 @@ from pylink.report.model import Instance, Metric, Scalar, ValueKind, kind_of
 OPERAND = r"[0-9]+(?:\.[0-9]*)?(?![\w.:])|[A-Za-z_][\w.:]*"
 EXPRESSION = re.compile(rf"\s*({OPERAND})\s*([-+*/])\s*({OPERAND})\s*")
 
+# Largest values of unsigned kinds.
 MAX_VALUES = {ValueKind.UINT32: 2**32 - 1, ValueKind.UINT64: 2**64 - 1}
 
+# Gets a text about a value that does not fit its kind.
 Warn = Callable[[str], None]
 
 
@@ -41,7 +43,7 @@ def parse(expression: str) -> tuple[str, str, str]:
 
 
 def constant(text: str) -> Metric | None:
-    """A metric with the value of a number; None if the text is the name of a metric."""
+    """Return a metric with the value of a number; None if the text is the name of a metric."""
     if not text[0].isdigit():
         return None
     if "." in text:
@@ -100,10 +102,10 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
         ]
     elif right.has_ids:
         if left.value is not None:
-            total: Scalar = left.value
+            combined: Scalar = left.value
             for instance in right.instances:
-                total = apply(total, instance.value, left.kind)
-            result.value, result.kind = total, left.kind
+                combined = apply(combined, instance.value, left.kind)
+            result.value, result.kind = combined, left.kind
     else:
         result.instances = [
             Instance(
@@ -120,7 +122,7 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
 def _join_by_id(
     left: Metric, right: Metric, apply: Callable[[Scalar, Scalar, ValueKind], Scalar]
 ) -> list[Instance]:
-    """Instances with all ids of both operands, those of the left first."""
+    """Return instances with all ids of both operands, those of the left first."""
     right_values = right.by_id()
     joined = []
     for instance in left.instances:
@@ -151,6 +153,7 @@ def convert(value: Scalar, kind: ValueKind) -> Scalar:
 
 
 def _round_to_kind(value: float, kind: ValueKind) -> float:
+    """Return a number with the precision of its kind: FLOAT has 32 bits."""
     if kind is not ValueKind.FLOAT or not math.isfinite(value):
         return value
     try:
@@ -194,6 +197,7 @@ def _divide(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1, right)
 
 
+# Operators of integers and of floating-point numbers.
 _INTEGER: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,

@@ -13,10 +13,11 @@ from pylink import __version__
 from pylink.files.atomic import write_whole
 from pylink.report.errors import ReportError
 
-STOCK = Path(__file__).parents[1] / "stock"
+# Stock files of the package.
+STOCK_DIRECTORY = Path(__file__).parents[1] / "stock"
 
-# Environment variables: the user's directory, and whether stock files are not copied there.
-DIRECTORY = "PYLINK_SECTIONS"
+# Environment variables: the user's directory, and (if set) that stock files are not copied there.
+DIRECTORY_VARIABLE = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
 
 
@@ -35,7 +36,7 @@ class Findings:
             )
 
     def problems(self) -> list[str]:
-        """All problems as text."""
+        """Return all problems as text."""
         return [*(f"{file}: {reason}" for file, reason in self.errors), *self.warnings]
 
 
@@ -44,11 +45,12 @@ class DirectoryError(ReportError):
 
 
 def user_directory() -> Path:
-    """The directory of the user's own files: $PYLINK_SECTIONS or sections of the data directory.
+    """Return the directory of the user's own files.
 
-    FileNotFoundError for a user without a home.
+    It is $PYLINK_SECTIONS, or `pylink/sections` of the data directory. FileNotFoundError for a user
+    without a home.
     """
-    directory = os.environ.get(DIRECTORY)
+    directory = os.environ.get(DIRECTORY_VARIABLE)
     if directory:
         return Path(directory)
     data = os.environ.get("XDG_DATA_HOME")
@@ -70,24 +72,26 @@ def stock_directory() -> Path:
     be written, the files of the package are used.
     """
     if os.environ.get(NO_DEPLOYMENT):
-        return STOCK
+        return STOCK_DIRECTORY
     try:
-        stock = {file: file.read_bytes() for file in sorted(STOCK.iterdir()) if file.is_file()}
-        contents = 0
+        stock = {
+            file: file.read_bytes() for file in sorted(STOCK_DIRECTORY.iterdir()) if file.is_file()
+        }
+        checksum = 0
         for file, data in stock.items():
-            contents = crc32(b"%s %d %s" % (os.fsencode(file.name), len(data), data), contents)
-        directory = user_directory() / f"{__version__}-{contents:08x}"
+            checksum = crc32(b"%s %d %s" % (os.fsencode(file.name), len(data), data), checksum)
+        directory = user_directory() / f"{__version__}-{checksum:08x}"
         directory.mkdir(parents=True, exist_ok=True)
         for file, data in stock.items():
             if not (directory / file.name).exists():
                 write_whole(str(directory / file.name), data)
     except OSError:
-        return STOCK
+        return STOCK_DIRECTORY
     return directory
 
 
 def search_path(directories: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
-    """The directories to search (default: stock and user directories).
+    """Return the directories to search (default: stock and user directories).
 
     A directory of `recursive` includes all directories below it. DirectoryError if a given
     directory does not exist.
@@ -102,15 +106,16 @@ def search_path(directories: Iterable[str] = (), recursive: Iterable[str] = ()) 
         return path
     path = [stock_directory()]
     try:
-        user = user_directory()
+        own_directory = user_directory()
     except FileNotFoundError:
         return path
-    if user.is_dir():
-        path.append(user)
+    if own_directory.is_dir():
+        path.append(own_directory)
     return path
 
 
 def _check_directory(name: str) -> Path:
+    """Return a directory by its name; DirectoryError if it does not exist."""
     directory = Path(name)
     if not directory.is_dir():
         raise DirectoryError(f"Failed to add section search path {name}: it is not a directory")
@@ -118,7 +123,7 @@ def _check_directory(name: str) -> Path:
 
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
-    """The files with that suffix in any case, directory by directory, sorted by name."""
+    """Return the files with a suffix in any case, directory by directory, sorted by name."""
     paths: list[Path] = []
     for directory in path:
         for file in sorted(directory.iterdir()):

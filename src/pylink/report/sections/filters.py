@@ -22,6 +22,7 @@ from pylink.report.model import (
     SectionMetric,
 )
 
+# The target of a link, and its number.
 LINK_TARGET = re.compile(r"sm_([0-9]+)[a-z]?")
 
 
@@ -32,7 +33,7 @@ class Target(NamedTuple):
     scope: CollectionScope
 
 
-class Chosen(NamedTuple):
+class ChosenMetric(NamedTuple):
     """The metric that an entry of a section selects on one target."""
 
     name: str
@@ -41,15 +42,15 @@ class Chosen(NamedTuple):
 
 
 def target_of(action: Action) -> Target:
-    """The architecture an action was linked for, and its scope."""
+    """Return the architecture an action was linked for, and its scope."""
     scope = CollectionScope.RANGE if action.scope is Scope.RANGE else CollectionScope.LAUNCH
     return Target(_arch_of(action), scope)
 
 
 def _arch_of(action: Action) -> int:
-    """The target of the link; for other actions the compute capability of the device.
+    """Return the number of a link's target; for other actions the device's compute capability.
 
-    Without both it is the oldest architecture, as the tools assume.
+    Without both it is that of the oldest architecture, as the tools assume.
     """
     match = LINK_TARGET.fullmatch(str(action.value(TARGET_ARCH)))
     if match is not None:
@@ -68,8 +69,8 @@ def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
     )
 
 
-def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | None:
-    """The metric of an entry on the target, or None.
+def choose_metric(metric: SectionMetric, section: Section, target: Target) -> ChosenMetric | None:
+    """Return the metric of an entry on the target, or None if the entry has none there.
 
     The first option whose filter matches replaces the metric, even if the metric's own filter does
     not match; an option without a filter always matches. Its default label is the metric's.
@@ -78,10 +79,10 @@ def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | 
         if matches(option.filter, section.filter, target):
             label = metric.label if option.label is None else option.label
             importance = _importance(option.filter or metric.filter, section.filter)
-            return Chosen(option.name, label, importance)
+            return ChosenMetric(option.name, label, importance)
     if not matches(metric.filter, section.filter, target):
         return None
-    return Chosen(metric.name, metric.label, _importance(metric.filter, section.filter))
+    return ChosenMetric(metric.name, metric.label, _importance(metric.filter, section.filter))
 
 
 def counts_for(section: Section, target: Target) -> bool:
@@ -90,12 +91,15 @@ def counts_for(section: Section, target: Target) -> bool:
         return True
     from pylink.report.sections.text import section_metrics
 
-    return any(choose(metric, section, target) is not None for metric in section_metrics(section))
+    return any(
+        choose_metric(metric, section, target) is not None for metric in section_metrics(section)
+    )
 
 
 def _first_with(
     has: Callable[[Filter], bool], inner: Filter | None, outer: Filter | None
 ) -> Filter | None:
+    """Return the first filter that sets a criterion, as `has` tells."""
     return next(
         (candidate for candidate in (inner, outer) if candidate is not None and has(candidate)),
         None,
@@ -126,12 +130,14 @@ def _is_between(low: int | None, arch: int, high: int | None) -> bool:
 
 
 def _scope_matches(filter_: Filter | None, scope: CollectionScope) -> bool:
+    """Return whether a filter accepts a scope, or has no criterion for it."""
     if filter_ is None or filter_.collection_filter is None:
         return True
     return scope in filter_.collection_filter.collection_scopes
 
 
 def _importance(inner: Filter | None, outer: Filter | None) -> Importance:
+    """Return the importance that the first filter with one states."""
     for filter_ in (inner, outer):
         importance = (
             filter_.collection_filter.importance if filter_ and filter_.collection_filter else None

@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
-from pylink.report.sections.filters import Chosen, Target, choose, counts_for, target_of
+from pylink.report.sections.filters import (
+    ChosenMetric,
+    Target,
+    choose_metric,
+    counts_for,
+    target_of,
+)
 from pylink.report.sections.patterns import GROUP, PATTERNS, REGEX, matching_names
 from pylink.report.sections.text import section_metrics
 
@@ -41,7 +47,7 @@ class _SectionRequest(NamedTuple):
     """A section that counts for a target, and the metrics that it uses there."""
 
     section: Section
-    metrics: list[Chosen]
+    metrics: list[ChosenMetric]
 
 
 def apply_sections(
@@ -58,45 +64,54 @@ def apply_sections(
     ordered = list(sections)
     # The actions of a link only have two targets: one architecture with both scopes.
     by_target: dict[Target, list[_SectionRequest]] = {}
-    fitting: list[tuple[Action, list[_SectionRequest]]] = []
+    action_requests: list[tuple[Action, list[_SectionRequest]]] = []
     for action in report.actions:
         target = target_of(action)
         if target not in by_target:
             by_target[target] = _requests_for(ordered, target)
-        fitting.append((action, by_target[target]))
-    new_sections = [
-        gap for action, chosen in fitting for entry in chosen for gap in _derive(action, entry)
+        action_requests.append((action, by_target[target]))
+    all_gaps = [
+        gap
+        for action, requests in action_requests
+        for request in requests
+        for gap in _derive(action, request)
     ]
     metric_names = {name for action in report.actions for name in action.metrics}
-    for action, chosen in fitting:
-        shown_requests = [entry for entry in chosen if _has_content(action, entry, metric_names)]
-        action.sections = [entry.section for entry in shown_requests]
-        for entry in shown_requests:
-            new_sections += _find_gaps(action, entry, metric_names)
-    for action, chosen in fitting[:1]:
-        for entry in chosen:
-            if entry.section.identifier in requested:
-                new_sections += _find_gaps(action, entry, metric_names)
+    for action, requests in action_requests:
+        shown = [request for request in requests if _has_content(action, request, metric_names)]
+        action.sections = [request.section for request in shown]
+        for request in shown:
+            all_gaps += _find_gaps(action, request, metric_names)
+    for action, requests in action_requests[:1]:
+        for request in requests:
+            if request.section.identifier in requested:
+                all_gaps += _find_gaps(action, request, metric_names)
     gaps: dict[tuple[str, str], Gap] = {}
-    for gap in new_sections:
+    for gap in all_gaps:
         gaps.setdefault((gap.section, gap.metric), gap)
-    used = {section.identifier for action in report.actions for section in action.sections}
+    shown_identifiers = {
+        section.identifier for action in report.actions for section in action.sections
+    }
     return [
         gap
         for gap in gaps.values()
         if not gap.is_absence
-        or (gap.metric not in metric_names and (gap.section in used or gap.section in requested))
+        or (
+            gap.metric not in metric_names
+            and (gap.section in shown_identifiers or gap.section in requested)
+        )
     ]
 
 
 def _requests_for(sections: list[Section], target: Target) -> list[_SectionRequest]:
+    """Return the sections that count for a target, with their metrics there."""
     return [
         _SectionRequest(
             section,
             [
                 metric
                 for entry in section_metrics(section)
-                if (metric := choose(entry, section, target))
+                if (metric := choose_metric(entry, section, target))
             ],
         )
         for section in sections
@@ -110,7 +125,10 @@ def _has_content(action: Action, request: _SectionRequest, metric_names: set[str
         if (
             chosen.name in action.metrics
             or (chosen.importance is Importance.REQUIRED and chosen.name not in metric_names)
-            or (chosen.name.startswith(PATTERNS) and _has_members(action, request, chosen.name))
+            or (
+                chosen.name.startswith(PATTERNS)
+                and _matches_some_metric(action, request, chosen.name)
+            )
         ):
             return True
     return not section_metrics(request.section)
@@ -123,7 +141,7 @@ def _find_gaps(action: Action, request: _SectionRequest, metric_names: set[str])
             continue
         if chosen.name.startswith(PATTERNS):
             try:
-                members = _members(action, request.section, chosen.name)
+                members = _matching_metrics(action, request.section, chosen.name)
             except re.error as error:
                 yield _gap(action, request.section, chosen.name, f"is not resolved: {error}")
                 continue
@@ -171,16 +189,16 @@ def _derive(action: Action, request: _SectionRequest) -> Iterator[Gap]:
             yield _gap(action, section, name, f"is bounded: {problem}", is_absence=False)
 
 
-def _has_members(action: Action, request: _SectionRequest, pattern: str) -> bool:
+def _matches_some_metric(action: Action, request: _SectionRequest, pattern: str) -> bool:
     """Return whether a pattern matches a metric; True if it cannot be evaluated."""
     try:
-        return bool(_members(action, request.section, pattern))
+        return bool(_matching_metrics(action, request.section, pattern))
     except re.error:
         return True
 
 
-def _members(action: Action, section: Section, pattern: str) -> list[str]:
-    """The metrics that match a pattern; tools look for the list under the pattern's name.
+def _matching_metrics(action: Action, section: Section, pattern: str) -> list[str]:
+    """Return the metrics that match a pattern; tools look for the list under the pattern's name.
 
     The parts of a `breakdown:` are known only to the program that measured it. re.error for an
     expression that takes too long.

@@ -1,7 +1,7 @@
 """Patterns in place of a metric's name, which match several metrics.
 
 Python's expressions may take exponential time, and section files come from other people. An
-expression that is not obviously fast is matched in a process of its own, with a time limit.
+compile_expression that is not obviously fast is matched in a process of its own, with a time limit.
 """
 
 from __future__ import annotations
@@ -12,32 +12,33 @@ from collections.abc import Collection
 REGEX, GROUP, BREAKDOWN = "regex:", "group:", "breakdown:"
 PATTERNS = (REGEX, GROUP, BREAKDOWN)
 
-# Seconds that one expression may take for all names of an action.
+# Seconds that one compile_expression may take for all names of an action.
 TIME_LIMIT = 5.0
 TOO_SLOW = f"it takes longer than {TIME_LIMIT:g} s to match"
-# Expressions that took longer, remembered since many sections and actions use them.
-_slow: set[str] = set()
-# An expression with at most so many repetitions, none of a group, takes quadratic time: at most a
-# second for a name of so many characters.
-_MAX_REPEATS = 2
+# Expressions that took longer: they are not tried again for other sections and actions.
+_slow_expressions: set[str] = set()
+# An compile_expression with at most so many repetitions, none of a group, takes quadratic time: at
+# most a second for a name of so many characters.
+_MAX_REPETITIONS = 2
 _MAX_NAME_LENGTH = 1000
-_REPEATS = re.compile(r"[*+?{]")
+_REPETITIONS = re.compile(r"[*+?{]")
 # Repeated groups, lookarounds and references, which are not obviously fast.
 _NOT_PLAIN = re.compile(r"\)[*+?{]|\(\?|\\[0-9]")
 
-_CHILD = """\
+# The program of the process, with the names of an input and an output file.
+_CHILD_PROGRAM = """\
 import json, re, sys
 source, _, result = sys.argv[1:]
 with open(source, "rb") as stream:
     pattern, names = json.load(stream)
-wanted = re.compile(pattern)
+compiled = re.compile(pattern)
 with open(result, "w") as stream:
-    json.dump([name for name in names if wanted.fullmatch(name)], stream)
+    json.dump([name for name in names if compiled.fullmatch(name)], stream)
 """
 
 
-def expression(pattern: str) -> re.Pattern[str]:
-    """The expression of a `regex:` pattern; re.error if it is invalid."""
+def compile_expression(pattern: str) -> re.Pattern[str]:
+    """Return the compiled expression of a `regex:` pattern; re.error if it is invalid."""
     try:
         return re.compile(pattern.removeprefix(REGEX))
     except (RecursionError, OverflowError) as error:
@@ -45,21 +46,22 @@ def expression(pattern: str) -> re.Pattern[str]:
 
 
 def matching_names(pattern: str, names: Collection[str]) -> list[str]:
-    """The names that a `regex:` pattern fully matches.
+    """Return the names that a `regex:` pattern fully matches.
 
     re.error if it is invalid or takes longer than `TIME_LIMIT`.
     """
-    pattern_text = expression(pattern)
-    if _is_fast(pattern_text.pattern, names):
-        return [name for name in names if pattern_text.fullmatch(name)]
-    if pattern_text.pattern in _slow:
+    compiled = compile_expression(pattern)
+    if _is_fast(compiled.pattern, names):
+        return [name for name in names if compiled.fullmatch(name)]
+    if compiled.pattern in _slow_expressions:
         raise re.error(TOO_SLOW)
-    return _match_in_process(pattern_text.pattern, names)
+    return _match_in_process(compiled.pattern, names)
 
 
 def _is_fast(text: str, names: Collection[str]) -> bool:
+    """Return whether an expression is obviously fast for these names."""
     return (
-        len(_REPEATS.findall(text)) <= _MAX_REPEATS
+        len(_REPETITIONS.findall(text)) <= _MAX_REPETITIONS
         and _NOT_PLAIN.search(text) is None
         and max(map(len, names), default=0) <= _MAX_NAME_LENGTH
     )
@@ -72,11 +74,11 @@ def _match_in_process(text: str, names: Collection[str]) -> list[str]:
     from pylink.subtools.programs import find_python
     from pylink.subtools.runner import Command, run_all
 
-    argv = [find_python(), "-I", "-S", "-c", _CHILD]
+    argv = [find_python(), "-I", "-S", "-c", _CHILD_PROGRAM]
     command = Command(argv, json.dumps([text, list(names)]).encode())
     (outcome,) = run_all([command], timeout=TIME_LIMIT)
     if outcome.is_late:
-        _slow.add(text)
+        _slow_expressions.add(text)
         raise re.error(TOO_SLOW)
     if outcome.failure:
         raise re.error(f"it cannot be matched: its process {outcome.failure}")

@@ -12,7 +12,7 @@ from pylink.report.sections.derived import DerivedError, parse
 from pylink.report.sections.directories import Findings, files_in
 from pylink.report.sections.text import SUFFIX, SectionError, read_section
 
-# The default set, and the set of all sections.
+# Names of the default set, and of the set of all sections.
 DEFAULT_SET = "default"
 ALL = "all"
 
@@ -26,7 +26,7 @@ class LoadedSection:
 
 
 @dataclass(slots=True)
-class Loaded(Findings):
+class LoadedSections(Findings):
     """The sections of a search path, in their order."""
 
     sections: list[LoadedSection] = field(default_factory=list)
@@ -43,12 +43,12 @@ class Loaded(Findings):
         With `without_sets`, sections that are in no set belong to the default set.
         ReportError for an identifier or a set that no section has.
         """
-        chosen = list(identifiers)
-        chosen_sets = list(sets) if chosen or sets else [DEFAULT_SET]
+        names_of_sections = list(identifiers)
+        chosen_sets = list(sets) if names_of_sections or sets else [DEFAULT_SET]
         all_identifiers = {loaded.section.identifier for loaded in self.sections}
         all_sets = self.set_names() | {DEFAULT_SET, ALL}
         for kind, names, existing in (
-            ("section", chosen, all_identifiers),
+            ("section", names_of_sections, all_identifiers),
             ("set", chosen_sets, all_sets),
         ):
             for name in names:
@@ -60,14 +60,14 @@ class Loaded(Findings):
         return [
             loaded.section
             for loaded in self.sections
-            if loaded.section.identifier in chosen
+            if loaded.section.identifier in names_of_sections
             or ALL in chosen_sets
             or any(group.identifier in chosen_sets for group in loaded.section.sets)
             or (without_sets and DEFAULT_SET in chosen_sets and not loaded.section.sets)
         ]
 
     def malformed(self) -> list[tuple[Path, str]]:
-        """Errors of invalid derived metrics, by file; their sections are used without them."""
+        """Return files and errors of invalid derived metrics, which are not used."""
         messages = []
         for loaded in self.sections:
             for definition in loaded.section.definitions():
@@ -78,13 +78,13 @@ class Loaded(Findings):
         return messages
 
     def set_names(self) -> set[str]:
-        """The names of all sets of sections."""
+        """Return the names of all sets of sections."""
         return {group.identifier for loaded in self.sections for group in loaded.section.sets}
 
 
-def load(path: Iterable[Path]) -> Loaded:
+def load(path: Iterable[Path]) -> LoadedSections:
     """Load the sections of the directories of `path`; of equal identifiers the last file counts."""
-    loaded = Loaded()
+    loaded = LoadedSections()
     by_identifier: dict[str, LoadedSection] = {}
     for file in files_in(path, SUFFIX):
         try:
@@ -95,25 +95,26 @@ def load(path: Iterable[Path]) -> Loaded:
         except OSError as error:
             loaded.errors.append((file, f"Error: {error.strerror}"))
             continue
-        earlier = by_identifier.pop(section.identifier, None)
-        if earlier is not None:
-            loaded.note_replacement(f"section {section.identifier}", file, earlier.file)
+        replaced = by_identifier.pop(section.identifier, None)
+        if replaced is not None:
+            loaded.note_replacement(f"section {section.identifier}", file, replaced.file)
         by_identifier[section.identifier] = LoadedSection(section, file)
     loaded.sections = sorted(by_identifier.values(), key=_sort_key)
-    _warn_of_names(loaded)
+    _warn_of_equal_names(loaded)
     return loaded
 
 
 def _sort_key(loaded: LoadedSection) -> tuple[bool, int, str]:
-    """Sort by order, with sections without one last, then by name."""
+    """Return a key that sorts by `order`, sections without one last, then by display name."""
     order = loaded.section.order
     return order is None, order or 0, loaded.section.display_name
 
 
-def _warn_of_names(loaded: Loaded) -> None:
-    seen: dict[str, LoadedSection] = {}
+def _warn_of_equal_names(loaded: LoadedSections) -> None:
+    """Add a warning for each section that has the display name of another."""
+    first_of_name: dict[str, LoadedSection] = {}
     for entry in loaded.sections:
-        other = seen.setdefault(entry.section.display_name, entry)
+        other = first_of_name.setdefault(entry.section.display_name, entry)
         if other is not entry:
             loaded.warnings.append(
                 f"sections {other.section.identifier} and {entry.section.identifier} have the same "

@@ -23,7 +23,7 @@ from pylink.report.model import (
     Table,
 )
 from pylink.report.proto.messages import ProfilerSection, RuleResultBodyItem
-from pylink.report.sections.patterns import REGEX, expression
+from pylink.report.sections.patterns import REGEX, compile_expression
 
 Chart: TypeAlias = Table | BarChart | LineChart | SourceMetricTable | HistogramChart
 
@@ -77,7 +77,7 @@ def parse_section(data: bytes, file: str) -> Section:
     if not message.Identifier or message.Identifier.split() != [message.Identifier]:
         reason = f'Identifier "{message.Identifier}" is empty or has blanks in it'
         raise SectionError(file, 0, 0, reason)
-    section = to_model(message, Section, careful=False)
+    section = to_model(message, Section, keeps_unknown=False)
     for metric in section_metrics(section):
         _check_expression(metric, file)
     return section
@@ -87,11 +87,11 @@ def parse_chart(data: bytes, file: str) -> RuleItem:
     """Parse the chart or table of a file that rules load: one member of a body item."""
     message = RuleResultBodyItem()
     _parse(data, message, file)
-    return to_model(message, RuleItem, careful=False)
+    return to_model(message, RuleItem, keeps_unknown=False)
 
 
 def section_metrics(section: Section) -> list[SectionMetric]:
-    """Every entry that names metrics: header, tables and charts, then those not shown."""
+    """Return every entry that names metrics: header, tables and charts, then those not shown."""
     metrics = list(section.header.metrics) if section.header else []
     for item in section.items():
         metrics += chart_metrics(chart_of(item))
@@ -99,7 +99,7 @@ def section_metrics(section: Section) -> list[SectionMetric]:
 
 
 def chart_of(item: BodyItem) -> Chart | None:
-    """The table or chart of an item with a list of metrics; None for other charts."""
+    """Return the table or chart of an item with a list of metrics; None for other charts."""
     return (
         item.table
         or item.bar_chart
@@ -110,13 +110,14 @@ def chart_of(item: BodyItem) -> Chart | None:
 
 
 def chart_metrics(chart: Chart | None) -> list[SectionMetric]:
-    """The metrics of a table or chart."""
+    """Return the metrics of a table or chart."""
     if isinstance(chart, HistogramChart):
         return [chart.metric]
     return [] if chart is None else chart.metrics
 
 
 def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
+    """Parse a text into a message; SectionError like ncu's."""
     if data.startswith(BYTE_ORDER_MARK):
         raise SectionError(file, 1, 0, "Interpreting non ascii code point 239.")
     try:
@@ -124,7 +125,7 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
     except text_format.ParseError as error:
         # The parser counts columns from 1.
         line, column = error.GetLine() or 0, max((error.GetColumn() or 0) - 1, 0)
-        raise SectionError(file, line, column, _ncu_wording(str(error))) from error
+        raise SectionError(file, line, column, _word_like_ncu(str(error))) from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1)
@@ -138,7 +139,8 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
         raise SectionError(file, 0, 0, reason)
 
 
-def _ncu_wording(text: str) -> str:
+def _word_like_ncu(text: str) -> str:
+    """Return a message of protobuf's parser in the words of ncu."""
     for pattern, wording in WORDINGS:
         match = re.search(pattern, text)
         if match is not None:
@@ -147,10 +149,11 @@ def _ncu_wording(text: str) -> str:
 
 
 def _check_expression(metric: SectionMetric, file: str) -> None:
+    """Raise SectionError for an invalid expression of an entry or of its options."""
     names = [metric.name, *(option.name for option in metric.options)]
     for name in names:
         if name.startswith(REGEX):
             try:
-                expression(name)
+                compile_expression(name)
             except re.error as error:
                 raise SectionError(file, 0, 0, f"Invalid regex '{name}'") from error

@@ -36,7 +36,7 @@ class SourceMap:
         self._source = source
         # {start of a section of code: {address: instruction}}
         self._sass: dict[int, dict[int, str]] = {}
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {}  # lines of source files, by path
 
     @property
     def has_code(self) -> bool:
@@ -48,7 +48,7 @@ class SourceMap:
         return self._find_section(address) is not None
 
     def line(self, address: int) -> tuple[str, int] | None:
-        """The source file and line of an address; None if unknown."""
+        """Return the source file and line of an address; None if unknown."""
         frames = self._query(
             address, lambda lines, section: lines.programs(SOURCE_LINES).frames(section, address)
         )
@@ -57,7 +57,7 @@ class SourceMap:
         return os.fsencode(frames[0].file).decode("utf-8", "backslashreplace"), frames[0].line
 
     def text(self, address: int) -> str:
-        """The source line of an address, from the report or the file; "" if not available."""
+        """Return the source line of an address, from the report or the file; "" without it."""
         line = self.line(address)
         if line is None:
             return ""
@@ -68,9 +68,9 @@ class SourceMap:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _read(self, file: str) -> list[str]:
-        """The lines of a source file, from the report if it contains them."""
-        held = self._source.source_files if self._source else None
-        for source in held.files if held else ():
+        """Return the lines of a source file, from the report if it contains them."""
+        reported = self._source.source_files if self._source else None
+        for source in reported.files if reported else ():
             if source.file_name == file and source.content is not None:
                 return source.content.split("\n")
         try:
@@ -80,7 +80,7 @@ class SourceMap:
             return []
 
     def ptx(self, address: int) -> str:
-        """The line of PTX of an address; "" if not found."""
+        """Return the line of PTX of an address; "" if not found."""
         line = self._query(
             address, lambda lines, section: lines.programs(PTX_LINES).line(section, address)
         )
@@ -89,22 +89,23 @@ class SourceMap:
         return self._ptx[line - 1].strip()
 
     def sass(self, address: int) -> str:
-        """The instruction at an address; "" without a disassembler."""
-        place, image = self._find_section(address), self._image
-        if place is None or image is None:
+        """Return the instruction at an address; "" without a disassembler."""
+        code_section, image = self._find_section(address), self._image
+        if code_section is None or image is None:
             return ""
-        start, section = place
+        start, section = code_section
         if start not in self._sass:
             self._sass[start] = disassemble(image.content(section), self._sm(image), start)
         return self._sass[start].get(address, "")
 
     def _sm(self, image: Image) -> int:
-        """The target from the report: older cubins have it in a field that `Image` ignores."""
+        """Return the target's number from the report: in older cubins `Image` does not find it."""
         revision = self._source.sm_revision if self._source else None
         return image.sm if not revision else (revision >> 16) * 10 + (revision & 0xFFFF)
 
     @cached_property
     def _image(self) -> Image | None:
+        """The cubin; None without one, or if it is damaged."""
         if self._source is None or not self._source.binary:
             return None
         try:
@@ -117,17 +118,18 @@ class SourceMap:
 
         In a loaded cubin, symbols have addresses, so the tables accept an address as an offset.
         """
-        place, lines = self._find_section(address), self._lines
-        if place is None or lines is None:
+        code_section, lines = self._find_section(address), self._lines
+        if code_section is None or lines is None:
             return None
         try:
-            return question(lines, place[1].index)
+            return question(lines, code_section[1].index)
         except Exception:  # pyelftools raises exceptions of all kinds for damaged data
             self._lines = None
             return None
 
     @cached_property
     def _lines(self) -> LineMap | None:
+        """The line tables of the cubin; None without any, or if they are damaged."""
         if self._image is None:
             return None
         from pylink.locate.linemap import LineMap
@@ -139,18 +141,19 @@ class SourceMap:
 
     @cached_property
     def _ptx(self) -> list[str]:
+        """The lines of PTX, from the cubin if it contains them."""
         if self._source is None:
             return []
-        held = self._image and self._image.section(".nv_debug_ptx_txt")
-        if self._image and held:
+        ptx_section = self._image and self._image.section(".nv_debug_ptx_txt")
+        if self._image and ptx_section:
             # Lines end with NUL in this section.
-            text = self._image.content(held).replace(b"\0", b"\n")
+            text = self._image.content(ptx_section).replace(b"\0", b"\n")
         else:
             text = self._source.intermediate or b""
         return text.decode("utf-8", "replace").split("\n")
 
     def _find_section(self, address: int) -> tuple[int, Section] | None:
-        """The code section that contains an address, with its start; None if there is not one."""
+        """Return the code section that contains an address, after its start; None without one."""
         for start, section in self._code:
             if start <= address < start + section.file_size:
                 return start, section
@@ -158,6 +161,7 @@ class SourceMap:
 
     @cached_property
     def _code(self) -> list[tuple[int, Section]]:
+        """The code sections, each after the address of its start."""
         try:
             return code_sections(self._image) if self._image else []
         except MalformedCubin:

@@ -16,8 +16,10 @@ from pylink.report.model import Source
 
 # The address of the first function. Any address but 0 works; this one cannot be a file offset.
 BASE = 0x7F00_0000_0000
-_ALIGNMENT = 0x100
-# The value in the newest reports of Nsight Compute.
+_ALIGNMENT = 0x100  # of functions
+_ST_VALUE = 8  # offset of `st_value` in a symbol
+_ADDRESS_SIZE = 8
+# The level of the instruction format, as in the newest reports of Nsight Compute.
 _SASS_LEVEL = 8
 
 
@@ -29,7 +31,7 @@ class Loaded(NamedTuple):
 
 
 def load(cubin: bytes) -> Loaded:
-    """Give each function of a linked cubin an address. Raises MalformedCubin."""
+    """Return a linked cubin with an address for each function. Raises MalformedCubin."""
     image = Image(cubin)
     starts = {}
     address = BASE
@@ -37,28 +39,29 @@ def load(cubin: bytes) -> Loaded:
         if section.flags & SHF_EXECINSTR and not section.mercury:
             starts[section.index] = address
             address += -(-section.size // _ALIGNMENT) * _ALIGNMENT
-    changed = bytearray(cubin)
-    addresses, values = {}, {}
+    loaded = bytearray(cubin)
+    addresses, values = {}, {}  # of functions by name, of symbols by number
     symtab = image.section(".symtab")
     if symtab is not None:
         for number, name in enumerate(image.symbols):
             symbol_offset = symtab.offset + number * SYM.size
             _, info, _, section_number, value, _ = SYM.unpack_from(cubin, symbol_offset)
             start = starts.get(image.section_of_symbol(symtab, number, section_number))
-            if start is None or info & 15 not in (STT_SECTION, STT_FUNC):
+            symbol_type = info & 15
+            if start is None or symbol_type not in (STT_SECTION, STT_FUNC):
                 continue
-            struct.pack_into("<Q", changed, symbol_offset + 8, start + value)
+            struct.pack_into("<Q", loaded, symbol_offset + _ST_VALUE, start + value)
             values[number] = start + value
-            if info & 15 == STT_FUNC:
+            if symbol_type == STT_FUNC:
                 addresses[name] = start + value
-    _relocate_lines(image, changed, values)
+    _relocate_lines(image, loaded, values)
     major, minor = divmod(image.sm, 10)
-    source = Source(binary=bytes(changed), sass_level=_SASS_LEVEL, sm_revision=major << 16 | minor)
+    source = Source(binary=bytes(loaded), sass_level=_SASS_LEVEL, sm_revision=major << 16 | minor)
     return Loaded(source, addresses)
 
 
 def code_sections(image: Image) -> list[tuple[int, Section]]:
-    """The code sections of a loaded cubin, each with its address."""
+    """Return the code sections of a loaded cubin, each with its address."""
     symtab = image.section(".symtab")
     if symtab is None:
         return []
@@ -71,10 +74,11 @@ def code_sections(image: Image) -> list[tuple[int, Section]]:
     return [(start, image.sections[index]) for index, start in starts.items()]
 
 
-def _relocate_lines(image: Image, changed: bytearray, values: dict[int, int]) -> None:
+def _relocate_lines(image: Image, loaded: bytearray, values: dict[int, int]) -> None:
     """Write addresses into the line tables, as a loader does.
 
-    Otherwise `ncu` finds no source lines. Each relocation concerns a 64-bit address, the operand of
+    `loaded` is the cubin to change, `values` has the addresses of symbols by number. Otherwise
+    `ncu` finds no source lines. Each relocation concerns a 64-bit address, the operand of
     DW_LNE_set_address.
     """
     for table in filter(None, map(image.section, LINE_SECTIONS)):
@@ -84,9 +88,9 @@ def _relocate_lines(image: Image, changed: bytearray, values: dict[int, int]) ->
             record = REL_INFO if is_rel(relocations) else RELA_INFO
             for offset, info, *addend in image.entries(relocations, record.format):
                 value = values.get(info >> 32)
-                if value is None or offset > table.file_size - 8:
+                if value is None or offset > table.file_size - _ADDRESS_SIZE:
                     continue
                 position = table.offset + offset
-                (stored,) = struct.unpack_from("<Q", changed, position)
-                total = value + (addend[0] if addend else stored)
-                struct.pack_into("<Q", changed, position, total & 0xFFFF_FFFF_FFFF_FFFF)
+                (stored,) = struct.unpack_from("<Q", loaded, position)
+                field = value + (addend[0] if addend else stored)
+                struct.pack_into("<Q", loaded, position, field & 0xFFFF_FFFF_FFFF_FFFF)

@@ -13,14 +13,14 @@ class SourceMaps:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._maps: dict[int, SourceMap] = {}
+        self._maps: dict[int, SourceMap] = {}  # by the id() of the source
 
     def source(self, action: Action) -> Source | None:
-        """The report's source entry for the code of an action."""
+        """Return the report's source entry for the code of an action."""
         return self._report.source_of(action)
 
     def of(self, action: Action) -> SourceMap:
-        """The `SourceMap` for the addresses of an action."""
+        """Return the `SourceMap` for the addresses of an action."""
         source = self.source(action)
         source_map = self._maps.get(id(source))
         if source_map is None:

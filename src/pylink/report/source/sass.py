@@ -7,10 +7,12 @@ import re
 from pylink.subtools.programs import find_cuda_tool
 from pylink.subtools.runner import Command, run_all
 
+# A line of `nvdisasm`: an address and an instruction; and the predicate of an instruction.
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"(@!?U?P\w+)\s+")
+_PREDICATE_WIDTH = 6
 _TIMEOUT_SECONDS = 20
-_MAX_TEXT_SIZE = 1 << 28
+_MAX_TEXT_SIZE = 1 << 28  # bytes of the output
 
 
 def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
@@ -26,21 +28,25 @@ def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
     argv = [tool, "--binary", f"SM{sm}", "--base-address", hex(start)]
     command = Command(argv, code, prints=True, limit=_MAX_TEXT_SIZE)
     (outcome,) = run_all([command], timeout=_TIMEOUT_SECONDS)
-    return {} if outcome.failure else _read(outcome.log, start)
+    return {} if outcome.failure else _read_output(outcome.log, start)
 
 
-def _read(text: str, start: int) -> dict[int, str]:
-    functions = {}
+def _read_output(text: str, start: int) -> dict[int, str]:
+    """Return the instructions of a disassembly by address; addresses below `start` are offsets."""
+    instructions = {}
     for line in text.splitlines():
         instruction = _INSTRUCTION.match(line)
         if instruction is not None:
             address = int(instruction[1], 16)
-            functions[address if address >= start else start + address] = _columns(instruction[2])
-    return functions
+            instructions[address if address >= start else start + address] = _align_columns(
+                instruction[2]
+            )
+    return instructions
 
 
-def _columns(instruction: str) -> str:
+def _align_columns(instruction: str) -> str:
+    """Return an instruction with its predicate, or blanks, in the first columns."""
     predicate = _PREDICATE.match(instruction)
     if predicate is None:
-        return f"{'':6}{instruction} "
-    return f"{predicate[1]:6}{instruction[predicate.end() :]} "
+        return f"{'':{_PREDICATE_WIDTH}}{instruction} "
+    return f"{predicate[1]:{_PREDICATE_WIDTH}}{instruction[predicate.end() :]} "

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+# Choices of --page.
 PAGES = ("details", "raw", "source", "session")
 
 
-def _items(text: str) -> list[str]:
-    """Split a list at its commas, as the link does."""
+def _split_items(text: str) -> list[str]:
+    """Split a list at its commas, as options of a link are."""
     return text.split(",")
 
 
 def parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
     options = argparse.ArgumentParser(
         prog="pylink report",
         description="Show what links cost: reports of --profile (.ncu-rep, of Nsight Compute, too) "
@@ -40,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         "--metrics",
         metavar="NAME,...",
         action="extend",
-        type=_items,
+        type=_split_items,
         default=[],
         help="show only these metrics, as --page raw does; regex:EXPRESSION selects several",
     )
@@ -48,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--export", metavar="OUT", help="write the report with the added sections, and print none"
     )
+    _add_section_options(options)
+    return options
+
+
+def _add_section_options(options: argparse.ArgumentParser) -> None:
+    """Add the options that name sections and rules, or list them."""
     group = options.add_argument_group(
         "sections and rules", "Separate items with commas. What you name is added to the report."
     )
@@ -63,7 +71,12 @@ def parser() -> argparse.ArgumentParser:
         ("rule", "ID", "apply only these rules"),
     ):
         group.add_argument(
-            f"--{name}", metavar=metavar, action="extend", type=_items, default=[], help=help_text
+            f"--{name}",
+            metavar=metavar,
+            action="extend",
+            type=_split_items,
+            default=[],
+            help=help_text,
         )
     failing = "including those that fail to load"
     group.add_argument(
@@ -72,4 +85,3 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--list-sections", action="store_true", help=f"list sections, {failing}")
     group.add_argument("--list-sets", action="store_true", help="list sets with their sections")
     group.add_argument("--list-rules", action="store_true", help=f"list rules, {failing}")
-    return options

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pylink.report.api.descriptions import label
-from pylink.report.api.metricname import fill
+from pylink.report.api.metricname import fill_label
 from pylink.report.api.metricname import unit as unit_of
 from pylink.report.model import (
     Action,
@@ -16,9 +16,9 @@ from pylink.report.model import (
     Section,
     SectionMetric,
 )
-from pylink.report.sections.filters import Target, choose
+from pylink.report.sections.filters import Target, choose_metric
 from pylink.report.sections.patterns import PATTERNS
-from pylink.report.view.numbers import spread_of, text
+from pylink.report.view.numbers import format_value, spread_of
 
 # Limit of the bars of a chart; a sentence summarizes the others.
 MAX_BARS = 10
@@ -30,7 +30,7 @@ UNIT = re.compile(r"\s*\[[^]]*\]$")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric; `value_text` is its value with unit, or N/A.
+    """One metric; its `unit` is a name such as `byte`.
 
     A row without a name is an empty cell of a table.
     """
@@ -43,7 +43,8 @@ class Row:
 
     @property
     def value_text(self) -> str:
-        return text(self.value, self.unit) if self.name or self.value is not None else ""
+        """The value with its unit, N/A without a value; "" in an empty cell."""
+        return format_value(self.value, self.unit) if self.name or self.value is not None else ""
 
     @property
     def number(self) -> float | None:
@@ -53,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars to compare: names, numbers and their units; `rest` is a sentence about omitted ones."""
+    """Bars to compare: names, numbers and their units; `rest` is a sentence on omitted bars."""
 
     title: str
     bars: tuple[tuple[str, float, str], ...]
@@ -125,13 +126,13 @@ def rows_of(
     *,
     cells: bool = False,
 ) -> tuple[Row, ...]:
-    """A row per metric; a pattern becomes a row for each metric that matches it.
+    """Return a row per metric; a pattern becomes a row for each metric that matches it.
 
     With `cells`, entries without a label or a metric are empty cells.
     """
     rows: list[Row] = []
     for entry in entries:
-        chosen = choose(entry, section, target)
+        chosen = choose_metric(entry, section, target)
         if chosen is None:
             continue
         if cells and (not chosen.name or chosen.label == ""):
@@ -149,28 +150,31 @@ def rows_of(
         elif chosen.label == "":  # the title of the chart is the label
             rows.append(row_of(chosen.name, "", metric))
         elif metric is not None or chosen.label:
-            caption = fill(chosen.label, chosen.name) if chosen.label else label(chosen.name)
+            caption = fill_label(chosen.label, chosen.name) if chosen.label else label(chosen.name)
             rows.append(row_of(chosen.name, caption, metric))
     return tuple(rows)
 
 
 def _member_label(template: str | None, name: str) -> str:
-    """The label of one of the metrics that match a pattern; the template is the same for all."""
+    """Return the label of a metric that matches a pattern.
+
+    The template is the label of the pattern, so all metrics that match it share the template.
+    """
     if not template:
         return label(name)
-    filled = fill(template, name)
+    filled = fill_label(template, name)
     return filled if filled != template else f"{template} ({label(name)})"
 
 
 def row_of(name: str, label: str, metric: Metric | None) -> Row:
-    """The row of a metric, or a row without a value if the metric is missing."""
+    """Return the row of a metric, or a row without a value if the metric is missing."""
     if metric is None:
         return Row(name, label, None, unit_of(name))
     return Row(name, label, metric.value, unit_of(name), instances_of(metric))
 
 
 def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
-    """The instances with their ids as text, or with their numbers."""
+    """Return the instances with their ids as text, or with their numbers if they have no ids."""
     return tuple(
         (str(number if instance.id is None else instance.id), instance.value)
         for number, instance in enumerate(metric.instances)
@@ -194,7 +198,7 @@ def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
 def largest(
     instances: tuple[tuple[str, Scalar], ...], unit: str
 ) -> tuple[list[tuple[str, float]], str]:
-    """The `MAX_BARS` largest numbers, and a sentence on the distribution if there are more."""
+    """Return the `MAX_BARS` largest numbers, and a sentence on the others if there are more."""
     numbers = [(name, float(value)) for name, value in instances if not isinstance(value, str)]
     numbers.sort(key=lambda pair: -pair[1])
     if len(numbers) <= MAX_BARS:

@@ -9,17 +9,18 @@ from pylink.demangle import demangle
 from pylink.report.model import Report
 from pylink.size.levels import OTHER_FUNCTIONS, SHARED
 
-# The metric whose instances are the parts, and the separator in their names.
-ORIGINS, STEP = "elf__bytes_by_origin.sum", " > "
+# The metric whose instances are the parts of the output, and the separator of kind, input and
+# symbol in their names.
+ORIGINS, PATH_SEPARATOR = "elf__bytes_by_origin.sum", " > "
 
-# The metrics whose instances are parts and functions as in `pylink size`.
+# The metrics whose instances are the parts and the functions of `pylink size`.
 PARTS, FUNCTIONS = "elf__bytes_by_part.sum", "elf__bytes_by_function.sum"
 
 # Limit of the parts on each level; the others are combined.
 MAX_PARTS = 10
-# The level of symbols.
-SYMBOL = 2
-# Names of parts that a link has combined.
+# Depth of symbols below the output: kind, input, symbol.
+SYMBOL_DEPTH = 2
+# Names of combined parts in the metric ORIGINS, and in FUNCTIONS.
 OTHERS = ("other files", "other symbols")
 UNNAMED = (OTHER_FUNCTIONS, SHARED)
 
@@ -33,22 +34,22 @@ class Node:
     parts: dict[str, Node] = field(default_factory=dict)
 
     def largest(self) -> list[Node]:
-        """The parts, largest first; those beyond `MAX_PARTS` are combined, so that sizes add up."""
+        """Return the parts, largest first; those beyond `MAX_PARTS` are combined: sizes add up."""
         single_parts = [node for node in self.parts.values() if node.name not in OTHERS]
         ordered = sorted(single_parts, key=lambda node: -node.size)
-        head, others = ordered[:MAX_PARTS], ordered[MAX_PARTS:]
+        shown, others = ordered[:MAX_PARTS], ordered[MAX_PARTS:]
         others += [node for node in self.parts.values() if node.name in OTHERS]
         if len(others) == 1:
-            head.append(others.pop())
+            shown.append(others.pop())
         if others:
             are_single = all(node.name not in OTHERS for node in others)
             name = f"{len(others):,} others" if are_single else "others"
-            head.append(Node(name, sum(node.size for node in others)))
-        return head
+            shown.append(Node(name, sum(node.size for node in others)))
+        return shown
 
 
 def instance_sizes(report: Report, metric: str) -> list[tuple[str, int]]:
-    """The instances of a metric in bytes, largest first, with demangled names."""
+    """Return the instances of a metric in bytes, largest first, with demangled names."""
     parts = [
         (demangle(str(instance.id)), int(instance.value))
         for action in report.actions
@@ -60,7 +61,7 @@ def instance_sizes(report: Report, metric: str) -> list[tuple[str, int]]:
 
 
 def byte_tree(report: Report) -> Node | None:
-    """The output as a tree; None if the report does not have its parts."""
+    """Return the output as a tree; None if the report does not have its parts."""
     for action in report.actions:
         metric = action.metrics.get(ORIGINS)
         if metric is not None and metric.instances:
@@ -73,13 +74,13 @@ def byte_tree(report: Report) -> Node | None:
 
 
 def build_tree(parts: Iterable[tuple[str, int]]) -> Node:
-    """Build the tree of parts from their names."""
+    """Return the tree of parts, whose names are paths with PATH_SEPARATOR."""
     root = Node("output")
     for name, size in parts:
         node = root
         node.size += size
-        for depth, step in enumerate(name.split(STEP, 2)):
-            label = demangle(step) if depth == SYMBOL else step
-            node = node.parts.setdefault(step, Node(label))
+        for depth, part_name in enumerate(name.split(PATH_SEPARATOR, SYMBOL_DEPTH)):
+            label = demangle(part_name) if depth == SYMBOL_DEPTH else part_name
+            node = node.parts.setdefault(part_name, Node(label))
             node.size += size
     return root

@@ -14,9 +14,9 @@ from pylink.report.model import (
     SectionMetric,
     SourceMetricTable,
 )
-from pylink.report.sections.filters import Target, choose
+from pylink.report.sections.filters import Target, choose_metric
 from pylink.report.view.blocks import Bars, Block, Plot, Row, largest
-from pylink.report.view.numbers import scaled, text
+from pylink.report.view.numbers import format_value, scale_value
 
 # Default numbers of bins of a histogram and of lines of source.
 BINS, LINES = 10, 5
@@ -26,7 +26,7 @@ LEFT_OF_RIDGE, RIGHT_OF_RIDGE = 0.01, 100.0
 
 
 def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: str) -> Block:
-    """A line per metric through its instances, by their ids if these are numbers.
+    """Return a line per metric through its instances, by their ids if these are numbers.
 
     `marked` are values on the x axis that the chart highlights.
     """
@@ -60,7 +60,7 @@ def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: st
 
 
 def _points(row: Row) -> list[tuple[float, float]]:
-    """Pairs of id and value of instances; ids that are not numbers are replaced by positions."""
+    """Return pairs of id and value of instances; positions replace ids that are not numbers."""
     numbers = [(name, float(value)) for name, value in row.instances if not isinstance(value, str)]
     try:
         return [(float(name), value) for name, value in numbers]
@@ -69,12 +69,12 @@ def _points(row: Row) -> list[tuple[float, float]]:
 
 
 def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
-    """The values of a metric summed in bins of the ids, if these are numbers.
+    """Return the values of a metric summed in bins of the ids, if these are numbers.
 
     Otherwise bins are ranges of values and count the instances.
     """
     axis = chart.histogram_axis
-    bins = max(int((axis.bin_count if axis else None) or BINS), 1)
+    bin_count = max(int((axis.bin_count if axis else None) or BINS), 1)
     axes = (
         (axis.label if axis else None) or "",
         (chart.value_axis.label if chart.value_axis else None) or "",
@@ -85,42 +85,46 @@ def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
         if not values:
             continue
         if all(name.removeprefix("-").isdigit() for name, _ in row.instances):
-            binned = _bin_points(_points(row), bins, "", row.unit)
+            binned = _bin_points(_points(row), bin_count, "", row.unit)
         else:
-            binned = _bin_points([(value, 1.0) for value in values], bins, row.unit, "count")
+            binned = _bin_points([(value, 1.0) for value in values], bin_count, row.unit, "count")
         bars.append(Bars(row.label, binned))
     return Block(title, tuple(rows), tuple(bars), axes=axes, description=chart.description or "")
 
 
 def _bin_points(
-    points: Sequence[tuple[float, float]], bins: int, unit: str, sum_unit: str
+    points: Sequence[tuple[float, float]], bin_count: int, unit: str, sum_unit: str
 ) -> tuple[tuple[str, float, str], ...]:
-    """The sum of amounts in each bin; `points` are pairs of position and amount."""
+    """Return the sum of amounts in each bin; `points` are pairs of position and amount."""
     low, high = min(position for position, _ in points), max(position for position, _ in points)
     if low == high:
-        return ((text(low, unit), sum(amount for _, amount in points), sum_unit),)
-    step = (high - low) / bins
-    sums = [0.0] * bins
+        return ((format_value(low, unit), sum(amount for _, amount in points), sum_unit),)
+    step = (high - low) / bin_count
+    sums = [0.0] * bin_count
     for position, amount in points:
-        sums[min(int((position - low) / step), bins - 1)] += amount
-    ends = [low + step * number for number in range(bins)] + [high]
+        sums[min(int((position - low) / step), bin_count - 1)] += amount
+    ends = [low + step * number for number in range(bin_count)] + [high]
     return tuple(
-        (f"{text(ends[number], unit)} to {text(ends[number + 1], unit)}", amount, sum_unit)
+        (
+            f"{format_value(ends[number], unit)} to {format_value(ends[number + 1], unit)}",
+            amount,
+            sum_unit,
+        )
         for number, amount in enumerate(sums)
     )
 
 
 def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
-    """The instructions with the highest metrics; --page source shows their lines."""
+    """Return the instructions with the highest metrics; --page source shows their lines."""
     bars = []
     for row in rows:
-        parts, rest = largest(row.instances, row.unit)
+        largest_values, rest_text = largest(row.instances, row.unit)
         named_values = tuple(
             (f"{int(name):#x}" if name.isdigit() else name, value, row.unit)
-            for name, value in parts[: chart.rows or LINES]
+            for name, value in largest_values[: chart.rows or LINES]
         )
         if named_values:
-            bars.append(Bars(row.label, named_values, rest))
+            bars.append(Bars(row.label, named_values, rest_text))
     axes = ("instruction", "")
     return Block(title, tuple(rows), tuple(bars), axes=axes, description=chart.description or "")
 
@@ -128,20 +132,20 @@ def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> B
 def roofline(
     chart: RooflineChart, section: Section, action: Action, target: Target, title: str
 ) -> Block | None:
-    """The roofs and the achieved values in percent of them; None if both are unknown.
+    """Return the roofs and the achieved values in percent of them; None if both are unknown.
 
     Intensity is work divided by traffic. Below the ridge a roof is traffic times intensity, beyond
     it the peak of work.
     """
 
     def value(definition: RooflineValue) -> float | None:
-        return _value(definition, section, action, target)
+        return _evaluate(definition, section, action, target)
 
     x_title = (chart.axis_intensity.label if chart.axis_intensity else None) or "intensity"
     y_title = (chart.axis_work.label if chart.axis_work else None) or "work"
     rows: list[Row] = []
     lines, points = [], []
-    roofs: list[tuple[float, float]] = []
+    roofs: list[tuple[float, float]] = []  # peaks of work and of traffic
     for roof in chart.rooflines:
         work, traffic = value(roof.peak_work), value(roof.peak_traffic)
         if not work or not traffic:
@@ -151,39 +155,33 @@ def roofline(
         roofs.append((work, traffic))
         ends = (LEFT_OF_RIDGE * ridge, ridge, RIGHT_OF_RIDGE * ridge)
         lines.append((name, tuple((x, min(work, x * traffic)) for x in ends)))
-        rows.append(_text_row(name, f"{_short(work)} from an intensity of {_short(ridge)} on"))
+        rows.append(
+            _text_row(name, f"{_short_number(work)} from an intensity of {_short_number(ridge)} on")
+        )
     for achieved in chart.achieved_values:
         work, traffic = value(achieved.achieved_work), value(achieved.achieved_traffic)
         if work is None or not traffic:
             continue
         name = (achieved.options.label if achieved.options else None) or "Achieved"
-        x = work / traffic
-        points.append((name, x, work))
-        above = [min(peak, x * rate) for peak, rate in roofs]
-        shares = ", ".join(f"{100 * work / roof:.1f}%" for roof in above if roof)
-        point_text = f"{_short(work)} at an intensity of {_short(x)}"
+        intensity = work / traffic
+        points.append((name, intensity, work))
+        peaks = [min(peak_work, intensity * rate) for peak_work, rate in roofs]
+        shares = ", ".join(f"{100 * work / peak:.1f}%" for peak in peaks if peak)
+        point_text = f"{_short_number(work)} at an intensity of {_short_number(intensity)}"
         rows.append(
             _text_row(name, f"{point_text}, {shares} of the roofs" if shares else point_text)
         )
     if not rows:
         return None
-    walls = []
-    for wall in chart.walls:
-        position = value(wall.value)
-        if position:
-            walls.append(((wall.options.label if wall.options else None) or "", position))
-    block_title = title or chart.label or "Roofline"
-    plot = Plot(
-        chart.label or block_title,
-        x_title,
-        y_title,
-        tuple(lines),
-        tuple(points),
-        tuple(walls),
-        logarithmic=True,
+    walls = tuple(
+        ((wall.options.label if wall.options else None) or "", position)
+        for wall in chart.walls
+        if (position := value(wall.value))
     )
+    block_title = chart.label or title or "Roofline"
+    plot = Plot(block_title, x_title, y_title, tuple(lines), tuple(points), walls, logarithmic=True)
     return Block(
-        chart.label or block_title,
+        block_title,
         tuple(rows),
         axes=(x_title, y_title),
         description=chart.description or "",
@@ -192,39 +190,44 @@ def roofline(
 
 
 def _text_row(name: str, row_text: str) -> Row:
+    """Return a row with a text in place of a value."""
     return Row("roofline", name, row_text, "")
 
 
-def _short(value: float) -> str:
-    amount, prefix = scaled(value, "count")
+def _short_number(value: float) -> str:
+    """Return a number with three digits and a prefix such as k."""
+    amount, prefix = scale_value(value, "count")
     return f"{amount:.3g}{f' {prefix}' if prefix else ''}"
 
 
-def _value(
+def _evaluate(
     definition: RooflineValue, section: Section, action: Action, target: Target
 ) -> float | None:
-    """Evaluate a constant, a metric, or metrics per cycle times cycles per second, or None."""
+    """Return a constant, a metric, or metrics per cycle times cycles per second, if known."""
     if definition.metric is not None:
-        return _number(definition.metric, section, action, target)
+        return _metric_number(definition.metric, section, action, target)
     rate = definition.value_cycles_per_second_expression
     if rate is None:
         return definition.constant
-    numbers = [
-        _number(value_per_cycle_metric, section, action, target)
+    values_per_cycle = [
+        _metric_number(value_per_cycle_metric, section, action, target)
         for value_per_cycle_metric in rate.value_per_cycle_metrics
     ]
     if rate.cycles_per_second_metric is None:
         return None
-    cycles = _number(rate.cycles_per_second_metric, section, action, target)
-    found_numbers = [number for number in numbers if number is not None]
+    cycles = _metric_number(rate.cycles_per_second_metric, section, action, target)
+    known_values = [number for number in values_per_cycle if number is not None]
     return (
-        None if cycles is None or len(found_numbers) < len(numbers) else sum(found_numbers) * cycles
+        None
+        if cycles is None or len(known_values) < len(values_per_cycle)
+        else sum(known_values) * cycles
     )
 
 
-def _number(
+def _metric_number(
     metric: SectionMetric, section: Section, action: Action, target: Target
 ) -> float | None:
-    metric_chosen = choose(metric, section, target)
-    number = None if metric_chosen is None else action.number(metric_chosen.name)
+    """Return the number of a metric; None if the action does not have it."""
+    chosen = choose_metric(metric, section, target)
+    number = None if chosen is None else action.number(chosen.name)
     return None if number is None else float(number)

@@ -14,13 +14,15 @@ from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Metric, Report, Scalar, Section
 from pylink.report.source.lines import SourceMap
 from pylink.report.source.maps import SourceMaps
-from pylink.report.view.numbers import base_text, text
+from pylink.report.view.numbers import base_text, format_value
 from pylink.report.view.pages import ActionPage, action_pages
 
 # Instructions that are shown of an action by default.
 MAX_INSTRUCTIONS = 20
 # Characters that addresses, instructions and lines need, and the least that a counter needs.
 INSTRUCTIONS_WIDTH, LEAST_COUNTER_WIDTH = 60, 18
+# Characters between columns, which are a part of a counter's width.
+COLUMN_GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def show_source(output: Console, report: Report, *, instances: bool = False) -> 
         addresses = _order_addresses(columns)
         shown_addresses = addresses if instances else addresses[:MAX_INSTRUCTIONS]
         fitting = _fitting_columns(columns, output.width)
-        output.print(_table(code, fitting, shown_addresses))
+        output.print(_instruction_table(code, fitting, shown_addresses))
         if len(fitting) < len(columns):
             omitted = len(columns) - len(fitting)
             output.print(
@@ -71,40 +73,46 @@ def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[li
         rows = []
         for address in sorted({key for column in columns for key in column.by_address}):
             file, line = code.line(address) or ("", 0)
-            place = [file, str(line) if file else "", code.text(address)]
+            source = [file, str(line) if file else "", code.text(address)]
             values = [base_text(column.by_address.get(address)) for column in columns]
-            rows.append([hex(address), " ".join(code.sass(address).split()), *place, *values])
+            rows.append([hex(address), " ".join(code.sass(address).split()), *source, *values])
         yield page, [column.label for column in columns], rows
 
 
-def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Table:
+def _instruction_table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Table:
+    """Return a table with a row for each address."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Address", no_wrap=True)
     table.add_column("Instruction", overflow="fold")
     table.add_column("Line", overflow="fold")
-    texts = {address: code.text(address) for address in addresses}
-    if any(texts.values()):
+    source_lines = {address: code.text(address) for address in addresses}
+    if any(source_lines.values()):
         table.add_column("Source", overflow="fold")
     for column in columns:
         table.add_column(
-            column.label, justify="right", overflow="fold", min_width=LEAST_COUNTER_WIDTH - 2
+            column.label,
+            justify="right",
+            overflow="fold",
+            min_width=LEAST_COUNTER_WIDTH - COLUMN_GAP,
         )
     for address in addresses:
         line = code.line(address)
-        place = f"{PurePath(line[0]).name}:{line[1]}" if line else ""
+        file_and_line = f"{PurePath(line[0]).name}:{line[1]}" if line else ""
         values = [
-            text(column.by_address[address], column.unit) if address in column.by_address else ""
+            format_value(column.by_address[address], column.unit)
+            if address in column.by_address
+            else ""
             for column in columns
         ]
-        cells = [Text(" ".join(code.sass(address).split())), Text(place)]
-        if any(texts.values()):
-            cells.append(Text(texts[address]))
+        cells = [Text(" ".join(code.sass(address).split())), Text(file_and_line)]
+        if any(source_lines.values()):
+            cells.append(Text(source_lines[address]))
         table.add_row(hex(address), *cells, *values)
     return table
 
 
 def _fitting_columns(columns: list[Column], width: int) -> list[Column]:
-    """The first columns that fit beside the instructions; a heading may take two lines."""
+    """Return the first columns that fit beside the instructions; a heading may take two lines."""
     width_left = width - INSTRUCTIONS_WIDTH
     fitting = columns[:1]
     for column in columns[1:]:
@@ -137,7 +145,7 @@ def _columns(action: Action, code: SourceMap) -> Iterator[Column]:
 
 
 def _labels(sections: list[Section]) -> dict[str, str]:
-    """The labels of source counters in sections; "" for a counter that is not shown."""
+    """Return the labels of source counters in sections; "" for a counter that is not shown."""
     ordered = sorted(
         (section.metrics for section in sections if section.metrics is not None),
         key=lambda metrics: (metrics.order is None, metrics.order or 0),
@@ -146,6 +154,7 @@ def _labels(sections: list[Section]) -> dict[str, str]:
 
 
 def _is_by_address(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
+    """Return whether the instances of a metric are addresses; see `_columns`."""
     if not metric.has_ids:
         return False
     ids = [instance.id for instance in metric.instances]
@@ -155,7 +164,7 @@ def _is_by_address(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
 
 
 def _order_addresses(columns: list[Column]) -> list[int]:
-    """The addresses of all columns, by the values of the first column, then in code order."""
+    """Return the addresses of all columns, by the values of the first, then in code order."""
     addresses = {address for column in columns for address in column.by_address}
 
     def sort_key(address: int) -> tuple[float, int]:

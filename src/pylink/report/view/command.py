@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ReportError("no report given; see pylink report --help")
     files = Files()
     for name in options.files:
-        _open(name, files)
+        _read_file(name, files)
     if files.reports:
         _prepare(options, files)
     if options.export:
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
         if not _has_output_option(options):
             return 0
     if options.metrics:
-        _select(options, files)
+        _restrict_reports(options, files)
     options.page = options.page or PAGES[0]
     _show(options, files)
     return 0
@@ -87,7 +87,7 @@ def _has_output_option(options: argparse.Namespace) -> bool:
     )
 
 
-def _open(name: str, files: Files) -> None:
+def _read_file(name: str, files: Files) -> None:
     """Read a file in the format that its first bytes show."""
     data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     if data.startswith(MAGIC):
@@ -122,7 +122,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
         write(sys.stderr, f"pylink warning : {printable(problem)}\n")
 
 
-def _select(options: argparse.Namespace, files: Files) -> None:
+def _restrict_reports(options: argparse.Namespace, files: Files) -> None:
     """Reduce reports to the requested metrics, without sections, which show other metrics."""
     from pylink.report.view.selection import with_metrics
 
@@ -135,6 +135,7 @@ def _select(options: argparse.Namespace, files: Files) -> None:
 
 
 def _export(options: argparse.Namespace, files: Files) -> None:
+    """Write the last report to the file of --export."""
     if not files.reports:
         raise ReportError("--export needs a report of --profile")
     from pylink.report.file import write_report
@@ -143,6 +144,7 @@ def _export(options: argparse.Namespace, files: Files) -> None:
 
 
 def _show(options: argparse.Namespace, files: Files) -> None:
+    """Show the files in the form of the options."""
     if options.html or options.plot:
         _draw(options, files)
     elif options.fit:
@@ -154,6 +156,7 @@ def _show(options: argparse.Namespace, files: Files) -> None:
 
 
 def _draw(options: argparse.Namespace, files: Files) -> None:
+    """Write the page of --html, or the picture of --plot."""
     if options.html:
         from pylink.report.view.html import page
 
@@ -170,6 +173,7 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
 
 
 def _show_fits(files: Files) -> None:
+    """Print how the cost of routines grows."""
     if not files.growth:
         raise ReportError("--fit needs a report of --profile-aprof")
     for name, report in files.growth:
@@ -177,6 +181,7 @@ def _show_fits(files: Files) -> None:
 
 
 def _show_flat(options: argparse.Namespace, files: Files) -> None:
+    """Print the last report as CSV or JSON."""
     from pylink.report.view import flat
 
     if not files.reports:
@@ -187,12 +192,17 @@ def _show_flat(options: argparse.Namespace, files: Files) -> None:
     elif options.page == "session":
         text = flat.session_csv(report, name)
     else:
-        text_of = {"raw": flat.raw_csv, "source": flat.source_csv, "details": flat.details_csv}
-        text = text_of[options.page](report)
+        csv_functions = {
+            "raw": flat.raw_csv,
+            "source": flat.source_csv,
+            "details": flat.details_csv,
+        }
+        text = csv_functions[options.page](report)
     write(sys.stdout, text)
 
 
 def _show_terminal(options: argparse.Namespace, files: Files) -> None:
+    """Print reports for people: changes first, then the last report, then growth."""
     if not files.reports and not options.compare:
         _show_fits(files)
         return
@@ -203,7 +213,7 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
     if len(files.reports) > 1 and (options.compare or options.page == "details"):
         (first_name, before), (last_name, after) = files.reports[0], files.reports[-1]
         all_changes = compare.compare(before, after)
-        changes = compare.notable(all_changes)
+        changes = compare.notable_changes(all_changes)
         terminal.show_headline(output, compare.headline(all_changes))
         terminal.show_changes(
             output, changes, (first_name, last_name), limit=None if options.all else SCREEN_ROWS

@@ -9,7 +9,7 @@ from pylink.report.api.metricname import unit
 from pylink.report.display import TIME
 from pylink.report.model import Action, Report, Scalar
 from pylink.report.sections.patterns import PATTERNS
-from pylink.report.view.numbers import number, text
+from pylink.report.view.numbers import format_number, format_value
 from pylink.report.view.pages import DURATION, action_name
 
 # The action of a whole link, and its metrics for the headline.
@@ -37,8 +37,13 @@ REPEATED = frozenset(
     }
 )
 
+# Larger changes in percent are shown as a factor.
+MOST_PERCENT = 1000
+
 # The usual relative difference of two links of the same inputs on one machine.
 NOISE = 0.1
+# Least relative change that is shown.
+LEAST_CHANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +76,27 @@ class Change:
             return "" if self.before == self.after else "differs"
         if self.ratio is None:
             sign = "+" if self.after > 0 else ""
-            return f"{sign}{text(self.after, self.unit)}" if self.after else ""
+            return f"{sign}{format_value(self.after, self.unit)}" if self.after else ""
         percent = 100 * (self.ratio - 1)
-        return f"{percent:+.1f}%" if abs(percent) < 1000 else f"x{number(self.ratio)}"
+        return (
+            f"{percent:+.1f}%" if abs(percent) < MOST_PERCENT else f"x{format_number(self.ratio)}"
+        )
 
 
 def compare(before: Report, after: Report) -> list[Change]:
-    """All metrics of both reports, those of corresponding actions side by side.
+    """Return all metrics of both reports, those of corresponding actions side by side.
 
     Actions correspond if they have the same name and the same position among actions of that name.
     Phases correspond although their displayed names contain their sizes.
     """
-    old, new = _by_name(before), _by_name(after)
+    old, new = _actions_by_name(before), _actions_by_name(after)
     changes: list[Change] = []
-    for key in dict.fromkeys((*old, *new)):
-        old_action, new_action = old.get(key), new.get(key)
+    for name_and_number in dict.fromkeys((*old, *new)):
+        old_action, new_action = old.get(name_and_number), new.get(name_and_number)
         action_names = [action_name(action) for action in (old_action, new_action) if action]
-        name = action_names[0] if len(set(action_names)) == 1 else key[0]
-        if key[1] > 1:
-            name += f" ({key[1]})"
+        name = action_names[0] if len(set(action_names)) == 1 else name_and_number[0]
+        if name_and_number[1] > 1:
+            name += f" ({name_and_number[1]})"
         names = {
             metric for action in (old_action, new_action) if action for metric in action.metrics
         }
@@ -106,8 +113,8 @@ def compare(before: Report, after: Report) -> list[Change]:
     return changes
 
 
-def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
-    """The numbers that changed by at least the share `least`, largest changes first by action.
+def notable_changes(changes: list[Change], least: float = LEAST_CHANGE) -> list[Change]:
+    """Return the numbers that changed by the share `least` or more, largest first by action.
 
     Settings and sizes of the device are omitted, since they are not results.
     """
@@ -124,8 +131,8 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
         if change.ratio is None and not change.before and not change.after:
             continue
         selected.append(change)
-    actions = dict.fromkeys(change.action for change in changes)
-    positions = {name: number for number, name in enumerate(actions)}
+    action_names = dict.fromkeys(change.action for change in changes)
+    positions = {name: number for number, name in enumerate(action_names)}
     selected.sort(
         key=lambda change: (
             change.action != WHOLE_LINK,
@@ -135,7 +142,7 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
         )
     )
     # A phase with the same number as the whole link is not repeated.
-    totals = {
+    link_numbers = {
         (change.metric, change.before, change.after)
         for change in selected
         if change.action == WHOLE_LINK
@@ -143,38 +150,40 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
     return [
         change
         for change in selected
-        if change.action == WHOLE_LINK or (change.metric, change.before, change.after) not in totals
+        if change.action == WHOLE_LINK
+        or (change.metric, change.before, change.after) not in link_numbers
     ]
 
 
 def headline(changes: list[Change]) -> list[str]:
-    """Sentences on the wall and processor time of the link, and whether the change is noise."""
+    """Return sentences on the wall and processor time of the link, and if the change is noise."""
     sentences = []
     for metric, caption in HEADLINE_METRICS:
-        lines = [
+        link_changes = [
             change
             for change in changes
             if change.action == WHOLE_LINK and change.metric == metric and change.ratio
         ]
-        for change in lines[:1]:
+        for change in link_changes[:1]:
             ratio = change.ratio or 1.0
             if abs(ratio - 1) < NOISE:
                 verdict = "within the usual variation"
             else:
                 verdict = "slower" if ratio > 1 else "faster"
             sentences.append(
-                f"{caption}: {text(change.before, change.unit)} before, "
-                f"{text(change.after, change.unit)} now, {change.change_text} ({verdict})"
+                f"{caption}: {format_value(change.before, change.unit)} before, "
+                f"{format_value(change.after, change.unit)} now, {change.change_text} ({verdict})"
             )
     return sentences
 
 
-def _by_name(report: Report) -> dict[tuple[str, int], Action]:
-    seen: Counter[str] = Counter()
+def _actions_by_name(report: Report) -> dict[tuple[str, int], Action]:
+    """Return actions by name, and number among the actions of this name, from 1."""
+    counts: Counter[str] = Counter()
     by_name: dict[tuple[str, int], Action] = {}
     for action in report.actions:
         is_of_link = action.number(DURATION) is not None
         name = (is_of_link and action.function_name) or action_name(action)
-        seen[name] += 1
-        by_name[name, seen[name]] = action
+        counts[name] += 1
+        by_name[name, counts[name]] = action
     return by_name

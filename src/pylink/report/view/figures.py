@@ -27,19 +27,21 @@ if TYPE_CHECKING:
 MAX_CURVES = 12
 LEAST_POINTS = 3
 
+NS_PER_US = 1000.0
+
 
 def plot(
     reports: Sequence[tuple[str, Report]],
     growth: Sequence[tuple[str, aprof.Report]],
     suffix: str,
 ) -> bytes:
-    """One picture: the phases side by side, a timeline, or the costliest routine of a growth."""
+    """Return one picture: phases side by side, a timeline, or a growth report's first curves."""
     if len(reports) > 1:
-        return plots.image(_phase_bars(reports), suffix)
+        return plots.image(_draw_phase_bars(reports), suffix)
     if reports:
         return plots.image(plots.timeline(stretches(reports[-1][1])), suffix)
     for _, report in growth:
-        curves = _curves(report)
+        curves = _growth_curves(report)
         if curves:
             return plots.image(plots.curves(curves), suffix)
     raise ReportError("there is nothing to plot")
@@ -50,11 +52,11 @@ def draw(
     growth: Sequence[tuple[str, aprof.Report]],
     progress: Progress | None = None,
 ) -> Figures:
-    """The plots of a page."""
-    drawn = Figures()
+    """Return the plots of a page; `progress` advances at each growth curve."""
+    figures = Figures()
     if len(reports) > 1:
-        drawn.comparison = plots.svg(
-            _phase_bars(reports), "Phases compared", "The time of each phase in each report."
+        figures.comparison = plots.svg(
+            _draw_phase_bars(reports), "Phases compared", "The time of each phase in each report."
         )
         points = sizes_and_times(report for _, report in reports)
         if len({size for size, _ in points}) > 1:
@@ -65,30 +67,31 @@ def draw(
                 size_title="bytes read",
                 cost_title="wall time",
             )
-            drawn.growth = plots.svg(
+            figures.growth = plots.svg(
                 plots.curve(run_curve),
                 run_curve.title,
                 "Time against bytes read, a point per report.",
             )
     for _, report in growth:
-        for curve in _curves(report):
+        for curve in _growth_curves(report):
             if progress is not None:
                 progress.advance(text=curve.title)
             title, caption = (
                 f"Cost of {curve.title}",
                 f"Cost against size of input: {curve.caption}.",
             )
-            drawn.costs.append(plots.svg(plots.curve(curve), title, caption))
-    return drawn
+            figures.costs.append(plots.svg(plots.curve(curve), title, caption))
+    return figures
 
 
 def chart(plot: Plot) -> str:
-    """A chart that a section or a rule defines, as an `<svg>` element."""
+    """Return a chart of a section or rule as an `<svg>` element."""
     caption = f"{plot.y_title} against {plot.x_title}".strip()
     return plots.svg(plots.chart(plot), plot.title or caption, caption)
 
 
-def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
+def _draw_phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
+    """Return bars of the phases of several reports, a group for each phase."""
     names = list(
         dict.fromkeys(
             phase_name(phase_action)
@@ -107,16 +110,17 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
     return plots.bars(names, series, "nsecond")
 
 
-def _curves(report: aprof.Report) -> list[plots.Curve]:
+def _growth_curves(report: aprof.Report) -> list[plots.Curve]:
+    """Return the curves of the costliest routines; times are in nanoseconds."""
     is_time = report.metric == aprof.TIME_USEC
-    scale = 1000.0 if is_time else 1.0
+    scale = NS_PER_US if is_time else 1.0
     fits = [fit for fit in aprof.fit_report(report) if len(fit.points) >= LEAST_POINTS]
     return [
         plots.Curve(
             fit.routine,
             [(float(point.rms), point.min * scale) for point in fit.points],
-            None if fit.model is None else _scaled(fit, scale),
-            _expected(fit, scale),
+            None if fit.model is None else _scale_growth(fit, scale),
+            _expected_range(fit, scale),
             describe_fit(fit),
             size_unit="byte" if fit.size_unit == "bytes" else "count",
             cost_unit="nsecond" if is_time else "count",
@@ -127,14 +131,14 @@ def _curves(report: aprof.Report) -> list[plots.Curve]:
     ]
 
 
-def _expected(fit: Fit, scale: float) -> tuple[float, float] | None:
-    """The range of the cost at twice the largest size; None if unknown."""
+def _expected_range(fit: Fit, scale: float) -> tuple[float, float] | None:
+    """Return the range of the cost at twice the largest size; None if unknown."""
     low, high = fit.interval
     return (low * fit.cost * scale, high * fit.cost * scale) if high > 1 else None
 
 
 def describe_fit(fit: Fit) -> str:
-    """Text on the growth, its error and the cost of twice the size."""
+    """Return a text on the growth, its error and the cost of twice the size."""
     low, high = fit.interval
     if fit.model is None:
         return f"no model: {fit.growth.reason}"
@@ -144,5 +148,6 @@ def describe_fit(fit: Fit) -> str:
     )
 
 
-def _scaled(fit: Fit, scale: float) -> plots.Growth:
+def _scale_growth(fit: Fit, scale: float) -> plots.Growth:
+    """Return the function of a fit in other units."""
     return lambda size: fit.at(size) * scale

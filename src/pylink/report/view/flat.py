@@ -15,7 +15,7 @@ from pylink.report.view.overview import session_rows, summary
 from pylink.report.view.pages import ActionPage, RuleMessage, action_pages
 from pylink.terminal.tables import csv_text
 
-DETAILS = (
+DETAILS_HEAD = (
     "ID",
     "Name",
     "Section",
@@ -30,8 +30,8 @@ DETAILS = (
 
 
 def details_csv(report: Report) -> str:
-    """A line per metric of each section, and per message of a rule; values in base units."""
-    rows: list[Sequence[object]] = [DETAILS]
+    """Return a line per metric of each section, and per message of a rule; values in base units."""
+    rows: list[Sequence[object]] = [DETAILS_HEAD]
     for page in action_pages(report):
         cells: list[list[str]] = []
         for section in page.sections:
@@ -43,6 +43,7 @@ def details_csv(report: Report) -> str:
 
 
 def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
+    """Yield the cells of metrics after ID and name."""
     for block in blocks:
         for row in block.rows:
             if row.name:
@@ -51,12 +52,13 @@ def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
 
 
 def _message_cells(messages: Iterable[RuleMessage], section: str) -> Iterator[list[str]]:
+    """Yield the cells of messages after ID and name."""
     for message in messages:
         yield [section, "", "", "", "", message.rule, message.mark, strip_markup(message.text)]
 
 
 def raw_csv(report: Report) -> str:
-    """A line per action and a column per metric; the second line has the units."""
+    """Return a line per action and a column per metric; the second line has the units."""
     names = sorted({name for action in report.actions for name in action.metrics})
     rows: list[Sequence[object]] = [["ID", "Name", *names], ["", "", *map(unit, names)]]
     for page in action_pages(report):
@@ -67,16 +69,16 @@ def raw_csv(report: Report) -> str:
 
 
 def source_csv(report: Report) -> str:
-    """A line per instruction with counters: its location, source and counts."""
+    """Return a line per instruction with counters: its location, source and counts."""
     rows: list[Sequence[object]] = []
-    for page, labels, source_page in source_rows(report):
+    for page, labels, instruction_rows in source_rows(report):
         rows.append(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
-        rows += ([page.index, page.name, *row] for row in source_page)
+        rows += ([page.index, page.name, *row] for row in instruction_rows)
     return csv_text(rows)
 
 
 def session_csv(report: Report, file: str) -> str:
-    """A line per property of the report's origin."""
+    """Return a line per property of the report's origin."""
     text = summary(report)
     comments = [("Summary", text)] if text else []
     return csv_text([("Name", "Value"), *comments, *session_rows(report, file, in_full=True)])
@@ -98,6 +100,7 @@ def as_json(report: Report) -> str:
 
 
 def _action_json(page: ActionPage) -> dict[str, object]:
+    """Return the JSON object of an action."""
     action = page.action
     return {
         "id": page.index,

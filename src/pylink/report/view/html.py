@@ -12,19 +12,19 @@ from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scalar
 from pylink.report.view.blocks import Plot
 from pylink.report.view.bytetree import PARTS, build_tree, byte_tree, instance_sizes
-from pylink.report.view.compare import Change, compare, headline, notable
+from pylink.report.view.compare import Change, compare, headline, notable_changes
 from pylink.report.view.markup import Figures, strip_markup
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 from pylink.report.view.overview import (
     advice,
     failures,
-    longest_of_name,
+    longest_of_each_name,
     path_shortener,
+    put_whole_link_first,
     session_rows,
     summary,
     title_of,
-    were_judged,
-    whole_first,
+    were_rules_applied,
 )
 from pylink.report.view.pages import action_pages, focus_text
 from pylink.report.view.template import page_from
@@ -43,7 +43,7 @@ def page(
     growth: Sequence[tuple[str, aprof.Report]],
     progress: Progress | None = None,
 ) -> str:
-    """The HTML page: the last report, the changes since the first, and the plots of all.
+    """Return the HTML page: the last report, the changes since the first, and the plots of all.
 
     Reports come with their names. Without matplotlib a note replaces the plots. `progress` advances
     at each plot.
@@ -58,15 +58,15 @@ def page(
         figures = Figures(note=str(error))
     name, report = reports[-1] if reports else ("", None)
     pages = action_pages(report) if report else []
-    shown_pages = longest_of_name(pages)
+    shown_pages = longest_of_each_name(pages)
     changes: list[Change] = []
-    texts: list[str] = []
+    sentences: list[str] = []
     if len(reports) > 1:
         all_changes = compare(reports[0][1], reports[-1][1])
-        changes, texts = notable(all_changes)[:MAX_CHANGES], headline(all_changes)
+        changes, sentences = notable_changes(all_changes)[:MAX_CHANGES], headline(all_changes)
     return page_from(
         "page.html.j2",
-        text=text,
+        text=format_value,
         draw_plot=draw_plot,
         strip_markup=strip_markup,
         basename=os.path.basename,
@@ -83,15 +83,15 @@ def page(
         summary=summary(report) if report else "",
         session=session_rows(report, name) if report else [],
         advice=advice(pages),
-        judged=were_judged(pages),
-        pages=whole_first(shown_pages),
+        judged=were_rules_applied(pages),
+        pages=put_whole_link_first(shown_pages),
         omitted=len(pages) - len(shown_pages),
         figures=figures,
         timeline=stretches(report) if report else [],
         names=[report_name for report_name, _ in reports],
         most_columns=MAX_COLUMNS,
         changes=changes,
-        headline=texts,
+        headline=sentences,
         broken=failures(pages),
         tree=byte_tree(report) if report else None,
         parts=build_tree(instance_sizes(report, PARTS)) if report else None,
@@ -105,10 +105,10 @@ def _no_drawing(plot: Plot) -> str:
 
 
 def _break_list(value: Scalar) -> str:
-    """Add a space after each comma of a list of names, so that browsers can break lines."""
+    """Return a list of names with a space after each comma, so that browsers can break lines."""
     return value.replace(",", ", ") if isinstance(value, str) else ""
 
 
 def _percent(value: float, longest: float) -> float:
-    """The length of a bar in percent."""
+    """Return the length of a bar in percent of the longest."""
     return max(100 * value / longest, 0.0) if longest > 0 else 0.0

@@ -28,7 +28,10 @@ NOT_SHOWN = "not drawn here; Nsight Compute does"
 def block_of(
     item: BodyItem | RuleItem, section: Section, action: Action, target: Target, title: str = ""
 ) -> Block | None:
-    """The block of a table or chart; `title` is the default title. Others are shown by name."""
+    """Return the block of a table or chart; of other charts only the name.
+
+    `title` is the title of a chart without a label.
+    """
     if item.roofline_chart is not None:
         return charts.roofline(item.roofline_chart, section, action, target, title)
     chart = (
@@ -57,12 +60,14 @@ def block_of(
         (chart.category_axis.label if chart.category_axis else None) or "",
         (chart.value_axis.label if chart.value_axis else None) or "",
     )
-    compared = [row for row in rows if row.number or any(value for _, value in row.instances)]
-    return Block(title, tuple(compared), tuple(bars_of(compared)), axes=axes, description=caption)
+    rows_with_bars = [row for row in rows if row.number or any(value for _, value in row.instances)]
+    return Block(
+        title, tuple(rows_with_bars), tuple(bars_of(rows_with_bars)), axes=axes, description=caption
+    )
 
 
 def _not_shown(item: BodyItem) -> Block | None:
-    """A block with the name of a chart that only other tools draw: of memory or NVLink."""
+    """Return a block with the name of a chart that only other tools draw: of memory or NVLink."""
     for name in item.__slots__:
         value = getattr(item, name)
         if name not in ("filter", "horizontal_container", "unknown") and value is not None:
@@ -72,10 +77,11 @@ def _not_shown(item: BodyItem) -> Block | None:
     return None
 
 
-def _sort_rows(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
-    if holder.sort_key is None and holder.sort_direction is None:
+def _sort_rows(rows: tuple[Row, ...], chart: Table | BarChart) -> tuple[Row, ...]:
+    """Return rows in the order that a table or chart asks for."""
+    if chart.sort_key is None and chart.sort_direction is None:
         return rows
-    descending = holder.sort_direction == SortDirection.DESCENDING
-    if holder.sort_key == SortKey.BY_VALUE:
+    descending = chart.sort_direction == SortDirection.DESCENDING
+    if chart.sort_key == SortKey.BY_VALUE:
         return tuple(sorted(rows, key=lambda row: row.number or 0.0, reverse=descending))
     return tuple(sorted(rows, key=lambda row: row.label, reverse=descending))

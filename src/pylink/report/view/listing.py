@@ -34,14 +34,14 @@ def list_files(options: Mapping[str, Any]) -> int:
             has_directories = bool(
                 options.get("section_folder") or options.get("section_folder_recursive")
             )
-            enabled = {
+            enabled_sections = {
                 section.identifier for section in loaded.select(without_sets=has_directories)
             }
             rows = [
                 (
                     section.section.identifier,
                     section.section.display_name,
-                    "yes" if section.section.identifier in enabled else "no",
+                    "yes" if section.section.identifier in enabled_sections else "no",
                     str(section.file),
                 )
                 for section in loaded.sections
@@ -49,20 +49,20 @@ def list_files(options: Mapping[str, Any]) -> int:
             _print(("Identifier", "Display Name", "Enabled", "Filename"), rows)
         if options.get("list_sets"):
             names = sorted(loaded.set_names() | {DEFAULT_SET, ALL})
-            members = [
+            set_rows = [
                 (name, ", ".join(section.identifier for section in loaded.select(sets=[name])))
                 for name in names
             ]
-            _print(("Set", "Sections"), members)
+            _print(("Set", "Sections"), set_rows)
     if options.get("list_rules"):
         loaded_rules = load_rules(path)
         errors += loaded_rules.errors
         warnings += loaded_rules.warnings
-        rules = [
+        rule_rows = [
             (rule.identifier, rule.name, rule.section or "", rule.description, str(rule.file))
             for rule in loaded_rules.rules
         ]
-        _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rules)
+        _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rule_rows)
     for warning in warnings:
         write(sys.stderr, f"pylink warning : {printable(warning)}\n")
     if errors:
@@ -73,6 +73,6 @@ def list_files(options: Mapping[str, Any]) -> int:
 def _print(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table with ruled titles; the last column is not padded."""
     cells = [titles, *(tuple(map(printable, row)) for row in rows)]
-    rule = ["-" * max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = align_columns([rule, cells[0], rule, *cells[1:]], gap=" ")
+    ruled_line = ["-" * max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = align_columns([ruled_line, cells[0], ruled_line, *cells[1:]], gap=" ")
     write(sys.stdout, "".join(f"{line}\n" for line in [*lines, ""]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+# References are one of:
 # @section:<id>:<text>@, @url:<text>:<link>@, @sass:<address>:<text>@, @source:<file>:<line>:<text>@
 REFERENCE = re.compile(
     r"@section:(?P<section>[^:@]*):(?P<section_text>[^@]*)@"
@@ -15,7 +16,7 @@ REFERENCE = re.compile(
 
 
 def strip_markup(text: str) -> str:
-    """The text without mark-up; the address of a link follows its text in brackets."""
+    """Return a text without mark-up; the address of a link follows its text in brackets."""
 
     def replace(match: re.Match[str]) -> str:
         if match["url"] is not None:

@@ -18,11 +18,14 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "inst": ((1, "inst"), (1e3, "k inst"), (1e6, "M inst"), (1e9, "G inst")),
 }
 
-MISSING = "N/A"
+MISSING = "N/A"  # the text of a value that is None
 
 
-def scaled(value: float, unit: str) -> tuple[float, str]:
-    """Scale a value to the largest step of its unit that keeps it at 1 or more; return both."""
+def scale_value(value: float, unit: str) -> tuple[float, str]:
+    """Scale a value to the largest step of its unit that keeps it at 1 or more.
+
+    Return the scaled value and the name of the step.
+    """
     base, _, per = unit.partition("/")
     steps = SCALES.get(base)
     if steps is None or not math.isfinite(value):
@@ -35,8 +38,8 @@ def scaled(value: float, unit: str) -> tuple[float, str]:
     return value / factor, f"{name}/{per}" if per else name
 
 
-def number(value: float) -> str:
-    """Format whole numbers in full, others with at least three digits, with commas."""
+def format_number(value: float) -> str:
+    """Return a number with commas: whole numbers in full, others with three digits or more."""
     if not math.isfinite(value):
         return str(value)
     if value == int(value):
@@ -46,34 +49,34 @@ def number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
-def text(value: Scalar | None, unit: str) -> str:
-    """A value with its unit, such as `12.3 ms`; N/A for None."""
+def format_value(value: Scalar | None, unit: str) -> str:
+    """Return a value with its unit, such as `12.3 ms`; N/A for None."""
     if value is None:
         return MISSING
     if isinstance(value, str):
         return value
-    amount, name = scaled(value, unit)
-    return f"{number(amount)} {name}".rstrip()
+    amount, name = scale_value(value, unit)
+    return f"{format_number(amount)} {name}".rstrip()
 
 
 def base_text(value: Scalar | None) -> str:
-    """A value unscaled and unrounded, for programs; empty for None."""
+    """Return a value unscaled and unrounded, for programs; empty for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)
 
 
 def spread_of(values: Sequence[float], shown_count: int, unit: str) -> str:
-    """A sentence about the numbers that a list of the largest ones omits.
+    """Return a sentence about the numbers that a list of the largest ones omits.
 
     `values` are all numbers, largest first; the first `shown_count` are in the list.
     """
     omitted, total = values[shown_count:], sum(values)
     share = f" ({100 * sum(omitted) / total:.0f}%)" if total else ""
-    note = f"{len(omitted):,} more with {text(sum(omitted), unit)} together{share}; of all "
+    note = f"{len(omitted):,} more with {format_value(sum(omitted), unit)} together{share}; of all "
 
     def quantile(part: float) -> str:
-        return text(values[min(int((1 - part) * len(values)), len(values) - 1)], unit)
+        return format_value(values[min(int((1 - part) * len(values)), len(values) - 1)], unit)
 
     return (
         f"{note}{len(values):,}, one in ten has at most {quantile(0.1)}, half {quantile(0.5)}, "

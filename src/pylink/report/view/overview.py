@@ -11,14 +11,14 @@ from pylink.diagnostics.paths import shortener
 from pylink.report.model import Action, Report, Scalar, Scope
 from pylink.report.rules.frontend import NOT_APPLIED
 from pylink.report.view.bytetree import ORIGINS
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_name
 
 # Processor nanoseconds of an action.
 PROCESSOR = "link__cpu_time_duration.sum"
 
-# A link has waited if its wall time exceeds its processor time by this factor and by so many
-# nanoseconds. A cache hit rate, in percent, from which on the input counts as cached.
+# A link has waited if its wall time is more than WAITING_RATIO times its processor time, and more
+# by LEAST_WAIT_NS. A cache hit rate, in percent, from which on the input counts as cached.
 WAITING_RATIO = 1.3
 LEAST_WAIT_NS = 2e6
 WARM_CACHE_PERCENT = 90.0
@@ -30,13 +30,13 @@ MAX_COMMAND_LENGTH = 160
 MAX_OF_NAME = 4
 
 
-def whole_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """The pages with the whole link, which is last in files, before its phases."""
+def put_whole_link_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
+    """Return the pages with the whole link, which is last in files, before its phases."""
     return sorted(pages, key=lambda page: page.action.scope is not Scope.RANGE)
 
 
-def longest_of_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """The pages without all but the `MAX_OF_NAME` longest of a link's actions of the same name."""
+def longest_of_each_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
+    """Return the pages; of a link's actions with one name only the `MAX_OF_NAME` longest."""
     by_name: dict[str, list[ActionPage]] = defaultdict(list)
     for page in pages:
         if page.action.number(DURATION) is not None:
@@ -49,7 +49,7 @@ def longest_of_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
-    """Warnings, errors and optimizations by rules, each once, largest estimated gain first."""
+    """Return warnings, errors and optimizations of rules, each once, largest gain first."""
     by_text: dict[tuple[str, str], tuple[str, RuleMessage]] = {}
     for page in pages:
         for message in page.all_messages():
@@ -59,7 +59,7 @@ def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
 
 
 def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
-    """Reasons why rules could not be applied, each once.
+    """Return reasons why rules could not be applied, each once.
 
     An error that a rule itself reports is advice instead.
     """
@@ -72,7 +72,7 @@ def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
 
 
 def waiting_text(report: Report) -> str:
-    """Sentences on the time that a link waited, and the likely reason; "" if it did not wait."""
+    """Return sentences on how long a link waited, and the likely reason; "" if it did not wait."""
     link = next(report.ranges(), None)
     wall_ns = None if link is None else link.number(DURATION)
     processor_ns = None if link is None else link.number(PROCESSOR)
@@ -84,37 +84,41 @@ def waiting_text(report: Report) -> str:
         or wall_ns - processor_ns < LEAST_WAIT_NS
     ):
         return ""
-    advice_text = (
-        f"It waited for {text(wall_ns - processor_ns, 'nsecond')} of that: its processor time was "
-        f"{text(processor_ns, 'nsecond')}. "
+    sentences = (
+        f"It waited for {format_value(wall_ns - processor_ns, 'nsecond')} of that: its processor "
+        f"time was {format_value(processor_ns, 'nsecond')}. "
     )
-    cached = link.number("file__cache_hit.pct")
+    hit_percent = link.number("file__cache_hit.pct")
     faults = link.number("link__page_faults_major.sum")
-    if cached is not None and cached < WARM_CACHE_PERCENT:
-        advice_text += f"{100 - cached:.0f}% of the input came from disk."
+    if hit_percent is not None and hit_percent < WARM_CACHE_PERCENT:
+        sentences += f"{100 - hit_percent:.0f}% of the input came from disk."
     elif faults:
-        advice_text += f"{_with_plural(faults, 'page fault')} waited for a disk."
+        sentences += f"{_with_plural(faults, 'page fault')} waited for a disk."
     else:
-        advice_text += "The machine was busy, or the output's disk slow: compare processor times."
-    return advice_text
+        sentences += "The machine was busy, or the output's disk slow: compare processor times."
+    return sentences
 
 
 def _with_plural(number: Scalar, noun: str) -> str:
-    return f"{text(number, '')} {noun}{'' if number == 1 else 's'}"
+    """Return a number with a noun in singular or plural."""
+    return f"{format_value(number, '')} {noun}{'' if number == 1 else 's'}"
 
 
-def were_judged(pages: Sequence[ActionPage]) -> bool:
+def were_rules_applied(pages: Sequence[ActionPage]) -> bool:
     """Return whether rules were applied, even if they had no messages."""
     return any(page.action.rule_results for page in pages)
 
 
 def _speedup(message: RuleMessage) -> float:
-    values = [focu.metric_value for focu in message.focus if "speedup" in (focu.metric_name or "")]
+    """Return the estimated gain of a message in percent; 0 without an estimate."""
+    values = [
+        metric.metric_value for metric in message.focus if "speedup" in (metric.metric_name or "")
+    ]
     return max((value for value in values if value is not None), default=0.0)
 
 
 def phase_actions(report: Report) -> list[Action]:
-    """The actions that are phases: those with a duration, except comparisons."""
+    """Return the actions that are phases: those with a duration, except comparisons."""
     return [
         action
         for action in report.launches()
@@ -123,29 +127,31 @@ def phase_actions(report: Report) -> list[Action]:
 
 
 def phase_name(action: Action) -> str:
-    """The name of a phase without the object it worked on."""
+    """Return the name of a phase without the object it worked on."""
     return action.function_name or action_name(action)
 
 
 def title_of(page: ActionPage) -> str:
-    """The title of an action on a page: for a phase its name, for others also their object."""
+    """Return the title of an action: for a phase its name, for others also their object."""
     is_phase = page.action.number(PROCESSOR) is not None and page.action.scope is not Scope.RANGE
     return phase_name(page.action) if is_phase else page.name
 
 
 def summary(report: Report) -> str:
-    """A sentence on the whole link; empty if the report is not about a link."""
+    """Return a sentence on the whole link; empty if the report is not about a link."""
     link = next(report.ranges(), None)
     wall_ns = None if link is None else link.number(DURATION)
     if link is None or wall_ns is None:
         return ""
-    sentence = f"The link took {text(wall_ns, 'nsecond')}"
+    sentence = f"The link took {format_value(wall_ns, 'nsecond')}"
     files, size = link.number("file__opened.sum"), link.number("file__bytes_read.sum")
     if files is not None and size is not None:
-        sentence += f" for {_with_plural(files, 'file')} of {text(size, 'byte')}"
-    floor = link.number("link__time_per_copy_floor.ratio")
-    if floor is not None:
-        sentence += f", {text(float(floor), '')} times the time of reading and writing"
+        sentence += f" for {_with_plural(files, 'file')} of {format_value(size, 'byte')}"
+    floor_ratio = link.number("link__time_per_copy_floor.ratio")
+    if floor_ratio is not None:
+        sentence += (
+            f", {format_value(float(floor_ratio), '')} times the time of reading and writing"
+        )
     measure = PROCESSOR if link.number(PROCESSOR) is not None else DURATION
     longest = max(
         phase_actions(report),
@@ -154,13 +160,13 @@ def summary(report: Report) -> str:
     )
     if longest is not None:
         sentence += f". Its longest phase was {phase_name(longest)}"
-        sentence += f" with {text(longest.number(measure), 'nsecond')}"
+        sentence += f" with {format_value(longest.number(measure), 'nsecond')}"
         sentence += " of processor time" if measure == PROCESSOR else ""
     return " ".join(filter(None, (f"{sentence}.", waiting_text(report))))
 
 
 def path_shortener(report: Report | None) -> Callable[[str], str]:
-    """A function that removes the common directory of the report's paths from a path.
+    """Return a function that removes the common directory of the report's paths from a path.
 
     It also works on the title of several inputs, such as `400 x dir/g*.cubin`.
     """
@@ -172,15 +178,15 @@ def path_shortener(report: Report | None) -> Callable[[str], str]:
         if name != ORIGINS and isinstance(instance.id, str) and os.sep in instance.id
     )
 
-    def shortened_title(name: str) -> str:
-        count, times, path = name.partition(" x ")
-        return f"{count}{times}{shorten(path)}" if times else shorten(name)
+    def shorten_title(name: str) -> str:
+        count, separator, path = name.partition(" x ")
+        return f"{count}{separator}{shorten(path)}" if separator else shorten(name)
 
-    return shortened_title
+    return shorten_title
 
 
 def session_rows(report: Report, file: str, *, in_full: bool = False) -> list[tuple[str, str]]:
-    """The origin of the report as pairs of label and text, without unknown values.
+    """Return the origin of the report as pairs of label and text, without unknown values.
 
     A long command line is shortened unless `in_full`.
     """

@@ -21,7 +21,7 @@ from pylink.report.rules.frontend import SPEEDUP_METRIC
 from pylink.report.sections.filters import Target, counts_for, matches, target_of
 from pylink.report.view.blocks import Block, rows_of
 from pylink.report.view.items import block_of
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 
 # The marks of messages, as in Nsight Compute.
 MARKS: dict[int, str] = {
@@ -41,7 +41,10 @@ DURATION = "link__time_duration.sum"
 
 @dataclass(frozen=True, slots=True)
 class RuleMessage:
-    """A message of a rule: `mark` is INF, WRN, ERR, OPT or empty."""
+    """A message of a rule: `mark` is INF, WRN, ERR, OPT or empty.
+
+    `rule` is the name of the rule, `focus` has the metrics that the message is about.
+    """
 
     rule: str
     mark: str
@@ -63,7 +66,10 @@ class SectionPage:
 
 @dataclass(slots=True)
 class ActionPage:
-    """One action; `messages` and `blocks` come from rules without a section."""
+    """One action; `messages` and `blocks` come from rules without a section.
+
+    `index` is that in the report, from 0.
+    """
 
     index: int
     name: str
@@ -80,18 +86,19 @@ class ActionPage:
 
 
 def action_pages(report: Report) -> list[ActionPage]:
-    """All actions of a report, in file order."""
+    """Return all actions of a report, in file order."""
     return [_action_page(index, action) for index, action in enumerate(report.actions)]
 
 
 def action_name(action: Action) -> str:
-    """The name of an action; for a range it is "range", for a link "whole link"."""
+    """Return the name of an action; for a range it is "range", for a link "whole link"."""
     if action.scope is Scope.RANGE:
         return "range" if action.number(DURATION) is None else "whole link"
     return action.demangled_name or action.function_name or action.mangled_name
 
 
 def _action_page(index: int, action: Action) -> ActionPage:
+    """Return the page of the action with this index in the report."""
     target = target_of(action)
     ordered = sorted(
         action.sections, key=lambda section: (section.order is None, section.order or 0)
@@ -149,6 +156,7 @@ def _merge_extensions(
 
 
 def _section_page(section: Section, action: Action, target: Target) -> SectionPage:
+    """Return the page of a section: its blocks, and messages and blocks of its rules."""
     page = SectionPage(section.identifier, section.display_name, section.description or "")
     if section.header is not None:
         rows = rows_of(section.header.metrics, section, action, target)
@@ -179,6 +187,7 @@ def rule_blocks(result: RuleResult, action: Action, target: Target) -> Iterator[
 
 
 def _messages(results: Iterable[RuleResult]) -> Iterator[RuleMessage]:
+    """Yield the messages of rules."""
     for result in results:
         for message, focus in result.messages():
             mark = MARKS.get(message.type, "")
@@ -188,9 +197,9 @@ def _messages(results: Iterable[RuleResult]) -> Iterator[RuleMessage]:
 
 
 def focus_text(metric: FocusMetric) -> str:
-    """Text on a metric of a message: its label, its value, and information of the rule."""
+    """Return a text on a metric of a message: its label, its value, and information of the rule."""
     name = metric.metric_name or ""
     caption = ESTIMATE if name == SPEEDUP_METRIC else label(name)
     if metric.metric_value is not None:
-        caption += f": {text(metric.metric_value, unit(name))}"
+        caption += f": {format_value(metric.metric_value, unit(name))}"
     return f"{caption} ({metric.info})" if metric.info else caption

@@ -1,4 +1,4 @@
-"""Plots as SVG or PNG, drawn by matplotlib."""
+"""Plots as SVG or PNG, drawn_bars by matplotlib."""
 
 from __future__ import annotations
 
@@ -20,17 +20,22 @@ except ImportError as error:
     ) from error
 
 from pylink.report.view.blocks import Plot
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 from pylink.report.view.timeline import Stretch
 
+# Colors of bars and lines, and of the lines of one chart.
 BLUE, PALE, ORANGE, GREY = "#2f6fb2", "#8fb8e0", "#d9822b", "#8a8f98"
 SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
 
 
+# The cost for a size, by a fit.
 Growth = Callable[[float], float]
 
 # Color of text and axes. Pages replace it by the color of their text, for dark mode.
 INK = "#010203"
+
+# Curves side by side in one picture.
+IN_A_ROW = 3
 
 # Limit of bars beside each other with values.
 MAX_VALUES = 24
@@ -59,7 +64,7 @@ class Curve:
 
 
 def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
-    """The phases of a link and their steps, one below the other."""
+    """Draw the phases of a link and their steps, one below the other."""
     figure = Figure(figsize=(8, 0.5 + 0.24 * max(1, len(stretches))), layout="constrained")
     axes = figure.add_subplot()
     positions = range(len(stretches))
@@ -73,7 +78,7 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
     for position, stretch in enumerate(stretches):
         end = stretch.start + stretch.duration
         axes.annotate(
-            text(stretch.duration, "nsecond"),
+            format_value(stretch.duration, "nsecond"),
             (end, position),
             (4, 0),
             textcoords="offset points",
@@ -92,20 +97,20 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
 
 
 def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], unit: str) -> Figure:
-    """Values of several reports side by side, a group per name."""
+    """Values of all_curves reports side by side, a group per name."""
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.add_subplot()
     width = 0.8 / max(1, len(series))
     colors = (GREY, BLUE, ORANGE)
     for number, (label, values) in enumerate(series):
         positions = [position + number * width for position in range(len(names))]
-        drawn = axes.bar(
+        drawn_bars = axes.bar(
             positions, list(values), width, label=label, color=colors[number % len(colors)]
         )
         if len(series) * len(names) <= MAX_VALUES:
-            value_texts = [text(value, unit) for value in values]
-            axes.bar_label(drawn, value_texts, fontsize=6, color=INK, padding=1)
-    middle = 0.4 - width / 2
+            value_texts = [format_value(value, unit) for value in values]
+            axes.bar_label(drawn_bars, value_texts, fontsize=6, color=INK, padding=1)
+    middle = 0.4 - width / 2  # from the first bar of a group to its center
     axes.set_xticks([position + middle for position in range(len(names))], list(names))
     axes.legend(frameon=False, labelcolor=INK)
     axes.set_ylabel("wall time", fontsize=8)
@@ -117,11 +122,13 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
 def ranking(
     bars: Sequence[tuple[str, float]], title: str, axis: str, unit: str = "count"
 ) -> Figure:
-    """Values by name, one below the other."""
+    """Draw values by name, one below the other."""
     figure = Figure(figsize=(8, 1.2 + 0.3 * max(1, len(bars))), layout="constrained")
     axes = figure.add_subplot()
-    drawn = axes.barh(range(len(bars)), [value for _, value in bars], color=BLUE)
-    axes.bar_label(drawn, [text(value, unit) for _, value in bars], fontsize=8, padding=3)
+    drawn_bars = axes.barh(range(len(bars)), [value for _, value in bars], color=BLUE)
+    axes.bar_label(
+        drawn_bars, [format_value(value, unit) for _, value in bars], fontsize=8, padding=3
+    )
     axes.margins(x=0.12)
     axes.set_yticks(range(len(bars)), [name for name, _ in bars], parse_math=False)
     axes.invert_yaxis()
@@ -163,16 +170,17 @@ def curve(data: Curve) -> Figure:
     return figure
 
 
-def curves(several: Sequence[Curve]) -> Figure:
+def curves(all_curves: Sequence[Curve]) -> Figure:
     """Draw all curves in one picture, three in a row."""
-    rows = (len(several) + 2) // 3
+    rows = (len(all_curves) + IN_A_ROW - 1) // IN_A_ROW
     figure = Figure(figsize=(13, 3.3 * rows), layout="constrained")
-    for number, curve in enumerate(several, 1):
-        _draw_curve(figure.add_subplot(rows, min(3, len(several)), number), curve)
+    for number, curve in enumerate(all_curves, 1):
+        _draw_curve(figure.add_subplot(rows, min(IN_A_ROW, len(all_curves)), number), curve)
     return figure
 
 
 def _draw_curve(axes: Axes, curve: Curve) -> None:
+    """Draw points, the fit up to twice the largest size, and the interval of the forecast."""
     points = list(curve.points)
     low, high = min(x for x, _ in points), max(x for x, _ in points)
     logarithmic = low > 0 and high > LOGARITHMIC_SPAN * low
@@ -207,7 +215,7 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
 
 
 def svg(figure: Figure, title: str, description: str) -> str:
-    """The figure as an `<svg>` element in the page's colors, with a title for screen readers.
+    """Return a figure as an `<svg>` element in the page's colors, titled for screen readers.
 
     Equal figures give equal text.
     """
@@ -216,25 +224,26 @@ def svg(figure: Figure, title: str, description: str) -> str:
         figure.savefig(
             stream, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
         )
-    drawn = stream.getvalue()
-    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
-    start, inside = drawn.split(">", 1)
+    document = stream.getvalue()
+    element = document[document.index("<svg") :].replace(INK, "currentColor")
+    start, inside = element.split(">", 1)
     labels = f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>"
     return f'{start} role="img" aria-label="{escape(title)}">\n{labels}{inside}'
 
 
 def image(figure: Figure, suffix: str) -> bytes:
-    """The bytes of the figure as `svg`, `png` or `pdf`. Equal figures give equal bytes."""
+    """Return the bytes of the figure as `svg`, `png` or `pdf`. Equal figures give equal bytes."""
     stream = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}), catch_warnings():
-        filterwarnings("ignore", "Glyph ")  # missing glyphs are drawn as empty boxes
+        filterwarnings("ignore", "Glyph ")  # missing glyphs are drawn_bars as empty boxes
         figure.savefig(stream, format=suffix, dpi=150, metadata=dates.get(suffix))
     return stream.getvalue()
 
 
 def _format(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:
-    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value, unit)))
+    """Label an axis with values of a unit."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value, unit)))
     axis.set_major_locator(LogLocator(numticks=5) if logarithmic else MaxNLocator(4))
     axis.set_minor_formatter(NullFormatter())
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pylink.report.model import Report
 from pylink.report.view.pages import DURATION
 
+# The bytes that a link read.
 INPUT_BYTES = "file__bytes_read.sum"
 
 # Metrics of `add_runs`: one instance per report, and the exponent between the smallest and the
@@ -18,7 +19,7 @@ RUN_EXPONENT = "runs__growth_exponent.ratio"
 
 
 def size_and_time(report: Report) -> tuple[float, float] | None:
-    """Bytes read and nanoseconds of the whole link; None if the report lacks them."""
+    """Return bytes read and nanoseconds of the whole link; None if the report lacks them."""
     sizes = [
         value for action in report.actions if (value := action.number(INPUT_BYTES)) is not None
     ]
@@ -30,18 +31,21 @@ def size_and_time(report: Report) -> tuple[float, float] | None:
 
 
 def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
-    """Size and time of each report that has both, in the order of the reports."""
+    """Return size and time of each report that has both, in the order of the reports."""
     return [point for report in reports if (point := size_and_time(report)) is not None]
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """The p of time = size ** p between smallest and largest; None if sizes are too similar."""
+    """Return p of time = size ** p between the smallest and the largest point.
+
+    None if the largest size is less than twice the smallest.
+    """
     if len(points) < 2:
         return None
-    (low, first), (high, last) = min(points), max(points)
-    if high < 2 * low:
+    (least_size, least_time), (most_size, most_time) = min(points), max(points)
+    if most_size < 2 * least_size:
         return None
-    return math.log(last / first) / math.log(high / low)
+    return math.log(most_time / least_time) / math.log(most_size / least_size)
 
 
 def add_runs(reports: Sequence[Report]) -> None:
@@ -52,6 +56,6 @@ def add_runs(reports: Sequence[Report]) -> None:
     action = reports[-1].actions[0]
     action.set(RUN_BYTES, None, [size for size, _ in points])
     action.set(RUN_TIME, None, [time for _, time in points])
-    power = exponent(points)
-    if power is not None:
-        action.set(RUN_EXPONENT, power)
+    growth_exponent = exponent(points)
+    if growth_exponent is not None:
+        action.set(RUN_EXPONENT, growth_exponent)

@@ -22,7 +22,7 @@ NEEDED_BY_TOOLS = (
 
 
 def with_metrics(report: Report, names: Sequence[str]) -> Report:
-    """The report with only the metrics of these names, or whose full name matches a `regex:`.
+    """Return a report with only the metrics of these names, or whose name matches a `regex:`.
 
     ReportError for a metric that no action has, and for an invalid expression.
     """
@@ -50,12 +50,12 @@ def with_metrics(report: Report, names: Sequence[str]) -> Report:
 
 
 def restrict_metrics(report: Report, names: Sequence[str], *, keeps_sections: bool) -> Report:
-    """Restrict a link's report to these metrics, or only check them if it `keeps_sections`.
+    """Return a link's report restricted to these metrics, or unchanged if it `keeps_sections`.
 
     ReportError for a metric that no action has.
     """
-    chosen = with_metrics(report, [*names, *NEEDED_BY_TOOLS])
-    return report if keeps_sections else chosen
+    restricted = with_metrics(report, [*names, *NEEDED_BY_TOOLS])
+    return report if keeps_sections else restricted
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -68,6 +68,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def _matching(pattern: str, names: set[str]) -> set[str]:
+    """Return the names that a name or a `regex:` selects."""
     if not pattern.startswith(REGEX):
         return names & {pattern}
     try:

@@ -27,8 +27,9 @@ _LEAST_SHARE = 1 / 5000
 # Levels of the map, from the outside in. Kind and target form one level.
 _OUTER = ("archive", "file", "kind", "target")
 _INNER = ("template", "function")
-_NAME_LENGTH = 72
+_NAME_LENGTH = 72  # characters of a name in a table
 
+# Colors of kinds in the map.
 COLORS = {
     CUBIN: "#2f6fb2",
     RELOCATABLE: "#6a51a3",
@@ -41,8 +42,9 @@ OTHER, REMOVABLE_COLOR = "#5b6577", "#b45f06"
 
 @dataclass
 class Node:
-    """A part with its bytes; `removable` bytes could be removed, in the measure of the map.
+    """A part with its bytes: `size` in the measure of the map, which is download or installed.
 
+    `removable` bytes of `size` could be removed.
     Parts smaller than `least` are combined. Only parts of the level of kinds and targets have a
     `target`.
     """
@@ -61,37 +63,37 @@ class Node:
     parts: dict[str, Node] = field(default_factory=dict)
 
     def largest(self) -> list[Node]:
-        """The parts, largest first; the smallest are combined, so that sizes add up."""
+        """Return the parts, largest first; the smallest are combined, so that sizes add up."""
         ordered = sorted(self.parts.values(), key=lambda node: (-node.size, node.name))
         count = min(MAX_PARTS, sum(node.size >= self.least for node in ordered))
-        head, rest = ordered[:count], ordered[count:]
-        if len(rest) == 1:
-            head.append(rest.pop())
-        if rest:
-            others = Node(f"{len(rest):,} others", rest[0].kind)
-            for node in rest:
+        shown, combined = ordered[:count], ordered[count:]
+        if len(combined) == 1:
+            shown.append(combined.pop())
+        if combined:
+            others = Node(f"{len(combined):,} others", combined[0].kind)
+            for node in combined:
                 others.size += node.size
                 others.installed += node.installed
                 others.unpacked += node.unpacked
                 others.download += node.download
                 others.removable += node.removable
                 others.estimated = others.estimated or node.estimated
-            head.append(others)
-        return head
+            shown.append(others)
+        return shown
 
 
 def size_tree(sizes: Sizes) -> Node:
-    """All sizes as a tree: archive, file, kind and target, template, function.
+    """Return all sizes as a tree: archive, file, kind and target, template, function.
 
     The size of a node is the sum of its parts. Levels with a single name are omitted, except for
     the last level.
     """
-    several = len({file.archive for file in sizes.files if file.archive}) > 1
+    has_archive_level = len({file.archive for file in sizes.files if file.archive}) > 1
     root = Node("all")
     for row in rows(sizes, (*_OUTER, *_INNER)):
         archive, file, kind, target, template, function = row.keys
         target_text = "" if target.startswith("(") else f" {target}"
-        path = [archive] if several else []
+        path = [archive] if has_archive_level else []
         file_depth = len(path)
         path += [file, f"{kind}{target_text}"]
         if kind in DEVICE_KINDS:
@@ -108,21 +110,21 @@ def size_tree(sizes: Sizes) -> Node:
             node.unpacked += row.unpacked
             node.download += row.download
             node.estimated = node.estimated or (bool(row.functions) and row.estimated)
-    _mark_removable(sizes, root, several=several)
-    _finish(root, root.size * _LEAST_SHARE)
+    _mark_removable(sizes, root, has_archive_level=has_archive_level)
+    _set_limits(root, root.size * _LEAST_SHARE)
     return root
 
 
-def _finish(node: Node, least: float) -> None:
+def _set_limits(node: Node, least: float) -> None:
     """Set `least`, and clear `estimated` above the innermost levels, where sizes are exact."""
     node.least = least
     if any(part.parts for part in node.parts.values()):
         node.estimated = False
     for part in node.parts.values():
-        _finish(part, least)
+        _set_limits(part, least)
 
 
-def _mark_removable(sizes: Sizes, root: Node, *, several: bool) -> None:
+def _mark_removable(sizes: Sizes, root: Node, *, has_archive_level: bool) -> None:
     """Add the bytes of entries that rules of class A and B would remove, each entry once."""
     leaves: dict[int, Leaf] = {}
     for line in reductions(sizes):
@@ -130,7 +132,7 @@ def _mark_removable(sizes: Sizes, root: Node, *, several: bool) -> None:
             leaves |= {id(leaf): leaf for leaf in line.leaves if not leaf.savings}
     for leaf in leaves.values():
         file = sizes.files[leaf.file]
-        path = [file.archive] if several else []
+        path = [file.archive] if has_archive_level else []
         path += [file.name, f"{leaf.kind} {leaf.target}"]
         size = (leaf.download or 0) if sizes.downloads else leaf.installed
         node = root
@@ -141,7 +143,7 @@ def _mark_removable(sizes: Sizes, root: Node, *, several: bool) -> None:
 
 
 def page(sizes: Sizes, title: str) -> str:
-    """The HTML page; names from files are escaped."""
+    """Return the HTML page; names from files are escaped."""
     tree = size_tree(sizes)
     size_reductions = reductions(sizes)
     measure = "download" if sizes.downloads else "installed"
@@ -157,7 +159,7 @@ def page(sizes: Sizes, title: str) -> str:
         key=[*COLORS.items(), ("other", OTHER), ("could go", REMOVABLE_COLOR)],
         other=OTHER,
         downloads=sizes.downloads,
-        lines=_lines(size_reductions),
+        lines=_reduction_rows(size_reductions),
         text=lambda size, _unit: bytes_text(size),
         shown=bytes_text,
         percent=lambda part, total: 100 * part / total if total else 0.0,
@@ -166,7 +168,8 @@ def page(sizes: Sizes, title: str) -> str:
     )
 
 
-def _lines(size_reductions: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
+def _reduction_rows(size_reductions: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
+    """Return each reduction with its download and installed bytes as text."""
     return [
         (
             line,
@@ -178,11 +181,16 @@ def _lines(size_reductions: Sequence[Reduction]) -> list[tuple[Reduction, str, s
 
 
 def _shorten(name: str) -> str:
+    """Return a name, cut if it is too long for a table."""
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}\u2026"
 
 
 def _script_data(tree: Node, *, downloads: bool) -> str:
-    """JSON of the tree for the script, escaped so that it cannot end the script element."""
+    """Return JSON of the tree for the script, escaped so that it cannot end the script element.
+
+    Keys are short, since there are thousands: name, size, kind, base name, target, installed,
+    unpacked, download, (could) go, estimated, children.
+    """
 
     def node_row(node: Node) -> dict[str, object]:
         row: dict[str, object] = {"n": node.name, "s": node.size, "k": node.kind}

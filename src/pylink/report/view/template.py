@@ -6,11 +6,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+# The directory of the templates.
 HERE = Path(__file__).parent
 
 
 def page_from(template: str, *directories: Path, **values: object) -> str:
-    """Render a template from one of the directories, or beside this file."""
+    """Render a template from one of the directories, or from that of this file."""
     environment = Environment(
         loader=FileSystemLoader([*directories, HERE]),
         autoescape=True,

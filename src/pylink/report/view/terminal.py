@@ -17,19 +17,19 @@ from pylink.report.view.blocks import Bars, Block, Row, row_of
 from pylink.report.view.bytetree import FUNCTIONS, PARTS, UNNAMED, Node, byte_tree, instance_sizes
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import strip_markup
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 from pylink.report.view.overview import (
     PROCESSOR,
     advice,
     failures,
-    longest_of_name,
+    longest_of_each_name,
     path_shortener,
     phase_actions,
     phase_name,
+    put_whole_link_first,
     session_rows,
     summary,
-    were_judged,
-    whole_first,
+    were_rules_applied,
 )
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_text
 
@@ -42,7 +42,10 @@ MESSAGE_INDENT = 9  # of the lines of a message after its first
 FILE_WIDTH = 160  # columns without a terminal
 BAR = "\u2588"
 HALF_BAR = "\u258c"
+# A change beyond these ratios is colored.
+SLOWER_RATIO, FASTER_RATIO = 1.1, 0.9
 
+# Styles of the marks of messages.
 STYLES = {"INF": "green", "WRN": "yellow", "ERR": "bold red", "OPT": "cyan"}
 
 
@@ -61,7 +64,7 @@ class PrintableConsole(Console):
 
 
 def console(*, color: bool | None = None) -> Console:
-    """A console on standard output; with `color` None, the terminal and NO_COLOR decide."""
+    """Return a console on standard output; with `color` None, the terminal and NO_COLOR decide."""
     no_color = None if color is None else not color
     output = PrintableConsole(
         highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color
@@ -79,23 +82,23 @@ def show_details(
     Without `everything`, one screen: the advice, and the time of each phase.
     """
     pages = action_pages(report)
-    advised = advice(pages)
-    if advised:
+    phase_messages = advice(pages)
+    if phase_messages:
         _heading(output, "\nWhat to do")
         _show_messages(
             output,
             [
                 RuleMessage(message.rule, message.mark, name, message.text)
-                for name, message in advised
+                for name, message in phase_messages
             ],
         )
         output.print()
-    elif were_judged(pages):
+    elif were_rules_applied(pages):
         output.print(Text("\nNo rule found anything to change.\n"))
-    broken = failures(pages)
-    if broken:
-        names = ", ".join(dict.fromkeys(message.rule for message in broken))
-        rules = "1 rule" if len(broken) == 1 else f"{len(broken)} rules"
+    failure_messages = failures(pages)
+    if failure_messages:
+        names = ", ".join(dict.fromkeys(message.rule for message in failure_messages))
+        rules = "1 rule" if len(failure_messages) == 1 else f"{len(failure_messages)} rules"
         output.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and phase_actions(report):
         show_phases(output, report)
@@ -107,8 +110,8 @@ def show_details(
         _heading(output, "Where the bytes of the output are")
         _show_tree(output, tree, tree.size, path_shortener(report))
         output.print()
-    shown_pages = pages if instances else longest_of_name(pages)
-    for page in whole_first(shown_pages):
+    shown_pages = pages if instances else longest_of_each_name(pages)
+    for page in put_whole_link_first(shown_pages):
         _show_page(output, page, instances=instances)
     if len(shown_pages) < len(pages):
         omitted = len(pages) - len(shown_pages)
@@ -132,9 +135,11 @@ def show_bytes(output: Console, report: Report) -> None:
         table.add_column("")
         for name, size in rows:
             share = f"{100 * size / total:.1f}%"
-            table.add_row(Text(name), text(size, "byte"), share, Text(bar(size, total), "cyan"))
+            table.add_row(
+                Text(name), format_value(size, "byte"), share, Text(bar(size, total), "cyan")
+            )
         if title == "Output":
-            table.add_row("all", text(total, "byte"), "", "")
+            table.add_row("all", format_value(total, "byte"), "", "")
         if rows:
             output.print()
             output.print(table)
@@ -156,8 +161,8 @@ def show_phases(output: Console, report: Report) -> None:
         wall = action.number(DURATION) or 0
         table.add_row(
             phase_name(action),
-            text(action.number(PROCESSOR), "nsecond"),
-            text(wall, "nsecond"),
+            format_value(action.number(PROCESSOR), "nsecond"),
+            format_value(wall, "nsecond"),
             f"{100 * wall / total if total else 0:.1f}%",
             Text(bar(wall, total), style="cyan"),
         )
@@ -171,6 +176,7 @@ def show_headline(output: Console, headline: Sequence[str]) -> None:
 
 
 def _show_page(output: Console, page: ActionPage, *, instances: bool) -> None:
+    """Print one action: its sections, blocks and messages."""
     _heading(output, f"[{page.index}] {page.name}")
     if not page.sections and not page.messages:
         output.print(Text("  no sections; see --page raw", style="dim"))
@@ -224,12 +230,12 @@ def show_changes(
         table.add_column(title, justify="right", no_wrap=True)
     for change in rows:
         ratio = change.ratio or 1
-        style = "red" if ratio > 1.1 else "green" if ratio < 0.9 else ""
+        style = "red" if ratio > SLOWER_RATIO else "green" if ratio < FASTER_RATIO else ""
         table.add_row(
             change.action,
             label(change.metric),
-            text(change.before, change.unit),
-            text(change.after, change.unit),
+            format_value(change.before, change.unit),
+            format_value(change.after, change.unit),
             Text(change.change_text, style=style),
         )
     output.print(table)
@@ -243,6 +249,7 @@ def _heading(output: Console, title: str) -> None:
 
 
 def _show_block(output: Console, block: Block, *, instances: bool) -> None:
+    """Print a block as a table or as bars."""
     if block.title:
         output.print(Text(f"    {block.title}", style="dim"))
     if not block.bars:
@@ -274,6 +281,7 @@ def _show_table(output: Console, block: Block, *, instances: bool) -> None:
 
 
 def _show_rows(output: Console, rows: Sequence[Row], *, instances: bool) -> None:
+    """Print a line for each row; `instances` adds a line for each instance."""
     table = _grid(4, 2)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
@@ -281,20 +289,23 @@ def _show_rows(output: Console, rows: Sequence[Row], *, instances: bool) -> None
         style = "" if row.value is not None else "dim"
         table.add_row("", Text(row.label), Text(row.value_text, style=style))
         for name, value in row.instances if instances else ():
-            table.add_row("", Text(f"  {name}", style="dim"), text(value, row.unit))
+            table.add_row("", Text(f"  {name}", style="dim"), format_value(value, row.unit))
     output.print(table)
 
 
 def _show_bars(output: Console, compared: Bars) -> None:
     """Print bars relative to the longest one."""
-    most = compared.longest
+    longest = compared.longest
     table = _grid(6, 1)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     for name, value, unit in compared.bars:
         table.add_row(
-            "", Text(short(name)), Text(bar(value, most), style="cyan"), text(value, unit)
+            "",
+            Text(short(name)),
+            Text(bar(value, longest), style="cyan"),
+            format_value(value, unit),
         )
     if compared.title:
         output.print(Text(f"    {compared.title}"))
@@ -317,7 +328,7 @@ def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str],
             table.add_row(
                 "",
                 Text(f"{indent}{short(shorten(share.name))}", style=style),
-                text(share.size, "byte"),
+                format_value(share.size, "byte"),
                 f"{100 * share.size / total if total else 0:.1f}%",
                 Text(bar(share.size, total), style="cyan"),
             )
@@ -325,21 +336,24 @@ def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str],
 
 
 def _grid(indent: int, gap: int) -> Table:
-    """A table without lines, indented by a first column: padding would fill lines with blanks."""
+    """Return a table without lines, indented by an empty first column.
+
+    Padding would fill the ends of lines with blanks.
+    """
     table = Table.grid(padding=(0, gap))
     table.add_column(width=indent - gap)
     return table
 
 
 def short(name: str) -> str:
-    """Shorten a name to the width beside bars: a path at its start, other names at their end."""
+    """Return a name for the width beside bars: paths are cut at their start, others at the end."""
     if len(name) <= NAME_WIDTH:
         return name
     return f"\u2026{name[1 - NAME_WIDTH :]}" if "/" in name else f"{name[: NAME_WIDTH - 1]}\u2026"
 
 
 def bar(value: float, longest: float) -> str:
-    """A bar of half characters; a value above 0 has at least half a character."""
+    """Return a bar of half characters; a value above 0 has at least half a character."""
     if longest <= 0 or value <= 0:
         return ""
     halves = max(1, round(2 * BAR_WIDTH * value / longest))
@@ -351,13 +365,13 @@ def _show_messages(
 ) -> None:
     """Print messages of rules; with `focus`, also the metrics that they concern."""
     for message in messages:
-        mark = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))
+        line = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))
         title = f"{message.title}: " if message.title else ""
         # Further lines of a message, such as a table, are indented to the right of the mark.
-        mark.append(
+        line.append(
             f"{title}{strip_markup(message.text)}".replace("\n", f"\n{' ' * MESSAGE_INDENT}"),
             style="default",
         )
-        output.print(mark)
+        output.print(line)
         for metric_text in map(focus_text, message.focus if focus else ()):
             output.print(Text(f"{' ' * MESSAGE_INDENT}{metric_text}", style="dim"))
