@@ -434,8 +434,8 @@ def test_a_large_member_reads_as_if_it_were_in_memory(
     path = str(wheel(tmp_path / "large.zip", {"one.so": data}))
     opened = []
     for kept in (1 << 20, 0):
-        monkeypatch.setattr(zips, "_KEPT", kept)
-        monkeypatch.setattr(zips, "_STRETCH", 50_000)
+        monkeypatch.setattr(zips, "_MOST_KEPT", kept)
+        monkeypatch.setattr(zips, "_STRETCH_SIZE", 50_000)
         (member,) = zips.list_members(FileSource(path))
         opened.append(zips.open_member(FileSource(path), member, lambda _: True))
     whole, pieces = opened

@@ -11,7 +11,7 @@ from helpers.fatbin_builder import container, entry, host_object
 
 from pylink.command.sizes import main
 from pylink.size import measure, rows
-from pylink.size.budget import BadBudget, broken, read_budget
+from pylink.size.budget import BadBudget, list_exceeded, read_budget
 from pylink.size.diff import COLUMNS, changes, reasons, stem
 from pylink.size.diffshow import JSON_LEVELS
 
@@ -151,7 +151,7 @@ def test_growth_needs_a_build_to_compare_with(builds: tuple[Path, Path], tmp_pat
     budget = tmp_path / "budget.toml"
     budget.write_text('growth = "1 %"\n', encoding="utf-8")
     with pytest.raises(BadBudget, match="--diff"):
-        broken(read_budget(str(budget)), measure([str(builds[1])]), None)
+        list_exceeded(read_budget(str(budget)), measure([str(builds[1])]), None)
 
 
 def test_the_example_is_a_budget() -> None:

@@ -244,13 +244,13 @@ class _Curve:
         """Return the growth, with a reason if there is no model."""
         uses_sum = self.full_range.fits and self._is_confirmed()
         fit = self._forecast_by_sum() if uses_sum else self._forecast_by_course()
-        best = fit.best
+        best_sum = fit.best
         low, high = fit.low, fit.high
         if not self.is_exact:
-            low = best.multiple * exp(-hypot(log(best.multiple / low), log(CACHE_DIP)))
-            high = best.multiple * exp(hypot(log(high / best.multiple), log(CACHE_RISE)))
+            low = best_sum.multiple * exp(-hypot(log(best_sum.multiple / low), log(CACHE_DIP)))
+            high = best_sum.multiple * exp(hypot(log(high / best_sum.multiple), log(CACHE_RISE)))
             low = min(low, fit.course * CACHE_DIP)
-        steep = low > _steep_limit(best)
+        steep = low > _steep_limit(best_sum)
         busy_factor = exp(BUSY_FACTOR * max(self.scatter - STEADY_SCATTER, 0.0))
         low, high = max(low / busy_factor, 1.0), high * busy_factor
         limit = min(
@@ -271,9 +271,9 @@ class _Curve:
         return Growth(
             model,
             reason,
-            tuple(zip(best.names, best.factors, strict=True)),
-            (best.squares / len(fit.points)) ** 0.5,
-            best.multiple,
+            tuple(zip(best_sum.names, best_sum.factors, strict=True)),
+            (best_sum.squares / len(fit.points)) ** 0.5,
+            best_sum.multiple,
             low,
             high,
             outliers,
@@ -322,12 +322,12 @@ class _Curve:
         if self.smaller is not None and self.smaller.fits:
             predicted = self._multiple_by_smaller_sizes()
             low, high = min(low, predicted), max(high, predicted)
-        best = full_range.best
-        course = best.multiple
-        if LINE_LOW < best.multiple < LINE_HIGH:
+        best_sum = full_range.best
+        course = best_sum.multiple
+        if LINE_LOW < best_sum.multiple < LINE_HIGH:
             course = max(self._fit_courses()[0].best.multiple, LINE_LOW)
         return _Forecast(
-            self.points, best, low, high, full_range.misfit, best.names[-1], course=course
+            self.points, best_sum, low, high, full_range.misfit, best_sum.names[-1], course=course
         )
 
     def _fit_courses(self) -> list[_Course]:

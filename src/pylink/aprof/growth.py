@@ -135,12 +135,12 @@ def _fit(
     path: tuple[int, str] | None,
 ) -> Fit:
     """Return the growth of a routine; `path` is the size from which it works in another way."""
-    pairs = [(float(point.rms), float(getattr(point, cost))) for point in points]
-    size, largest_cost = points[-1].rms, pairs[-1][1]
+    sizes_and_costs = [(float(point.rms), float(getattr(point, cost))) for point in points]
+    size, largest_cost = points[-1].rms, sizes_and_costs[-1][1]
     growth = _growth_after_path(size, path)
     if growth is None:
         first_size = path[0] if path is not None and path[0] <= size else 0
-        same_path = [pair for pair in pairs if pair[0] >= first_size]
+        same_path = [pair for pair in sizes_and_costs if pair[0] >= first_size]
         growth = fit_points(same_path, resolution=1.0, scatter=_scatter(points))
     return Fit(name, growth, points, size, largest_cost, walls.get(size), unit)
 

@@ -168,29 +168,29 @@ class _Reader:
         self.routines[routine_id] = Routine(routine_id, match[1], match[2])
 
     def _read_context(self, _: str, text: str) -> None:
-        parts = text.split()
-        if len(parts) != 3:
+        words = text.split()
+        if len(words) != 3:
             raise self.fail("expected x routine context parent")
-        routine = self.parse_number("routine id", parts[0], MAX_ID)
-        number = self.parse_number("context id", parts[1], MAX_ID)
-        parent = self.parse_number("parent id", parts[2], MAX_ID, ROOT)
+        routine = self.parse_number("routine id", words[0], MAX_ID)
+        number = self.parse_number("context id", words[1], MAX_ID)
+        parent = self.parse_number("parent id", words[2], MAX_ID, ROOT)
         if number in self.contexts:
             raise self.fail(f"context {number} is there twice")
         self.contexts[number] = Context(number, routine, parent)
         self.lines[number] = self.line
 
     def _read_point(self, tag: str, text: str) -> None:
-        parts = text.split()
+        words = text.split()
         present_columns = columns(self.report.version)
-        if len(parts) < 1 + len(present_columns):
+        if len(words) < 1 + len(present_columns):
             raise self.fail(
                 f"version {self.report.version} has {1 + len(present_columns)} numbers "
-                f"after {tag}, this line {len(parts)}"
+                f"after {tag}, this line {len(words)}"
             )
-        owner_id = self.parse_number("id", parts[0], MAX_ID)
+        owner_id = self.parse_number("id", words[0], MAX_ID)
         values = dict.fromkeys(COLUMN_NAMES, 0)
         for column, word in zip(
-            present_columns, parts[1:], strict=False
+            present_columns, words[1:], strict=False
         ):  # more numbers may follow
             values[column] = self.parse_number(column, word, MAX_COUNT)
         if "real" not in present_columns:
@@ -231,15 +231,15 @@ class _Reader:
                 message = f"context {number} is of routine {context.routine}, which is not there"
                 raise self.fail(message, self.lines[number])
             visited: set[int] = set()
-            ancestor, current = number, number
-            while current not in rooted:
-                if current not in self.contexts:
-                    message = f"context {ancestor} has the parent {current}, which is not there"
-                    raise self.fail(message, self.lines[ancestor])
-                if current in visited:
-                    raise self.fail(f"context {current} is above itself", self.lines[current])
-                visited.add(current)
-                ancestor, current = current, self.contexts[current].parent
+            lower, upper = number, number
+            while upper not in rooted:
+                if upper not in self.contexts:
+                    message = f"context {lower} has the parent {upper}, which is not there"
+                    raise self.fail(message, self.lines[lower])
+                if upper in visited:
+                    raise self.fail(f"context {upper} is above itself", self.lines[upper])
+                visited.add(upper)
+                lower, upper = upper, self.contexts[upper].parent
             rooted |= visited
 
 

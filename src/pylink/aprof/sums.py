@@ -188,22 +188,33 @@ def _function_table(sizes: Array) -> Array:
     return np.array(rows, dtype=np.float64)
 
 
-def _explained_squares(mixed: Array, ones: Array) -> Array:
+def _explained_squares(mixtures: Array, ones: Array) -> Array:
     """Return the part of the squares of `ones` that one or two mixtures of each multiple explain.
 
-    The axes of `mixed` are points, multiples and mixtures; some mixtures are 0.
+    The axes of `mixtures` are points, multiples and mixtures; some mixtures are 0.
     """
-    length = np.sqrt((mixed**2).sum(0))
-    mixed = mixed / np.where(length > 0, length, 1)
-    projections = np.einsum("ptm,p->tm", mixed, ones)
-    best: Array = np.square(np.maximum(projections, 0)).max(1)
-    first, second = np.triu_indices(mixed.shape[2], 1)
-    if not len(first):
-        return best
-    products = np.einsum("ptm,ptm->tm", mixed[:, :, first], mixed[:, :, second])
+    lengths = np.sqrt((mixtures**2).sum(0))
+    mixtures = mixtures / np.where(lengths > 0, lengths, 1)
+    projections = np.einsum("ptm,p->tm", mixtures, ones)
+    explained: Array = np.square(np.maximum(projections, 0)).max(1)
+    first_mixture, second_mixture = np.triu_indices(mixtures.shape[2], 1)
+    if not len(first_mixture):
+        return explained
+    products = np.einsum(
+        "ptm,ptm->tm", mixtures[:, :, first_mixture], mixtures[:, :, second_mixture]
+    )
     determinant = 1 - products**2 + RIDGE
-    first_factor = (projections[:, first] - products * projections[:, second]) / determinant
-    second_factor = (projections[:, second] - products * projections[:, first]) / determinant
-    gained = first_factor * projections[:, first] + second_factor * projections[:, second]
-    best = np.maximum(best, np.where((first_factor >= 0) & (second_factor >= 0), gained, 0).max(1))
-    return best
+    first_factor = (
+        projections[:, first_mixture] - products * projections[:, second_mixture]
+    ) / determinant
+    second_factor = (
+        projections[:, second_mixture] - products * projections[:, first_mixture]
+    ) / determinant
+    gained = (
+        first_factor * projections[:, first_mixture]
+        + second_factor * projections[:, second_mixture]
+    )
+    explained = np.maximum(
+        explained, np.where((first_factor >= 0) & (second_factor >= 0), gained, 0).max(1)
+    )
+    return explained

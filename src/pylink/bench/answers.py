@@ -53,12 +53,12 @@ def compare_outputs(output: bytes, expected: bytes, other: str) -> str:
     if not different:
         return f"equal with {other}'s except for the linker's own note and scoreboards"
     sections = list(dict.fromkeys(entry.section or entry.kind for entry in different))
-    more = (
+    more_text = (
         f" and {len(sections) - MAX_NAMED_SECTIONS} more"
         if len(sections) > MAX_NAMED_SECTIONS
         else ""
     )
-    return f"{DIFFERS} from {other}'s in {', '.join(sections[:MAX_NAMED_SECTIONS])}{more}"
+    return f"{DIFFERS} from {other}'s in {', '.join(sections[:MAX_NAMED_SECTIONS])}{more_text}"
 
 
 def is_different(answer: str) -> bool:

@@ -98,10 +98,14 @@ def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
                 continue
             relative = None
             if control is not None and name != control:
-                first, second = (
+                ratios_before, ratios_after = (
                     measured.ratios(name, control, mode) for measured in (before, after)
                 )
-                relative = change_of(first, second) if first and second else None
+                relative = (
+                    change_of(ratios_before, ratios_after)
+                    if ratios_before and ratios_after
+                    else None
+                )
             time = change_of(early, late)
             changes.append(Change(name, mode, median(early), median(late), time, relative))
     return control, changes
@@ -119,13 +123,13 @@ def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
 
 def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
     """Return texts about conditions that make the comparison less reliable."""
-    texts = []
+    warning_texts = []
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
-        texts.append("the links are not the same: their inputs differ")
+        warning_texts.append("the links are not the same: their inputs differ")
     for results, name in zip((before, after), names, strict=True):
         load = results.load_when_busy()
         if load:
-            texts.append(f"{name}: other programs were at work ({load})")
+            warning_texts.append(f"{name}: other programs were at work ({load})")
     if WARM not in before.modes() or WARM not in after.modes():
-        texts.append("one of them has no rounds right after one another")
-    return texts
+        warning_texts.append("one of them has no rounds right after one another")
+    return warning_texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.bench.estimates import median_of
 from pylink.bench.results import RESTED, WARM, median
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 from pylink.terminal.tables import TextTable
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ CERTAIN = "19 in 20"
 
 def time_text(seconds: float) -> str:
     """Return a time with a fitting unit."""
-    return text(seconds * NS, "nsecond")
+    return format_value(seconds * NS, "nsecond")
 
 
 def interval_text(estimate: Estimate, *, is_time: bool = False) -> str:
@@ -54,8 +54,8 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
     reference = results.reference()
     rows = []
     for name in results.contenders():
-        middle = median(results, name, mode)
-        if middle is None or reference is None:
+        median_time = median(results, name, mode)
+        if median_time is None or reference is None:
             continue
         runs = list(results.of(name, mode).values())
         is_compared = name != reference
@@ -65,15 +65,15 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
         rows.append(
             [
                 name,
-                time_text(middle.value),
-                interval_text(middle, is_time=True),
+                time_text(median_time.value),
+                interval_text(median_time, is_time=True),
                 time_text(min(run.seconds for run in runs)),
                 f"{ratio.value:.2f}" if ratio else "",
                 interval_text(ratio) if ratio else "",
                 str(len(runs)),
                 time_text(median_of([run.cpu for run in runs]).value),
                 f"{median_of(cpu_ratios).value:.2f}" if cpu_ratios else "",
-                text(results.peak(name), "byte"),
+                format_value(results.peak(name), "byte"),
             ]
         )
     return rows
@@ -103,23 +103,23 @@ def growth_columns(results: Results) -> list[str]:
 
 def tables(results: Results) -> list[TextTable]:
     """Return all tables for a terminal."""
-    result = [TextTable("the link", ["", ""], list(results.facts.items()), 2)]
-    result += [
+    text_tables = [TextTable("the link", ["", ""], list(results.facts.items()), 2)]
+    text_tables += [
         TextTable(mode_title(results, mode), time_columns(results), time_rows(results, mode))
         for mode in results.modes()
     ]
     growth = growth_rows(results)
     if growth:
-        result.append(
+        text_tables.append(
             TextTable("growth: time ~ inputs ** exponent", growth_columns(results), growth)
         )
     if results.answers:
         answers = list(results.answers.items())
-        result.append(TextTable("answers", ["contender", "output"], answers, 2))
+        text_tables.append(TextTable("answers", ["contender", "output"], answers, 2))
     if results.failures:
         failures = [[name, reason.partition("\n")[0]] for name, reason in results.failures.items()]
-        result.append(TextTable("not measured", ["contender", "because"], failures, 2))
-    return result
+        text_tables.append(TextTable("not measured", ["contender", "because"], failures, 2))
+    return text_tables
 
 
 def mode_title(results: Results, mode: str) -> str:

@@ -39,14 +39,14 @@ def load() -> float:
 def _file_system(directory: str) -> str:
     """Return the type of the file system of a directory: that of the longest mount point above."""
     path = os.path.realpath(directory)
-    best = "", "unknown"
+    best_mount = "", "unknown"  # mount point and type
     for line in _read("/proc/self/mounts").splitlines():
         _, point, kind, *_ = line.split(" ")
         point = point.encode().decode("unicode_escape")
         is_below = path == point or path.startswith(point.rstrip("/") + "/")
-        if is_below and len(point) >= len(best[0]):
-            best = point, kind
-    return best[1]
+        if is_below and len(point) >= len(best_mount[0]):
+            best_mount = point, kind
+    return best_mount[1]
 
 
 def _field(path: str, pattern: str) -> str:

@@ -16,7 +16,7 @@ from pylink.bench.results import Results, from_csv
 from pylink.files.reading import is_text, read_incoming
 from pylink.options.parse import OPTIONS_VARIABLE
 from pylink.packages.sites import add_sites
-from pylink.report.view.numbers import text
+from pylink.report.view.numbers import format_value
 from pylink.serve.server import VARIABLE as SERVER_VARIABLE
 
 TYPE_CHECKING = False
@@ -106,16 +106,16 @@ def measure_by_plan(
             name: value for name, value in os.environ.items() if name not in REMOVED_VARIABLES
         }
         launcher = Launcher(environment)
-        chosen: list[Contender] = []
+        selected: list[Contender] = []
         try:
             available = contenders(link, launcher, nvlinks, pylinks)
-            chosen = _select(available, without)
+            selected = _select(available, without)
             runs = plan.rounds * (1 + len(PARTS) if plan.with_parts else 1) + 1
-            progress.reach(0, len(chosen) * runs)
-            contest = Contest(link, chosen, plan, lambda text: progress.advance(text=text))
+            progress.reach(0, len(selected) * runs)
+            contest = Contest(link, selected, plan, lambda text: progress.advance(text=text))
             results = contest.run()
         finally:
-            for contender in chosen:
+            for contender in selected:
                 contender.close()
             launcher.close()
     results.facts = fact_rows | results.facts
@@ -137,7 +137,7 @@ def _select(candidates: Sequence[Contender], without: Sequence[str]) -> list[Con
 def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) -> dict[str, str]:
     """Return the facts about the link, the plan and the machine."""
     count = len(link.inputs) + len(link.libraries)
-    size = text(link.bytes_of(link.size), "byte")
+    size = format_value(link.bytes_of(link.size), "byte")
     fact_rows = {"label": label} if label else {}
     fact_rows |= {
         "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",

@@ -107,12 +107,12 @@ def summary(results: Results) -> list[str]:
     for name in results.contenders():
         if not name.startswith("pylink") or reference is None:
             continue
-        middle, ratios = median(results, name), results.ratios(name, reference)
-        if middle is not None and ratios:
+        median_time, ratios = median(results, name), results.ratios(name, reference)
+        if median_time is not None and ratios:
             ratio = median_of(ratios)
             lines.append(
-                f"{name}: {formats.time_text(middle.value)}, {ratio.value:.2f} times {reference}'s "
-                f"({formats.interval_text(ratio)})"
+                f"{name}: {formats.time_text(median_time.value)}, {ratio.value:.2f} times "
+                f"{reference}'s ({formats.interval_text(ratio)})"
             )
     return lines
 
@@ -131,7 +131,9 @@ def difference_lines(results: Results) -> list[str]:
 def _bars(results: Results, mode: str) -> list[Bar]:
     """Return a bar for each contender's median time."""
     medians = {name: median(results, name, mode) for name in results.contenders()}
-    values = {name: middle.value for name, middle in medians.items() if middle is not None}
+    values = {
+        name: median_time.value for name, median_time in medians.items() if median_time is not None
+    }
     longest = max(values.values())
     return [
         Bar(name, 100 * value / longest, formats.time_text(value)) for name, value in values.items()

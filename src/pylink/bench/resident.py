@@ -62,14 +62,14 @@ def _prepare_nvjitlink() -> LinkOnce:
     def link_once(request: dict[str, Any]) -> None:
         path = request["library"]
         library = libraries.setdefault(path, Real(path, 0))
-        result, handle = library.create([option.encode() for option in request["options"]])
+        status, handle = library.create([option.encode() for option in request["options"]])
         try:
             for kind, name in request["inputs"]:
-                result = result or handle.add_file(kind, name.encode())
-            result = result or handle.complete()
-            if result != SUCCESS:
+                status = status or handle.add_file(kind, name.encode())
+            status = status or handle.complete()
+            if status != SUCCESS:
                 log = handle.read_result("ErrorLog").decode(errors="replace").strip("\0 \n")
-                raise RuntimeError(log or f"nvJitLinkResult {result}")
+                raise RuntimeError(log or f"nvJitLinkResult {status}")
             image = handle.read_result("LinkedCubin")
         finally:
             handle.destroy()

@@ -185,12 +185,12 @@ class Results:
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
         """Processor-time ratios, which other load disturbs less; empty if a time is 0."""
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
-        pairs = [
+        own_and_other_times = [
             (own_runs[turn].cpu, other_runs[turn].cpu) for turn in own_runs if turn in other_runs
         ]
         return (
-            [first / second for first, second in pairs]
-            if all(second > 0 for _, second in pairs)
+            [first / second for first, second in own_and_other_times]
+            if all(second > 0 for _, second in own_and_other_times)
             else []
         )
 
@@ -204,7 +204,7 @@ class Results:
         return sorted(parts)
 
     def growth(self, contender: str) -> Estimate | None:
-        """Return the exponent of time over inputs; None for fewer than three parts."""
+        """The exponent of time over inputs; None for fewer than three parts."""
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
         sizes = {part: next(iter(part_runs.values())).inputs for part, part_runs in runs.items()}
         parts = [part for part in runs if sizes[part] >= FEWEST_FOR_GROWTH]
@@ -215,7 +215,7 @@ class Results:
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
 
     def load_when_busy(self) -> str:
-        """Return a text about the load at the start if it disturbs measurements; else nothing."""
+        """A text about the load at the start, if that disturbs the measurement; else empty."""
         load, cores = self.facts.get("load", ""), self.facts.get("cores", "")
         try:
             is_busy = float(load.split()[0]) > BUSY_LOAD * int(cores)
@@ -239,24 +239,24 @@ def median(results: Results, contender: str, mode: str = WARM) -> Estimate | Non
 
 def to_csv(results: Results) -> str:
     """Return the results as text of a file that `from_csv` reads."""
-    text = io.StringIO()
+    file_text = io.StringIO()
     for name, value in results.facts.items():
-        text.write(f"# {name}: {_on_one_line(value)}\n")
-    for kind, texts in (
+        file_text.write(f"# {name}: {_on_one_line(value)}\n")
+    for prefix, by_contender in (
         (ABOUT, results.about),
         (ANSWER, results.answers),
         (FAILED, results.failures),
     ):
-        for contender, value in texts.items():
-            text.write(f"# {kind} {contender}: {_on_one_line(value)}\n")
-    writer = csv.writer(text, lineterminator="\n")
+        for contender, value in by_contender.items():
+            file_text.write(f"# {prefix} {contender}: {_on_one_line(value)}\n")
+    writer = csv.writer(file_text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for run in results.runs:
         times = f"{run.seconds:.9f}", f"{run.cpu:.6f}"
         writer.writerow(
             [run.contender, run.mode, run.part, run.inputs, run.round, *times, run.peak]
         )
-    return text.getvalue()
+    return file_text.getvalue()
 
 
 def from_csv(text: str, name: str) -> Results:
@@ -298,10 +298,10 @@ def from_csv(text: str, name: str) -> Results:
 
 def _add_fact(results: Results, label: str, text: str) -> None:
     """Add a fact, or a text about one contender if the label says so."""
-    kind, _, contender = label.partition(" ")
+    prefix, _, contender = label.partition(" ")
     texts = {ABOUT: results.about, ANSWER: results.answers, FAILED: results.failures}
-    if contender and kind in texts:
-        texts[kind][contender] = text
+    if contender and prefix in texts:
+        texts[prefix][contender] = text
     else:
         results.facts[label] = text
 

@@ -132,6 +132,6 @@ def write_register_file(
     lent: Sequence[str],
     optional: Collection[str],
 ) -> None:
-    """Write the header; the parameters are those of `Loaded.registered` and `Libraries`."""
+    """Write the header of `register_text`; files are relative to the working directory."""
     text = register_text(listed, working_directory(), anchors, lent, optional)
     write_output(file, to_bytes(text), sink)

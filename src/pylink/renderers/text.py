@@ -108,17 +108,17 @@ class TextRenderer(Renderer):
         """Write the summary of errors, if there are any."""
         if not self.summary:
             return
-        counts = []
+        count_texts = []
         if sink.errors:
-            counts.append(f"{sink.errors} error{'s' if sink.errors > 1 else ''}")
+            count_texts.append(f"{sink.errors} error{'s' if sink.errors > 1 else ''}")
         if sink.catastrophes:
             plural = "s" if sink.catastrophes > 1 else ""
-            counts.append(f"{sink.catastrophes} catastrophic error{plural}")
-        if counts:
+            count_texts.append(f"{sink.catastrophes} catastrophic error{plural}")
+        if count_texts:
             task = f"this {self.task}"
             if self.subject:
                 task = f'the {self.task} of "{printable(self.subject)}"'
-            self._write(f"{' and '.join(counts)} detected in {task}.\n")
+            self._write(f"{' and '.join(count_texts)} detected in {task}.\n")
         if sink.terminated:
             self._write(f"{self.task.capitalize()} terminated.\n")
 
@@ -169,15 +169,15 @@ class TextRenderer(Renderer):
         label = LABELS[diagnostic.level]
         if not location:
             label = label[0].upper() + label[1:]
-        place = f"{location}: " if location else ""
+        place_text = f"{location}: " if location else ""
         if self.colored:
             # The front end also starts with an empty run, in the class of the following text.
             label_class = _color_class(diagnostic.level)
             label = f"{label_class}{label}{color.RESET}"
-            place = f"{color.LOCUS if location else label_class}{color.RESET}"
+            place_text = f"{color.LOCUS if location else label_class}{color.RESET}"
             if location:
-                place += f"{color.LOCUS}{location}{color.RESET}: "
-        return f"{place}{label}{self._number_text(diagnostic)}: {message}{self.suffix}"
+                place_text += f"{color.LOCUS}{location}{color.RESET}: "
+        return f"{place_text}{label}{self._number_text(diagnostic)}: {message}{self.suffix}"
 
     def _message_text(self, diagnostic: Diagnostic) -> str:
         """Return the message; without the file name if that stands in front of it."""

@@ -132,15 +132,15 @@ def _target_reasons(old: Sizes, new: Sizes) -> list[Reason]:
     """Return reasons by kind and target: added, gone, other compression, other count."""
     before, after = _device_leaves(old), _device_leaves(new)
     target_reasons = []
-    for key in dict.fromkeys([*before, *after]):
-        old_leaves, new_leaves = before.get(key, []), after.get(key, [])
+    for kind_and_target in dict.fromkeys([*before, *after]):
+        old_leaves, new_leaves = before.get(kind_and_target, []), after.get(kind_and_target, [])
         installed = sum(leaf.installed for leaf in new_leaves) - sum(
             leaf.installed for leaf in old_leaves
         )
         unpacked = sum(leaf.unpacked for leaf in new_leaves) - sum(
             leaf.unpacked for leaf in old_leaves
         )
-        kind, target = key
+        kind, target = kind_and_target
         if not old_leaves or not new_leaves:
             verb = "gone" if old_leaves else "added"
             entries = len(old_leaves or new_leaves)

@@ -204,31 +204,26 @@ class Counter:
         is_native = not native_codec or load_codec(native_codec, native.use_codec)
         # Payloads in files are read by the thread that counts them.
         file_place = source.place_of(offset) if is_native and not self._experiments else None
-        batch = self._batch_with_room(
-            file_place[0] if file_place else None, leaf, payload_bytes + full
-        )
-        data = packed = None
+        file = file_place[0] if file_place else None
+        batch = self._batch_with_room(file, leaf, payload_bytes + full)
+        payload_data = stored_data = None
         if file_place is not None:
             offset = file_place[1]
         else:
-            data = packed = source.read(offset, size)
+            payload_data = stored_data = source.read(offset, size)
             if not is_native:
-                from pylink.diagnostics import Sink
-                from pylink.inputs.payload import DamagedPayload, Unpacker
-
-                try:
-                    data = Unpacker(full, 0, Sink()).unpack(memoryview(data), flags, full, name)
-                except DamagedPayload as error:
-                    self.count_unreadable(leaf, name, str(error))
+                contents = _decompress_by_package(stored_data, flags, full, name)
+                if isinstance(contents, str):
+                    self.count_unreadable(leaf, name, contents)
                     return
-                native_codec = Codec.STORED
-            size = len(data)
+                payload_data, native_codec = contents, Codec.STORED
+            size = len(payload_data)
         recompresses = (
             self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
         )
         download = (leaf.download or 0) - leaf.header_download
         payload = Payload(
-            data,
+            payload_data,
             offset,
             size,
             full,
@@ -239,15 +234,12 @@ class Counter:
             download,
             recompresses,
         )
-        batch.add(leaf, name, payload, (packed, codec))
+        batch.add(leaf, name, payload, (stored_data, codec))
         batch.cost += payload_bytes + full
         self._in_memory += payload_bytes + full
         batch.work += (full + size) * (_FRAME_WORK if recompresses else 1)
-        if (
-            batch.work >= _BATCH_WORK
-            or len(batch.leaves) == _MOST_BATCH_ENTRIES
-            or self._experiments
-        ):
+        is_full = batch.work >= _BATCH_WORK or len(batch.leaves) == _MOST_BATCH_ENTRIES
+        if is_full or self._experiments:
             self.submit()
 
     def _batch_with_room(self, file: FileSource | None, leaf: Leaf, cost: int) -> _Batch:
@@ -378,6 +370,17 @@ class Counter:
             if leaf.kind == CUBIN and result.elf_type == ET_REL:
                 leaf.kind = RELOCATABLE
             self.hints[id(leaf)] = result.mark
+
+
+def _decompress_by_package(stored: bytes, flags: int, full: int, name: str) -> bytes | str:
+    """Return the contents of a payload, which Python packages decompress, or why they cannot."""
+    from pylink.diagnostics import Sink
+    from pylink.inputs.payload import DamagedPayload, Unpacker
+
+    try:
+        return Unpacker(full, 0, Sink()).unpack(memoryview(stored), flags, full, name)
+    except DamagedPayload as error:
+        return str(error)
 
 
 def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:

@@ -7,12 +7,12 @@ _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 def bytes_text(size: int, *, estimated: bool = False) -> str:
     """Return a number of bytes as text, such as `31.8 MB`, with a ~ in front of an estimate."""
-    mark = "~" if estimated else ""
+    prefix = "~" if estimated else ""
     for unit, name in _UNITS:
         # A number that would be rounded to 1000.0 has the next unit: 999,950 is 1.0 MB.
         if abs(size) >= unit - unit // 20000:
-            return f"{mark}{size / unit:,.1f} {name}"
-    return f"{mark}{size} B"
+            return f"{prefix}{size / unit:,.1f} {name}"
+    return f"{prefix}{size} B"
 
 
 def share_text(size: int, total: int) -> str:

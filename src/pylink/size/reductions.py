@@ -302,22 +302,28 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
     for (file, _), by_target in containers.items():
         is_arm = sizes.files[file].is_arm
         for number in sorted(by_target, reverse=True):
-            chosen = _next_choice(number, by_target, is_arm=is_arm)
-            if chosen is None or len(by_target[number]) > 1 or len(by_target[chosen]) > 1:
+            chosen_number = _next_choice(number, by_target, is_arm=is_arm)
+            if (
+                chosen_number is None
+                or len(by_target[number]) > 1
+                or len(by_target[chosen_number]) > 1
+            ):
                 continue
-            leaf, other = by_target[number][0], by_target[chosen][0]
+            leaf, chosen_leaf = by_target[number][0], by_target[chosen_number][0]
             same, similar = (
                 fingerprint == twin
-                for fingerprint, twin in zip(leaf.fingerprints, other.fingerprints, strict=True)
+                for fingerprint, twin in zip(
+                    leaf.fingerprints, chosen_leaf.fingerprints, strict=True
+                )
             )
             if similar and leaf.fingerprints[1]:
-                key = number, chosen, same
+                key = number, chosen_number, same
                 twins.setdefault(key, []).append(leaf)
-    for (number, chosen, exact), leaves in sorted(twins.items()):
+    for (number, chosen_number, exact), leaves in sorted(twins.items()):
         exception = "" if exact else ", except for a mark"
         yield from _whole_leaves(
             "twins",
-            f"{_count_text(leaves, 'cubin')} of sm_{number} as of sm_{chosen}{exception}",
+            f"{_count_text(leaves, 'cubin')} of sm_{number} as of sm_{chosen_number}{exception}",
             "B",
             leaves,
             f"one run on a GPU of sm_{number}",

@@ -323,24 +323,26 @@ class Reader:
                 leaf.section, leaf.container = section, number
                 self._counter.count_unreadable(leaf, label, "its header does not fit the container")
                 break
-            kind, _, header, size, packed, _, _, _, sm, name, length, flags, key, full = fields
-            entry_end = position + header + size
+            kind, _, header_size, payload_size, compressed_size, *others = fields
+            sm, name_offset, name_size, flags, key, full_size = others[3:]
+            entry_end = position + header_size + payload_size
             leaf = self._leaf(source, position, entry_end, file, UNREADABLE, unit)
-            leaf.header = header
-            leaf.header_download = source.download(position, position + header) or 0
+            leaf.header = header_size
+            leaf.header_download = source.download(position, position + header_size) or 0
             leaf.section, leaf.container, leaf.index = section, number, index
             leaf.target = target_of(kind, sm, flags)
             if not unit:
                 leaf.unit = (
-                    _name_of_entry(source, position, header, name, length) or f"container {number}"
+                    _name_of_entry(source, position, header_size, name_offset, name_size)
+                    or f"container {number}"
                 )
             if not is_compressed(flags):
-                packed, full = size, size
+                compressed_size, full_size = payload_size, payload_size
             if kind == EntryKind.LTOIR and key:
-                self._counter.count_whole(leaf, label, kind, flags, full)
+                self._counter.count_whole(leaf, label, kind, flags, full_size)
             else:
-                payload_range = source, position + header, packed or size
-                self._counter.count(leaf, label, kind, flags, payload_range, full)
+                payload_range = source, position + header_size, compressed_size or payload_size
+                self._counter.count(leaf, label, kind, flags, payload_range, full_size)
             leaves.append(leaf)
             position, index = entry_end, index + 1
         self._containers.append((leaves, section))

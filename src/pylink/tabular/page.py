@@ -24,17 +24,19 @@ def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summ
     """
     is_numeric = [kind != "U" for kind in dtypes.values()]
     head = "".join(
-        f"<th{RIGHT_ALIGNED if right else ''}>{escape(name)}</th>"
-        for name, right in zip(dtypes, is_numeric, strict=True)
+        f"<th{RIGHT_ALIGNED if numeric else ''}>{escape(name)}</th>"
+        for name, numeric in zip(dtypes, is_numeric, strict=True)
     )
     body = "".join(
         "<tr>"
-        + "".join(_cell(value, numeric=right) for value, right in zip(row, is_numeric, strict=True))
+        + "".join(
+            _cell(value, numeric=numeric) for value, numeric in zip(row, is_numeric, strict=True)
+        )
         + "</tr>"
         for row in rows[:SHOWN_ROWS]
     )
     hidden = len(rows) - SHOWN_ROWS
-    more = (
+    more_rows_text = (
         f"<p>{hidden:,} more rows; <code>table[{SHOWN_ROWS}:]</code> or "
         "<code>pandas.DataFrame(table)</code> has them.</p>"
         if hidden > 0
@@ -42,7 +44,7 @@ def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summ
     )
     return (
         f"<table><caption>{escape(summary.strip('<>'))}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more_rows_text}"
     )
 
 
