@@ -172,6 +172,7 @@ def fit_points(
 
 
 def _count_sizes_text(sizes: int) -> str:
+    """Return a number of sizes with its noun."""
     return "1 size" if sizes == 1 else f"{sizes} sizes"
 
 
@@ -204,6 +205,7 @@ class _Range:
         self.low, self.high = self._interval(closest, max(scatter, self.misfit))
 
     def _interval(self, closest: Sum, noise: float) -> tuple[float, float]:
+        """Return the bounds of the multiples that fit as well as the closest sum; see the head."""
         from pylink.aprof.sums import MULTIPLES, POWERS_OF_MULTIPLES
 
         profile = self.points.profile(len(USUAL))

@@ -45,6 +45,7 @@ def growth_name(fit: Fit) -> str:
 
 
 def _routine_line(fit: Fit, width: int, *, has_walls: bool) -> str:
+    """Return the line of a routine; `width` is that of the first column."""
     growth = growth_name(fit)
     error = f"{fit.error:6.1%}" if fit.model else f"{'-':>6}"
     twice = f"x {fit.twice:.1f}" if fit.model else "-"

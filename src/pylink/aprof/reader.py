@@ -97,6 +97,7 @@ class _Reader:
         return MalformedReport(f"{self.name}:{line or self.line}: {message}")
 
     def warn(self, message: str, line: int = 0) -> None:
+        """Add a warning about a line (0: the present one)."""
         self.report.warnings.append(f"{self.name}:{line or self.line}: {message}")
 
     def read_line(self, line: str) -> None:
@@ -135,6 +136,7 @@ class _Reader:
         self.report.comments.append(text)
 
     def _read_name(self, tag: str, text: str) -> None:
+        """Read an id and a name after the tags u (mangled) and d (full)."""
         id_text, _, name = text.partition(" ")
         routine_id = self.parse_number("routine id", id_text, MAX_ID)
         self.names.append((self.line, tag, routine_id, self.unquote(name)))
@@ -159,6 +161,7 @@ class _Reader:
         return text
 
     def _read_routine(self, _: str, text: str) -> None:
+        """Read `"name" "image" id` after the tag r."""
         match = ROUTINE.match(text.strip())
         if match is None:
             raise self.fail('expected r "routine" "image" id')
@@ -168,6 +171,7 @@ class _Reader:
         self.routines[routine_id] = Routine(routine_id, match[1], match[2])
 
     def _read_context(self, _: str, text: str) -> None:
+        """Read the ids of routine, context and parent after the tag x."""
         words = text.split()
         if len(words) != 3:
             raise self.fail("expected x routine context parent")
@@ -180,6 +184,7 @@ class _Reader:
         self.lines[number] = self.line
 
     def _read_point(self, tag: str, text: str) -> None:
+        """Read an id and the columns of the version after the tags p and q."""
         words = text.split()
         present_columns = columns(self.report.version)
         if len(words) < 1 + len(present_columns):

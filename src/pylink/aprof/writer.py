@@ -81,6 +81,7 @@ def quote(text: str) -> str:
 
 
 def _header_lines(report: Report) -> Iterator[str]:
+    """Yield the lines about the whole report."""
     yield f"v {VERSION}"
     yield f"m {report.metric}"
     if report.input_metric is not None:
@@ -100,6 +101,7 @@ def _header_lines(report: Report) -> Iterator[str]:
 
 
 def _routine_lines(report: Report) -> Iterator[str]:
+    """Yield the lines of routines and of their other names."""
     for routine in report.routines:
         yield f"r {quote(routine.name)} {quote(routine.image or NO_IMAGE)} {routine.id}"
         if routine.mangled is not None:
@@ -109,6 +111,7 @@ def _routine_lines(report: Report) -> Iterator[str]:
 
 
 def _point_lines(report: Report) -> Iterator[str]:
+    """Yield the lines of points, those of routines before those of contexts."""
     owners: list[tuple[str, Routine | Context]] = [("p", routine) for routine in report.routines]
     owners += [("q", context) for context in report.contexts]
     for tag, owner in owners:
@@ -157,6 +160,7 @@ def _check(report: Report) -> None:
 
 
 def _check_ids(noun: str, numbers: list[int]) -> None:
+    """Raise ValueError for equal ids, and for ids that the format cannot hold."""
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{noun} ids must be there once each")
     for number in numbers:
@@ -175,5 +179,6 @@ def _check_contexts(report: Report) -> None:
 
 
 def _check_number(noun: str, value: int, limit: int) -> None:
+    """Raise ValueError unless a value is a whole number up to `limit`."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
         raise ValueError(f"{noun} {value!r} is not a whole number from 0 to {limit}")

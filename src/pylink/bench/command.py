@@ -29,6 +29,7 @@ SIGNAL_STATUS = 128
 
 
 def parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
     options = argparse.ArgumentParser(
         prog="pylink bench",
         usage="pylink bench [options] -- <link>\n       "
@@ -105,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _positive_number(text: str) -> int:
+    """Return a number of at least 1, or raise ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
@@ -112,6 +114,7 @@ def _positive_number(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
+    """Return a finite number that is not negative, or raise ValueError."""
     number = float(text)
     if not 0 <= number < float("inf"):
         raise ValueError(text)
@@ -169,6 +172,7 @@ class _SignalsAsExceptions:
 
 
 def _measure(options: argparse.Namespace) -> int:
+    """Measure the link of the arguments; return the exit status."""
     argv = options.link[1:] if options.link[:1] == ["--"] else options.link
     if not argv:
         raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
@@ -190,6 +194,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _show_results(results: Results, options: argparse.Namespace) -> None:
+    """Write the files that the options name, and print the results."""
     if options.csv:
         write_whole(options.csv, to_csv(results).encode(errors="surrogateescape"))
     if options.html:
@@ -202,6 +207,7 @@ def _show_results(results: Results, options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    """Compare two files of --csv; return the exit status."""
     if options.link:
         raise BadLink("--compare takes two files of --csv, and links nothing")
     names = options.compare

@@ -186,6 +186,7 @@ EMPTY_PARTS: dict[str, object] = {
 
 
 def _render(**values: object) -> str:
+    """Return the page of the template with these values, the others empty."""
     from pylink.report.view.template import page_from  # needs packages of an extra
 
     return page_from("bench.html.j2", HERE, version=__version__, **{**EMPTY_PARTS, **values})

@@ -33,5 +33,6 @@ class Server:
         self._end()
 
     def _end(self) -> None:
+        """End the server."""
         self._process.terminate()
         ends_within(self._process, None)

@@ -101,4 +101,5 @@ def cost_between(start: Moment, end: Moment) -> Cost:
 
 
 def _difference(start: int | None, end: int | None) -> int | None:
+    """Return the difference of two counts; None if one is unknown."""
     return None if start is None or end is None else end - start

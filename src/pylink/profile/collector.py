@@ -78,6 +78,7 @@ class Recorder(Observer):
         self.results_by_tag[tag] = result
 
     def resume(self) -> None:
+        """Start the next phase now, after time that belongs to no phase."""
         self._phase_start = self._step_start = self._clock.now()
         self._steps = []
 

@@ -138,7 +138,7 @@ def _copied_bytes(
     merged = placed.merged
     copied: dict[tuple[int, int, int], int] = {}
     contents = placed.places.column("contents")
-    # Bytes of each output section that no input section has yet.
+    # Bytes of each output section that are not yet assigned to an input section.
     remaining = {
         out_section: size
         for out_section, size in sizes.items()
@@ -164,7 +164,7 @@ def _symbol_bytes(
     `inputs` are the copied bytes of input sections.
     """
     objects = placed.merged.objects
-    # Kind of each input section, and its bytes that no symbol has yet.
+    # Kind of each input section, and its bytes that are not yet assigned to a symbol.
     remaining = {
         section: (kind, size)
         for (kind, file, section), size in inputs.items()

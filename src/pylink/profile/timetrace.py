@@ -85,6 +85,7 @@ class _Trace:
                 self._add_event(name, start, wall, items[number], lane)
 
     def _add_event(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
+        """Add an event of a thread; `start` and `wall` are in nanoseconds."""
         # Start and end are rounded down, so that an event stays inside its enclosing event.
         begin = (start - self.start_ns) // 1000
         duration = (start - self.start_ns + wall) // 1000 - begin

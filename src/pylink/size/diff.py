@@ -106,6 +106,7 @@ def _only_file(sizes: Sizes) -> str:
 
 
 def _plain_name(name: str, only_file: str) -> str:
+    """Return the name of a file that is the same in both builds."""
     return stem(name.rpartition("/")[2] if name == only_file else name)
 
 

@@ -132,6 +132,7 @@ def text_lines(
 
 
 def _reason_line(reason: Reason) -> str:
+    """Return a reason after its difference of installed bytes."""
     return f"{signed_text(reason.installed):>10}  {reason.text}"
 
 

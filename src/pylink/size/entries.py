@@ -114,6 +114,7 @@ class _Batch:
     def add(
         self, leaf: Leaf, name: str, payload: Payload, packed: tuple[bytes | None, int]
     ) -> None:
+        """Add an entry; its payload is read later if it is in a file."""
         self.leaves.append(leaf)
         self.names.append(name)
         self.payloads.append(payload)

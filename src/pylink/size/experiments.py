@@ -140,6 +140,7 @@ def _decompress(payload: bytes, codec: int, full: int) -> bytes:
 
 
 def _compress(data: bytes, codec: int, level: int) -> bytes:
+    """Return contents compressed by a codec: LZ4, ZSTD or 0 for none."""
     if codec == ZSTD:
         import zstandard
 

@@ -76,6 +76,7 @@ def json_text(
 
 
 def _download_or_none(sizes: Sizes, size: int) -> int | None:
+    """Return bytes of downloads, or None if no file is in an archive."""
     return size if sizes.downloads else None
 
 

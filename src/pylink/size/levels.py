@@ -91,6 +91,7 @@ class Names:
 
     @cached_property
     def _names_and_templates(self) -> list[tuple[str, str]]:
+        """The readable name of each function, and the template it is an instance of."""
         described = [describe(name) for name in self.mangled[1:]]
         return [(SHARED, SHARED), *((name, template or name) for name, template in described)]
 

@@ -83,5 +83,6 @@ class Pool:
             thread.join()
 
     def _run_tasks(self) -> None:
+        """Run tasks in a thread until None comes or the pool is closed."""
         while (task := self._queue.get()) is not None and not self._is_closed:
             task()

@@ -119,6 +119,7 @@ class Reader:
         self._sizes.unreadable.append((full_name, reason))
 
     def _read_zip(self, path: str, source: Source) -> None:
+        """Count the members of a zip file, and its own bytes."""
         from pylink.size import zips  # only zip files need it
 
         try:
@@ -190,6 +191,7 @@ class Reader:
             self._add_host(source, 0, source.size, file, unit, "")
 
     def _read_archive(self, source: Source, file: int, path: str, depth: int) -> None:
+        """Count the members of an ar archive, and the bytes between them."""
         data = source.read(0, source.size)
         position = 0
         try:
@@ -369,6 +371,7 @@ def _machine_of(head: bytes) -> int:
 
 
 def _is_ptx(source: Source) -> bool:
+    """Return whether a source looks like PTX text."""
     head = source.read(0, _PTX_HEAD)
     return head.lstrip()[:2] in (b"//", b".v") and b".version" in head and b".target" in head
 

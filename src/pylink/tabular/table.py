@@ -181,6 +181,7 @@ class Table(Generic[RowT]):
         return self._kinds[self.columns[self._column_index(name)]]
 
     def _column_index(self, name: str) -> int:
+        """Return the index of a column; ValueError if there is none of that name."""
         if name not in self.columns:
             raise ValueError(f"no column {name!r}; there are {', '.join(self.columns)}")
         return self.columns.index(name)

@@ -165,4 +165,5 @@ class IAction:
         return self._sources.source(self._action)
 
     def _map(self) -> SourceMap:
+        """Return the map from addresses to source lines."""
         return self._sources.of(self._action)

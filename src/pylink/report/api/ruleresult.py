@@ -34,6 +34,7 @@ def rule_dicts(results: Iterable[RuleResult]) -> list[dict[str, object]]:
 
 
 def _message(message: RuleMessage) -> dict[str, object]:
+    """Return the dict of a message."""
     return {
         "title": message.name or "",
         "message": message.message,
@@ -42,6 +43,7 @@ def _message(message: RuleMessage) -> dict[str, object]:
 
 
 def _focus(focus: FocusMetric) -> dict[str, object]:
+    """Return the dict of a metric that a message is about."""
     return {
         "name": focus.metric_name or "",
         "value": focus.metric_value,

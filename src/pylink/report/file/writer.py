@@ -58,6 +58,7 @@ def _encode_blocks(report: Report) -> Iterator[bytes]:
     writer = ActionWriter()
 
     def group_key(action: Action) -> tuple[Process, Scope]:
+        """Return what all actions of a block have in common."""
         return action.process or report.process, action.scope
 
     for (process, scope), group in groupby(report.actions, group_key):

@@ -107,10 +107,12 @@ def _first_with(
 
 
 def _has_arch(filter_: Filter) -> bool:
+    """Return whether a filter names architectures."""
     return bool(filter_.items) or filter_.min_arch is not None or filter_.max_arch is not None
 
 
 def _has_scopes(filter_: Filter) -> bool:
+    """Return whether a filter names scopes."""
     return filter_.collection_filter is not None and bool(
         filter_.collection_filter.collection_scopes
     )

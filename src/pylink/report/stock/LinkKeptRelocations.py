@@ -55,8 +55,10 @@ def apply(phase, report):
 
 
 def _is_debug(section):
+    """Return whether a kind of section holds debug data, by its name."""
     return "debug_" in section
 
 
 def _largest_text(pairs):
+    """Return the first three pairs of a name and a number as text."""
     return ", ".join("{} ({:.0f})".format(name, value) for name, value in pairs[:3])

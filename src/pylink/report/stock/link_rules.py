@@ -18,8 +18,8 @@ def rule(identifier, name, description, section=None):
     rule file are created from the arguments.
     """
 
-    def define(judge):
-        names = judge.__globals__
+    def define(examine):
+        names = examine.__globals__
         names["get_identifier"] = lambda: identifier
         names["get_name"] = lambda: name
         names["get_description"] = lambda: description
@@ -30,14 +30,14 @@ def rule(identifier, name, description, section=None):
             context = NvRules.get_context(handle)
             action = context.range_by_idx(0).action_by_idx(0)
             if action.name() not in ("range", "dedup"):
-                judge(action, functools.partial(_report, context.frontend(), name))
+                examine(action, functools.partial(_report, context.frontend(), name))
 
         return apply
 
     return define
 
 
-# Percent of the link's time from which on an advice is a warning.
+# Percent of the link's time that advice must gain to be a warning.
 WARNING_PERCENT = 5.0
 
 
@@ -76,6 +76,7 @@ def instances(action, name):
 
 
 def milliseconds(nanoseconds):
+    """Return nanoseconds as text in milliseconds."""
     return "{:.3g} ms".format(nanoseconds / 1e6)
 
 

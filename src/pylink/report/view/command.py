@@ -40,6 +40,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Run the command with parsed options; return the exit status."""
     if options.list_sections or options.list_rules or options.list_sets:
         from pylink.report.view.listing import list_files
 

@@ -193,6 +193,7 @@ def _script_data(tree: Node, *, downloads: bool) -> str:
     """
 
     def node_row(node: Node) -> dict[str, object]:
+        """Return a node with its children; see above for the keys."""
         row: dict[str, object] = {"n": node.name, "s": node.size, "k": node.kind}
         if node.is_file:
             row["b"] = node.name.rpartition("/")[2]

@@ -245,6 +245,7 @@ def show_changes(
 
 
 def _heading(output: Console, title: str) -> None:
+    """Print a title."""
     output.print(Text(title, style="bold cyan"))
 
 
