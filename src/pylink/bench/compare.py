@@ -93,21 +93,30 @@ def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
     changes = []
     for mode in before.modes():
         for name in before.contenders():
-            early, late = before.seconds(name, mode), after.seconds(name, mode)
-            if not early or not late:
+            seconds_before, seconds_after = before.seconds(name, mode), after.seconds(name, mode)
+            if not seconds_before or not seconds_after:
                 continue
-            relative = None
+            relative_change = None
             if control is not None and name != control:
                 ratios_before, ratios_after = (
                     measured.ratios(name, control, mode) for measured in (before, after)
                 )
-                relative = (
+                relative_change = (
                     change_of(ratios_before, ratios_after)
                     if ratios_before and ratios_after
                     else None
                 )
-            time = change_of(early, late)
-            changes.append(Change(name, mode, median(early), median(late), time, relative))
+            time_change = change_of(seconds_before, seconds_after)
+            changes.append(
+                Change(
+                    name,
+                    mode,
+                    median(seconds_before),
+                    median(seconds_after),
+                    time_change,
+                    relative_change,
+                )
+            )
     return control, changes
 
 

@@ -195,7 +195,7 @@ class Results:
         )
 
     def peak(self, contender: str) -> int:
-        """The peak resident bytes."""
+        """The peak resident bytes of a contender, over all its runs."""
         return max((run.peak for run in self.runs if run.contender == contender), default=0)
 
     def parts(self, contender: str) -> list[Fraction]:

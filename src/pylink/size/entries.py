@@ -139,8 +139,8 @@ class Counter:
         self._recompress = recompress
         if recompress:
             load_codec(Codec.ZSTD_FRAME, native.use_codec)
-        self._threads = min(_MOST_THREADS, count_cores())
-        self._pool = Pool(self._threads)
+        self._thread_count = min(_MOST_THREADS, count_cores())
+        self._pool = Pool(self._thread_count)
         self._batch: _Batch | None = None
         self._running: list[_Batch] = []  # in the order of their start
         self._bytes_allowed = MOST_BYTES  # that may still be decompressed
@@ -267,7 +267,7 @@ class Counter:
         if not batch.leaves:  # the only entry was refused
             batch.close()
             return
-        while batch.file is None and len(self._running) >= self._threads * _WAITING_BATCHES:
+        while batch.file is None and len(self._running) >= self._thread_count * _WAITING_BATCHES:
             self._finish_first_batch()
         batch.task = self._pool.submit(lambda: self._count_batch(batch))
         self._running.append(batch)

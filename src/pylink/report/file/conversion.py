@@ -18,7 +18,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pylink.report import model
 from pylink.report.errors import ReportError
-from pylink.report.file.values import encodable, read_value, text, write_value
+from pylink.report.file.values import decode_text, encodable, read_value, write_value
 
 M = TypeVar("M", bound=model.Message)
 
@@ -120,7 +120,9 @@ def attributes(
             continue
         submodel = field.model
         if descriptor.type == _STRING:
-            values[field.attribute] = [*map(text, value)] if field.repeated else text(value)
+            values[field.attribute] = (
+                [*map(decode_text, value)] if field.repeated else decode_text(value)
+            )
         elif submodel is None:
             values[field.attribute] = list(value) if field.repeated else value
         elif field.repeated:
@@ -190,7 +192,7 @@ def unknown_fields(message: Any) -> bytes:
 
 def _read_attribute(message: Any) -> model.DeviceAttribute:
     value, kind = read_value(message.Value)
-    return model.DeviceAttribute(text(message.Name), value, kind)
+    return model.DeviceAttribute(decode_text(message.Name), value, kind)
 
 
 def _write_attribute(attribute: model.DeviceAttribute, message: Any) -> None:
@@ -202,7 +204,9 @@ def _write_attribute(attribute: model.DeviceAttribute, message: Any) -> None:
 
 def _read_comment(message: Any) -> model.SectionComment:
     return model.SectionComment(
-        text(message.ID.SectionID), text(message.DisplayName), text(message.Text)
+        decode_text(message.ID.SectionID),
+        decode_text(message.DisplayName),
+        decode_text(message.Text),
     )
 
 

@@ -9,7 +9,7 @@ from pylink.files.reading import read_incoming
 from pylink.report.file.actions import ActionReader
 from pylink.report.file.conversion import to_model, unknown_fields
 from pylink.report.file.frames import Frames
-from pylink.report.file.values import text
+from pylink.report.file.values import decode_text
 from pylink.report.model import VERSION, Action, Process, Report, Session, Source
 from pylink.report.proto import messages as pb
 from pylink.report.proto.messages import ReportSessionDetails, SourceData
@@ -45,7 +45,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
     while (next_block := frames.read_block_header()) is not None:
         block, end = next_block
         # Results may come before the block that names their metrics.
-        names.extend(map(text, block.StringTable.Strings))
+        names.extend(map(decode_text, block.StringTable.Strings))
         session.MergeFrom(block.SessionDetails)
         unknown.append(unknown_fields(block))
         process = None

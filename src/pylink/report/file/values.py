@@ -22,7 +22,7 @@ _FIELDS_BY_KIND = [
 ]
 
 
-def text(value: Any) -> str:
+def decode_text(value: Any) -> str:
     """Return the text of a string field; protobuf gives invalid UTF-8 as bytes: it is escaped."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
@@ -40,7 +40,7 @@ def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
     if name is None:
         return None, ValueKind.UNKNOWN
     value = getattr(message, name)
-    return (text(value) if name == "StringValue" else value), _KINDS_BY_FIELD[name]
+    return (decode_text(value) if name == "StringValue" else value), _KINDS_BY_FIELD[name]
 
 
 def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:

@@ -113,7 +113,7 @@ class SourceMap:
         except MalformedCubin:
             return None
 
-    def _query(self, address: int, question: Callable[[LineMap, int], T]) -> T | None:
+    def _query(self, address: int, look_up: Callable[[LineMap, int], T]) -> T | None:
         """Query the line tables in the section with an address; None if it is unknown.
 
         In a loaded cubin, symbols have addresses, so the tables accept an address as an offset.
@@ -122,7 +122,7 @@ class SourceMap:
         if code_section is None or lines is None:
             return None
         try:
-            return question(lines, code_section[1].index)
+            return look_up(lines, code_section[1].index)
         except Exception:  # pyelftools raises exceptions of all kinds for damaged data
             self._lines = None
             return None
