@@ -26,7 +26,7 @@ from helpers.hostlink import (
 from helpers.lto_sources import write_nvvm
 
 import pylink
-from pylink.devicelink.handover import STARTED
+from pylink.devicelink.handover import STARTED_VARIABLE
 
 pytestmark = [oracle.needs_oracle, needs_host_compiler]
 
@@ -126,7 +126,7 @@ def test_units_of_shared_libraries_are_registered(tmp_path: Path, visibility: st
     build.library("libpaint.so", [built])
     main = build.compile("main.cu", "-rdc=true")
     words = ["-arch=sm_90", "-shared", main, "-L.", "-lpaint"]
-    build.run("env", f"{STARTED}=1", build.nvcc, "-dlink", *words, "-o", "real.o")
+    build.run("env", f"{STARTED_VARIABLE}=1", build.nvcc, "-dlink", *words, "-o", "real.o")
     build.run(sys.executable, "-m", "pylink", "dlink", *words, "-o", "made.o")
     assert symbols(tmp_path, "made.o") == symbols(tmp_path, "real.o")
     logs = []

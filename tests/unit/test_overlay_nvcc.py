@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pylink.devicelink.nvccoptions import LEFT, ROWS
+from pylink.devicelink.nvccoptions import LEFT, OPTIONS
 from pylink.options.table import FLAG
 
 PROGRAM = shutil.which("pylink", path=sysconfig.get_path("scripts"))
@@ -132,7 +132,7 @@ def test_whoever_was_handed_on_gets_nvcc(folder: Path) -> None:
 
 def test_every_option_of_the_table_is_known(folder: Path) -> None:
     """With its argument, which no input is taken for; those left to nvcc are handed on."""
-    for row in ROWS:
+    for row in OPTIONS:
         if row.long in ("options-file", "fatbin", "cubin", "relocatable-link", "lib"):
             continue
         for spelling in (f"-{row.short}", f"--{row.long}"):

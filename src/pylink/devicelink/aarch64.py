@@ -9,56 +9,61 @@ from __future__ import annotations
 from pylink.devicelink.hostmachine import (
     BSS,
     CALLBACK,
-    CALLBACKS,
+    CALLBACK_LIST,
     COMMON,
     CONSTRUCTOR,
+    CONTAINER_LIST,
     COUNT,
+    EMPTY_CALLBACK,
     FIRST_ID,
     HANDLE,
     LAST_ID,
-    LIST,
     MODULE_IDS,
-    NOTHING,
     SEGMENT,
     TEXT,
     UNREGISTER,
-    USE,
+    USE_ID,
     Layout,
     Machine,
 )
 from pylink.devicelink.machinecode import Code
 from pylink.facts.elf import EM_AARCH64
 
+# Types of relocations: R_AARCH64_ABS64 and so on in the ABI.
 R_ABS64, R_PREL32 = 257, 261
 R_ADR_PREL_PG_HI21, R_ADD_ABS_LO12_NC = 275, 277
 R_JUMP26, R_CALL26 = 282, 283
 R_ADR_GOT_PAGE, R_LD64_GOT_LO12_NC = 311, 312
+# The type of the GNU property, and its bits.
 AARCH64_FEATURE_1_AND, BTI, PAC = 0xC0000000, 1, 2
 
+# Instructions: those with operands of their own, then those whose operands are bits to add.
 BTI_C, PACIASP, AUTIASP, RET = 0xD503245F, 0xD503233F, 0xD50323BF, 0xD65F03C0
 SAVE_PAIR, LOAD_PAIR = 0xA9BE7BFD, 0xA8C27BFD  # x29 and x30, with 32 bytes of stack
 SET_FRAME = 0x910003FD  # mov x29, sp
+# ADRP, ADD and LDR are for x0 (LDR from [x0]); branches are to themselves.
 ADRP, ADD, LDR, B, BL = 0x90000000, 0x91000000, 0xF9400000, 0x14000000, 0x94000000
-MOVZ_W6, MOVK_W6_16 = 0x52800006, 0x72A00006
+MOVZ_W6, MOVK_W6_16 = 0x52800006, 0x72A00006  # set w6; set its upper 16 bits
 B_NE, B_HS, B_LO = 0x54000001, 0x54000002, 0x54000003
 CBZ_W0 = 0x34000000
-NEGATE_RA_STATE = "2d"
+# Operations of DWARF, in hexadecimal. CFA is the stack pointer at the start of the function.
+NEGATE_RA_STATE = "2d"  # from here on, the return address is signed, or no longer
 FRAME_32 = "0e209d049e03"  # CFA is sp + 32; x29 is stored at sp, x30 after it
-FRAME_RELEASED = "0e00ddde"
+FRAME_RELEASED = "0e00ddde"  # CFA is sp; x29 and x30 have the caller's values
 
 
 class AArch64(Machine):
     """64-bit Arm."""
 
-    number = EM_AARCH64
-    instruction = 4
+    elf_machine = EM_AARCH64
+    instruction_size = 4
     code_align = 4
     fatbin_align = 256  # `.align 8` is a power of two for its assembler
-    absolute = R_ABS64
-    relative = R_PREL32
-    property = (AARCH64_FEATURE_1_AND, BTI | PAC)
+    absolute_type = R_ABS64
+    relative_type = R_PREL32
+    gnu_property = (AARCH64_FEATURE_1_AND, BTI | PAC)
     return_register = 30
-    initial_frame = "0c1f00"
+    initial_frame = "0c1f00"  # CFA is sp (register 31) + 0
 
     def emit_unregister(self, code: Code) -> None:
         code.begin(UNREGISTER)
@@ -73,9 +78,9 @@ class AArch64(Machine):
         code.begin(COMMON)
         _emit_address(code, 2, BSS, COUNT)
         _emit(code, 0xB9400043)  # w3 = [x2]
-        _emit_address(code, 4, BSS, layout.offset(LIST))
+        _emit_address(code, 4, BSS, layout.offset(CONTAINER_LIST))
         _emit(code, 0xF9400405, 0xF8237885)  # x5 = [x0, 8]; [x4, 8 x3] = x5
-        _emit_address(code, 5, BSS, layout.offset(CALLBACKS))
+        _emit_address(code, 5, BSS, layout.offset(CALLBACK_LIST))
         _emit(code, 0xF82378A1, 0x11000463, 0xB9000043)  # [x5, 8 x3] = x1; ++w3; [x2] = w3
         _emit_count(code, layout.count)
         _emit(code, 0x6B06007F)  # cmp w3, w6
@@ -85,7 +90,7 @@ class AArch64(Machine):
         _emit(code, SAVE_PAIR)
         code.frame(FRAME_32)
         _emit(code, SET_FRAME, 0xA90153F3)  # x19 and x20 to [sp, 16]
-        code.frame("93029401")
+        code.frame("93029401")  # x19 is stored at CFA - 16, x20 at CFA - 8
         _emit_address(code, 0, SEGMENT, 0)
         _emit_branch(code, BL, "__cudaRegisterFatBinary")
         _emit_address(code, 19, BSS, HANDLE)
@@ -95,13 +100,13 @@ class AArch64(Machine):
         _emit(code, 0x52800014)  # w20 = 0
         code.label("next")
         _emit(code, 0xF9400260)  # x0 = [x19]
-        _emit_address(code, 1, BSS, layout.offset(CALLBACKS))
+        _emit_address(code, 1, BSS, layout.offset(CALLBACK_LIST))
         _emit(code, 0xF8747821, 0xD63F0020, 0x11000694)  # x1 = [x1, 8 x20]; blr x1; ++w20
         _emit_count(code, layout.count)
         _emit(code, 0x6B06029F)  # cmp w20, w6
         _emit_conditional(code, B_LO, "next")
         _emit(code, 0xF9400260, 0xA94153F3, LOAD_PAIR)  # x0 = [x19]; x19 and x20 from [sp, 16]
-        code.frame(FRAME_RELEASED + "d3d4")
+        code.frame(FRAME_RELEASED + "d3d4")  # x19 and x20 have the caller's values
         _emit(code, AUTIASP)
         code.frame(NEGATE_RA_STATE)
         _emit_branch(code, B, "__cudaRegisterFatBinaryEnd")
@@ -110,17 +115,20 @@ class AArch64(Machine):
         code.end()
 
     def emit_unit(
-        self, code: Code, name: str, wrapper: str | None, pointer: int, text: int
+        self, code: Code, name: str, wrapper: str | None, id_pointer: int, id_offset: int
     ) -> None:
-        """Emit the function that takes callback, wrapper and user of the id in x0, x1 and x3."""
+        """Emit the function that takes the callback in x0 and the wrapper in x1.
+
+        x3 has the function that uses the id.
+        """
         code.begin(name)
         _emit(code, PACIASP)
         code.frame(NEGATE_RA_STATE)
         _emit(code, SAVE_PAIR)
         code.frame(FRAME_32)
         _emit(code, SET_FRAME, 0xA90107E0)  # x0 and x1 to [sp, 16]
-        _emit_address(code, 1, MODULE_IDS, text)
-        _emit_address(code, 0, BSS, pointer)
+        _emit_address(code, 1, MODULE_IDS, id_offset)
+        _emit_address(code, 0, BSS, id_pointer)
         _emit(code, 0xF9000001, 0xD63F0060, 0xA94107E0)  # [x0] = x1; blr x3; x0 and x1 again
         if wrapper is None:
             _emit(code, 0xAA0003E2, 0xAA0103E0, 0xAA0203E1)  # x2 = x0; x0 = x1; x1 = x2
@@ -140,50 +148,50 @@ class AArch64(Machine):
         code.end()
 
     def emit_empty_callback(self, code: Code) -> None:
-        code.begin(NOTHING)
+        code.begin(EMPTY_CALLBACK)
         _emit(code, BTI_C, RET)
         code.end()
 
-    def emit_lender(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+    def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
         code.begin(name)
-        if text is None:
+        if id_offset is None:
             _emit(code, BTI_C)
         else:
-            lends, is_known, more = f"{name} lends", f"{name} known", f"{name} more"
+            lends, known, next_id = f"{name} lends", f"{name} known", f"{name} next"
             _emit(code, PACIASP)
             code.frame(NEGATE_RA_STATE)
             _emit(code, SAVE_PAIR)
             code.frame(FRAME_32)
             _emit(code, SET_FRAME, 0xF9000BF3)  # x19 to [sp, 16]
-            code.frame("9302")
+            code.frame("9302")  # x19 is stored at CFA - 16
             _emit_address(code, 19, FIRST_ID, 0)
-            code.label(more)
+            code.label(next_id)
             _emit_address(code, 1, LAST_ID, 0)
             _emit(code, 0xEB01027F)  # cmp x19, x1
             _emit_conditional(code, B_HS, lends)
             _emit(code, 0xAA1303E0)  # x0 = x19
-            _emit_address(code, 1, MODULE_IDS, text)
+            _emit_address(code, 1, MODULE_IDS, id_offset)
             _emit_branch(code, BL, "strcmp")
-            code.jump(is_known, lambda word, distance: word | (distance >> 2 & 0x7FFFF) << 5)
-            _emit(code, CBZ_W0)
+            _emit_conditional(code, CBZ_W0, known)
             _emit(code, 0xAA1303E0)  # x0 = x19
             _emit_branch(code, BL, "strlen")
             _emit(code, 0x8B000273, 0x91000673)  # x19 = x19 + x0 + 1
-            code.jump(more, _encode_branch)
+            code.jump(next_id, _encode_branch)
             _emit(code, B)
-            code.label(is_known)
+            code.label(known)
             _emit(code, 0xF9400BF3, LOAD_PAIR)  # x19 from [sp, 16]
-            code.frame("0a" + FRAME_RELEASED + "d3")  # remember the state for the label `lends`
+            # Remember the state for the label `lends`; x19 has the caller's value.
+            code.frame("0a" + FRAME_RELEASED + "d3")
             _emit(code, AUTIASP)
             code.frame(NEGATE_RA_STATE)
             _emit(code, RET)
             code.label(lends)
-            code.frame("0b")
+            code.frame("0b")  # the remembered state
             _emit(code, 0xF9400BF3, LOAD_PAIR)
             code.frame(FRAME_RELEASED + "d3")
             _emit(code, AUTIASP)
             code.frame(NEGATE_RA_STATE)
-        _emit_address(code, 1, TEXT, code.offset_of(NOTHING))
+        _emit_address(code, 1, TEXT, code.offset_of(EMPTY_CALLBACK))
         code.relocate(R_ADR_GOT_PAGE, wrapper)
         _emit(code, ADRP)
         code.relocate(R_LD64_GOT_LO12_NC, wrapper)
@@ -193,7 +201,7 @@ class AArch64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        code.begin(USE)
+        code.begin(USE_ID)
         _emit(code, BTI_C)
         _emit_address(code, 1, BSS, 0)
         _emit(code, 0xF9000020, RET)  # [x1] = x0
@@ -203,10 +211,10 @@ class AArch64(Machine):
         code.end()
         code.begin(CONSTRUCTOR)
         _emit(code, BTI_C)
-        _emit_address(code, 3, TEXT, code.offset_of(USE))
+        _emit_address(code, 3, TEXT, code.offset_of(USE_ID))
         _emit_address(code, 2, MODULE_IDS, 0)
         code.relocate(R_ADR_GOT_PAGE, wrapper)
-        _emit(code, ADRP | 1)
+        _emit(code, ADRP | 1)  # x1, which LDR then reads and sets
         code.relocate(R_LD64_GOT_LO12_NC, wrapper)
         _emit(code, LDR | 1 << 5 | 1)
         _emit_address(code, 0, TEXT, code.offset_of(CALLBACK))
@@ -228,16 +236,19 @@ def _emit_address(code: Code, register: int, section: str, offset: int) -> None:
 
 
 def _emit_branch(code: Code, instruction: int, symbol: str) -> None:
+    """Emit B or BL to a symbol."""
     code.relocate(R_CALL26 if instruction == BL else R_JUMP26, symbol)
     _emit(code, instruction)
 
 
 def _emit_conditional(code: Code, instruction: int, label: str) -> None:
+    """Emit a conditional branch to a label; bits 5 to 23 have the distance in instructions."""
     code.jump(label, lambda word, distance: word | (distance >> 2 & 0x7FFFF) << 5)
     _emit(code, instruction)
 
 
 def _encode_branch(word: int, distance: int) -> int:
+    """The instruction B over a distance in bytes; bits 0 to 25 have it in instructions."""
     return word | (distance >> 2 & 0x3FFFFFF)
 
 

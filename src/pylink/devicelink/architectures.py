@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEFAULT = "sm_75"
-NOT_LINKED = ("compute_", "lto_")
+DEFAULT_ARCH = "sm_75"
+NOT_LINKED = ("compute_", "lto_")  # prefixes of PTX and of LTO-IR
 
 
 def find_architectures(
@@ -23,8 +23,8 @@ def find_architectures(
 ) -> list[str]:
     """The architectures, such as `sm_90a`; LeftToNvcc if nvcc must decide or refuse the options."""
     if not (arch or codes or specifications):
-        return [DEFAULT]
-    groups: dict[str, list[str]] = {}
+        return [DEFAULT_ARCH]
+    groups: dict[str, list[str]] = {}  # real architectures by virtual one, in order
     if arch is not None:
         _add_arch(groups, arch, codes)
     elif codes:
@@ -34,26 +34,27 @@ def find_architectures(
         virtual, comma, code = text.replace(" ", "").partition(",code=")
         if not (comma and virtual.startswith("arch=compute_")):
             raise LeftToNvcc(option=option)
-        several = code[:1] + code[-1:] in ("[]", '""')
-        listed_codes = code[1:-1].split(",") if several else [code]
+        is_list = code[:1] + code[-1:] in ("[]", '""')
+        listed_codes = code[1:-1].split(",") if is_list else [code]
         _add_codes(groups, virtual.removeprefix("arch="), listed_codes, option)
     names = [name for group in groups.values() for name in group]
-    numbers = {name for name in names if not name.endswith("f")}
-    if any(name.removesuffix("f") in numbers for name in names if name.endswith("f")):
-        raise LeftToNvcc(option="-gencode")  # an error of nvcc
+    other_names = {name for name in names if not name.endswith("f")}
+    if any(name.removesuffix("f") in other_names for name in names if name.endswith("f")):
+        raise LeftToNvcc(option="-gencode")  # nvcc refuses both sm_100 and sm_100f
     if not names:  # the result has no code, only registrations
         raise LeftToNvcc(option=f"-arch {arch}" if arch else f"-gencode {specifications[0]}")
     return names
 
 
 def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> None:
+    """Add the architectures of -arch, with the values of -code."""
     if arch in ("all", "all-major"):
         if codes:
             raise LeftToNvcc(option="-code")
-        majors: dict[int, int] = {}
+        chosen: dict[int, int] = {}  # by SM number; for all-major the first of each major version
         for sm in sorted(ARCHITECTURES):
-            majors.setdefault(sm if arch == "all" else sm // 10, sm)
-        for sm in majors.values():
+            chosen.setdefault(sm if arch == "all" else sm // 10, sm)
+        for sm in chosen.values():
             groups[f"compute_{sm}"] = [f"sm_{sm}"]
         return
     if arch.startswith("sm_"):
@@ -69,7 +70,7 @@ def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> 
 def _add_codes(
     groups: dict[str, list[str]], virtual: str, codes: Sequence[str], option: str
 ) -> None:
-    """Add the architectures of one option."""
+    """Add the real architectures that one option lists for a virtual one, in front of others."""
     group = groups.setdefault(virtual, [])
     added = []
     for code in codes:
@@ -86,14 +87,20 @@ def _add_codes(
 
 
 def _real_name(virtual: str, code: str) -> str | None:
-    """The name of real code for a virtual architecture; None if only nvcc knows it."""
-    source, target = architecture_parts(virtual, "compute_"), architecture_parts(code, "sm_")
-    if source is None or target is None:
+    """The name of the architecture `code` as it is linked for a virtual architecture.
+
+    Code for compute_100f is sm_100f, also if `code` is sm_100. None if nvcc must decide or refuse.
+    """
+    virtual_parts, code_parts = (
+        architecture_parts(virtual, "compute_"),
+        architecture_parts(code, "sm_"),
+    )
+    if virtual_parts is None or code_parts is None:
         return None
-    (from_sm, family), (to_sm, suffix) = source, target
-    if family == "a" and (from_sm, "a") != (to_sm, suffix):
+    (from_sm, virtual_suffix), (to_sm, suffix) = virtual_parts, code_parts
+    if virtual_suffix == "a" and (from_sm, "a") != (to_sm, suffix):
         return None
-    if family == "f":
+    if virtual_suffix == "f":
         row = ARCHITECTURES.get(from_sm)
         if row is None or to_sm not in row.related:
             return None
@@ -105,9 +112,9 @@ def _real_name(virtual: str, code: str) -> str | None:
 
 def architecture_parts(name: str, prefix: str) -> tuple[int, str] | None:
     """Number and letter of an architecture: 90 and `a` of `sm_90a`; None for other names."""
-    suffix = name.removeprefix(prefix)
-    letter = suffix[-1:] if suffix.endswith(("a", "f")) else ""
-    digits = suffix.removesuffix(letter)
+    number = name.removeprefix(prefix)
+    letter = number[-1:] if number.endswith(("a", "f")) else ""
+    digits = number.removesuffix(letter)
     if not (name.startswith(prefix) and digits.isascii() and digits.isdigit()):
         return None
     return int(digits), letter

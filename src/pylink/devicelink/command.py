@@ -10,7 +10,7 @@ import sys
 
 from pylink.devicelink.commandline import APPEND, PREPEND, read_request
 from pylink.devicelink.request import LeftToNvcc
-from pylink.devicelink.toolkit import AS_NVCC, CUDA, find_toolkit, wants_notes
+from pylink.devicelink.toolkit import AS_NVCC, CUDA_OPTION, find_toolkit, wants_notes
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
     from pylink.devicelink.request import Request
 
-STEP = ("-dlink", "--device-link")
-# In seconds. A link that returns from a kernel waits so long for another one that runs Python, by
-# default for longer than most kernels take.
-SWITCH_INTERVAL = 0.0002
+DEVICE_LINK = ("-dlink", "--device-link")
+# A link that returns from a kernel waits so long for another one that runs Python. Python's default
+# is longer than most kernels take.
+SWITCH_INTERVAL_S = 0.0002
 
 
 def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
     """Run the command; exit statuses are those of nvcc: 1 after a fatal error, 255 after others.
 
-    A process that ends after the step is its own: then memory need not be returned before.
+    With `owns_process` the process ends after the step, so memory need not be returned.
     """
     root, as_nvcc, remaining = split_own_options(argv)
-    if as_nvcc:  # messages are those of the nvlink that nvcc would start
+    if as_nvcc:  # messages look like those of the nvlink that nvcc would start
         renderer = NvlinkRenderer(tool="nvlink", notes=lambda: wants_notes(root))
     else:
         renderer = NvlinkRenderer()
@@ -43,7 +43,7 @@ def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
     sink.policy.in_nvlinks_place = as_nvcc
     try:
         if root == "":
-            sink.fatal("argument-expected", option=CUDA)
+            sink.fatal("argument-expected", option=CUDA_OPTION)
         return _main(remaining, sink, root, as_nvcc=as_nvcc, owns_process=owns_process)
     except LinkError:
         return sink.exit_code()
@@ -52,15 +52,18 @@ def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
 
 
 def split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
-    """The toolkit of --cuda (empty if its argument is missing), --as-nvcc, and other arguments."""
+    """The path of --cuda, whether --as-nvcc follows, and the other arguments.
+
+    The path is None without --cuda, and empty if its argument is missing.
+    """
     remaining = list(argv)
     root = None
     if (
         remaining
-        and remaining[0].startswith(CUDA)
-        and remaining[0][len(CUDA) : len(CUDA) + 1] in ("", "=")
+        and remaining[0].startswith(CUDA_OPTION)
+        and remaining[0][len(CUDA_OPTION) : len(CUDA_OPTION) + 1] in ("", "=")
     ):
-        root = remaining.pop(0)[len(CUDA) + 1 :]
+        root = remaining.pop(0)[len(CUDA_OPTION) + 1 :]
         if not root and remaining:
             root = remaining.pop(0)
     as_nvcc = remaining[:1] == [AS_NVCC]
@@ -79,14 +82,14 @@ def _main(
     try:
         request = read_request(argv, os.environ, as_nvcc=as_nvcc)
     except LeftToNvcc as reason:
-        if not as_nvcc and not any(word in STEP for word in _with_environment(argv)):
-            argv.insert(0, STEP[0])
+        if not as_nvcc and not any(word in DEVICE_LINK for word in _with_environment(argv)):
+            argv.insert(0, DEVICE_LINK[0])
         shows_command = bool({"-v", "--verbose"} & {*argv})
         notes = bool(wants_notes(root)) or not as_nvcc
         from pylink.devicelink.handover import start_nvcc
 
         return start_nvcc(argv, reason, toolkit, sink, shows_command=shows_command, notes=notes)
-    if "notes" in request.values:
+    if "notes" in request.values:  # an argument of -Xnvlink decides, not the overlay
         tool = NVLINK if as_nvcc else "pylink"
         sink.renderers = [NvlinkRenderer(tool=tool, notes=request.values["notes"] == "yes")]
     if request.verbose:
@@ -95,7 +98,7 @@ def _main(
 
     keep_blocks(owns_process=owns_process)
     if owns_process:
-        sys.setswitchinterval(SWITCH_INTERVAL)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
     if request.links_program:
         from pylink.devicelink.program import link_program
 
@@ -118,7 +121,7 @@ def _with_environment(argv: Sequence[str]) -> list[str]:
 
 
 def _command_lines(request: Request) -> str:
-    """The commands of the step in the form of nvcc -v: a line for each link and for the output."""
+    """The lines of -v, in nvcc's form: one for each link, then one for the output."""
     inputs = " ".join(request.inputs)
     lines = [f"#$ pylink -arch={arch} {inputs}\n" for arch in request.archs]
     return "".join(lines) + f"#$ pylink dlink ({request.form}) -o {request.output}\n"

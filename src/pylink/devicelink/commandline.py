@@ -1,4 +1,7 @@
-"""Reads a request from a command line of nvcc; LeftToNvcc if nvcc must do or refuse it."""
+"""Reads a request from a command line of nvcc.
+
+Functions raise LeftToNvcc if nvcc must do the step, or show its own warning or error.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import os
 from pylink.devicelink.architectures import find_architectures
 from pylink.devicelink.compression import MODES
 from pylink.devicelink.nvccoptions import (
-    ENDS,
     HOST_DEFAULT,
     HOST_EXCEPT,
     HOST_HIDDEN,
@@ -15,7 +17,8 @@ from pylink.devicelink.nvccoptions import (
     HOST_WORDS,
     JOINED,
     LEFT,
-    LINKED,
+    LINKED_EXTENSIONS,
+    OTHER_OUTPUTS,
     SPELLINGS,
     is_library,
 )
@@ -40,14 +43,20 @@ if TYPE_CHECKING:
 
     from pylink.devicelink.nvccoptions import NvccOption
 
+# Environment variables with arguments of nvcc: those in front of the others, and those after them.
 PREPEND, APPEND = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
-MAX_FILES = 1000  # options files of one command, also those that name each other
+MAX_FILES = 1000  # options files of one command; more are files that name each other in a circle
 
 
 class ParsedArguments:
-    """The parsed arguments: lists and texts by attribute of their option, flags, inputs."""
+    """The parsed arguments.
 
-    __slots__ = ("as_nvcc", "files", "flags", "inputs", "lists", "texts", "unknown")
+    `flags`, `texts` and `lists` have the options without a value, with one and with several, by the
+    attribute of their row. `unknown` has the options without a row, which may be for the host
+    compiler. `options_files` are the paths of the files whose arguments were read.
+    """
+
+    __slots__ = ("as_nvcc", "flags", "inputs", "lists", "options_files", "texts", "unknown")
 
     def __init__(self, *, as_nvcc: bool) -> None:
         self.as_nvcc = as_nvcc
@@ -56,9 +65,10 @@ class ParsedArguments:
         self.lists: dict[str, list[str]] = {}
         self.inputs: list[str] = []
         self.unknown: list[str] = []
-        self.files: list[str] = []
+        self.options_files: list[str] = []
 
     def items(self, attribute: str) -> list[str]:
+        """The values of an option that takes several; empty without the option."""
         return self.lists.get(attribute, [])
 
 
@@ -73,18 +83,18 @@ def read_request(
     sink = Sink()
     parsed = ParsedArguments(as_nvcc=as_nvcc)
     try:
-        before = split_arguments(environment.get(PREPEND, ""), sink)
-        after = split_arguments(environment.get(APPEND, ""), sink)
-        _read(before, parsed, sink)
-        extra = len(parsed.inputs)
-        _read(argv, parsed, sink)
-        _read(after, parsed, sink)
-        request = _request(parsed, environment)
+        prepended = split_arguments(environment.get(PREPEND, ""), sink)
+        appended = split_arguments(environment.get(APPEND, ""), sink)
+        _read_arguments(prepended, parsed, sink)
+        has_prepended_inputs = bool(parsed.inputs)
+        _read_arguments(argv, parsed, sink)
+        _read_arguments(appended, parsed, sink)
+        request = _make_request(parsed, environment)
         if as_nvcc and "device_link" not in parsed.flags:
             # The object of the step must come first on the command line of the program.
-            if extra:
+            if has_prepended_inputs:
                 raise LeftToNvcc(file=parsed.inputs[0])
-            for option in ENDS:
+            for option in OTHER_OUTPUTS:
                 if option.replace("-", "_") in parsed.flags:
                     raise LeftToNvcc(option=f"--{option}")
             request.links_program = True
@@ -94,11 +104,12 @@ def read_request(
         raise LeftToNvcc(option=argv[0] if argv else "") from None
 
 
-def _read(argv: Sequence[str], parsed: ParsedArguments, sink: Sink) -> None:
+def _read_arguments(argv: Sequence[str], parsed: ParsedArguments, sink: Sink) -> None:
+    """Add arguments to the parsed ones."""
     remaining = iter(argv)
     for word in remaining:
         if not word.startswith("-"):
-            if not word.endswith(LINKED) and (parsed.as_nvcc or not is_library(word)):
+            if not word.endswith(LINKED_EXTENSIONS) and (parsed.as_nvcc or not is_library(word)):
                 raise LeftToNvcc(file=word)
             parsed.inputs.append(word)
             continue
@@ -126,20 +137,23 @@ def _set_argument(
     """Store the argument of an option."""
     if row.attribute == "options_file":
         for file in split_items(argument, sink):
-            _read_file(file, parsed, sink)
+            _read_options_file(file, parsed, sink)
     elif row.attribute == "generate_code":  # its commas do not separate items
         parsed.lists.setdefault(row.attribute, []).append(argument)
     elif row.takes == LIST:
         parsed.lists.setdefault(row.attribute, []).extend(split_items(argument, sink))
     else:
         if parsed.texts.setdefault(row.attribute, argument) != argument:
-            raise LeftToNvcc(option=spelling)  # nvcc warns
+            raise LeftToNvcc(option=spelling)  # nvcc warns of an option with two values
         if row.values and argument not in row.values:
             raise LeftToNvcc(option=f"{spelling}={argument}")
 
 
 def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
-    """The row of an option, its spelling, and its argument if it is part of the same word."""
+    """The row of an option, its spelling, and its argument if it is part of the same word.
+
+    The row is None for an option that the table lacks.
+    """
     spelling, equals, argument = word.partition("=")
     row = SPELLINGS.get(spelling)
     if row is not None:
@@ -148,19 +162,19 @@ def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
     return row, word[:2], word[2:]
 
 
-def _read_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
-    parsed.files.append(file)
+def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
+    parsed.options_files.append(file)
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as stream:
             text = stream.read()
     except (OSError, ValueError):
         raise LeftToNvcc(file=file) from None
-    if len(parsed.files) > MAX_FILES:
+    if len(parsed.options_files) > MAX_FILES:
         raise LeftToNvcc(file=file)
-    _read(split_arguments(text, sink), parsed, sink)
+    _read_arguments(split_arguments(text, sink), parsed, sink)
 
 
-def _request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
+def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
         raise LeftToNvcc(option="-dlink")
@@ -189,7 +203,7 @@ def _request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request
     request.compiler = texts.get("compiler_bindir") or os.environ.get("NVCC_CCBIN")
     request.debug = "device_debug" in flags
     request.line_info = "generate_line_info" in flags
-    if request.debug and request.line_info:  # nvcc warns
+    if request.debug and request.line_info:  # nvcc warns of the two together
         raise LeftToNvcc(option="-lineinfo")
     request.optimizes = "dlink_time_opt" in flags
     request.verbose = "verbose" in flags
@@ -199,18 +213,18 @@ def _request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request
         raise LeftToNvcc(option="-compress-mode")
     request.threads = read_number(texts.get("threads", "0"), "-t")
     host_words = split_host_words([*parsed.items("compiler_options"), *parsed.unknown])
-    request.hides = _hides(host_words)
+    request.hides = _hides_functions(host_words)
     levels = [texts.get("optimize", "0"), *(word[2:] for word in host_words if word[:2] == "-O")]
     request.optimizes_host = levels[-1] != "0"
     _set_link_options(request, parsed, environment.get(OPTIONS_VARIABLE, ""))
     request.report_name = request.output
-    request.options_files = parsed.files
+    request.options_files = parsed.options_files
     request.timings = texts.get("time")
     return request
 
 
 def default_output(form: str, directory: str | None) -> str:
-    """The name of an output without -o; only objects are written to the directory."""
+    """The name of an output without -o; only objects are written to the directory of -odir."""
     name = DEFAULT_OUTPUTS[form]
     return os.path.join(directory, name) if directory and form in (OBJECT, UNIT) else name
 
@@ -218,14 +232,15 @@ def default_output(form: str, directory: str | None) -> str:
 def _set_link_options(request: Request, parsed: ParsedArguments, environment: str) -> None:
     """Set the options of the links: those of nvcc and the arguments of -Xnvlink.
 
-    `environment` has the options of pylink's own environment variable.
+    `environment` is the value of pylink's own environment variable, which has options.
     """
     flags, values = parsed.flags, request.values
-    early = Sink()
-    line = parse(parsed.items("nvlink_options"), early, environment=environment)
-    if early.diagnostics or line.inputs or line.files:
+    sink = Sink()  # its messages are not shown: nvcc starts nvlink, which shows its own
+    line = parse(parsed.items("nvlink_options"), sink, environment=environment)
+    if sink.diagnostics or line.inputs or line.files:
         raise LeftToNvcc(option="-Xnvlink")
     values.update(line.values)
+    # Options of nvcc, and the options of links that they set.
     for flag, attribute in (
         ("disable_warnings", "disable_warnings"),
         ("resource_usage", "verbose"),
@@ -238,7 +253,7 @@ def _set_link_options(request: Request, parsed: ParsedArguments, environment: st
     if "all-warnings" in parsed.items("Werror"):
         values["warning_as_error"] = True
     if request.optimizes:
-        if "time" in parsed.texts:  # the times of the compilers
+        if "time" in parsed.texts:  # the compilers that each link runs add their times
             values["time"] = parsed.texts["time"]
         if parsed.items("ptxas_options"):
             values["Xptxas"] = (" ".join(parsed.items("ptxas_options")) + " ",)
@@ -247,11 +262,11 @@ def _set_link_options(request: Request, parsed: ParsedArguments, environment: st
 
 
 def split_host_words(argv: Sequence[str]) -> list[str]:
-    """The options for the host compiler; several may be quoted together."""
+    """The options for the host compiler, one by one: an argument may be several, in quotes."""
     return [part for text in argv for part in text.strip("'\"").split()]
 
 
-def _hides(argv: Sequence[str]) -> bool:
+def _hides_functions(argv: Sequence[str]) -> bool:
     """Return whether options for the host compiler hide the functions of the object."""
     hides = False
     for word in argv:

@@ -13,21 +13,24 @@ from pylink.inputs.payload import load_codec
 # By default, cubins of more bytes than this are compressed.
 COMPRESSION_THRESHOLD = 10_000_000
 
-DEFAULT_LEVEL = 5
-SMALLEST_LEVEL = 19
+DEFAULT_LEVEL = 5  # of Zstandard
+SMALLEST_LEVEL = 19  # of Zstandard, for the smallest result
 # The level of LZ4HC whose sizes are close to those of fatbinary; no level writes the same bytes.
 LZ4_LEVEL = 3
 
 
 class Mode:
-    """A mode: the flag of its codec, the level, and the size above which it compresses."""
+    """A mode: the flag of its codec in an entry (0: none), the level of Zstandard, the threshold.
 
-    __slots__ = ("above", "flag", "level")
+    Entries of more than `threshold` bytes are compressed; with -1 all are.
+    """
 
-    def __init__(self, flag: int, level: int, above: int) -> None:
+    __slots__ = ("flag", "level", "threshold")
+
+    def __init__(self, flag: int, level: int, threshold: int) -> None:
         self.flag = flag
         self.level = level
-        self.above = above
+        self.threshold = threshold
 
     @property
     def is_fast(self) -> bool:
@@ -64,7 +67,7 @@ def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
     of the contents in the header, no checksum. LZ4 blocks differ from those of fatbinary. Data that
     grows is stored compressed, too.
     """
-    if mode.flag == 0 or len(data) <= mode.above:
+    if mode.flag == 0 or len(data) <= mode.threshold:
         return 0, data
     if mode.flag == FLAG_LZ4:
         import lz4.block

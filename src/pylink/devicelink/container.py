@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from pylink.devicelink.compression import Mode
 
-# From this SM number on the header of an entry has the attributes of `.nv.compat`.
-FIRST_COMPAT = 100
+# From this SM number on, an entry has a copy of the section `.nv.compat` of its cubin.
+FIRST_COMPAT_SM = 100
 COMPAT = b".nv.compat"
-BLOCK = struct.Struct("<II")  # offset and size
+COMPAT_BLOCK = struct.Struct("<II")  # offset and size of the copy, in front of it
 
 
 class Container:
@@ -71,7 +71,7 @@ def make_container(entries: Iterable[list[bytes]]) -> Container:
 def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     """The pieces of one entry: a linked cubin for an architecture, such as `sm_90a`.
 
-    ValueError if `architecture` or `data` is not one.
+    ValueError if `architecture` is not the name of one, or `data` is not a cubin.
     """
     codec, payload = compress(data, form.mode)
     parts = architecture_parts(architecture, "sm_")
@@ -82,13 +82,14 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     if form.debug:
         flags |= FLAG_DEBUG
     after_header = _pad(form.name + b"\0") if form.name else b""
-    block = 0
-    compat = find_compat(data) if sm >= FIRST_COMPAT else None
+    block_offset = 0  # in the entry; 0 without a block
+    compat = find_compat(data) if sm >= FIRST_COMPAT_SM else None
     if compat:
         flags |= FLAG_COMPATIBLE
-        block = ENTRY.size + len(after_header)
-        # The offset is that of a zero byte in front of the attributes; the size excludes it.
-        after_header += _pad(BLOCK.pack(block + BLOCK.size, len(compat)) + b"\0" + compat)
+        block_offset = ENTRY.size + len(after_header)
+        # The offset is that of a zero byte in front of the copy; the size excludes it.
+        block = COMPAT_BLOCK.pack(block_offset + COMPAT_BLOCK.size, len(compat))
+        after_header += _pad(block + b"\0" + compat)
     padding = bytes(-len(payload) % 8)
     header = ENTRY.pack(
         KIND_CUBIN,
@@ -96,7 +97,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         ENTRY.size + len(after_header),
         len(payload) + len(padding),
         len(payload) if codec else 0,
-        block,
+        block_offset,
         *CUBIN_VERSION,
         sm,
         ENTRY.size if form.name else 0,
@@ -110,9 +111,13 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
 
 def find_compat(cubin: bytes) -> bytes | None:
     """The contents of `.nv.compat`; None without that section."""
-    place = find_section(cubin, COMPAT)
-    return cubin[place[0] : sum(place)] if place is not None else None
+    section = find_section(cubin, COMPAT)
+    if section is None:
+        return None
+    offset, size = section
+    return cubin[offset : offset + size]
 
 
 def _pad(data: bytes) -> bytes:
+    """`data` with zeros up to a multiple of 8 bytes."""
     return data + bytes(-len(data) % 8)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NO_STEP = "--no-device-link"
 ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_[0-9]+[af]?", re.ASCII)
 # Set for an nvcc that pylink starts, so that its own `pylink dlink` does not start nvcc again.
-STARTED = "PYLINK_DLINK_HANDED_ON"
+STARTED_VARIABLE = "PYLINK_DLINK_HANDED_ON"
 
 
 def start_nvcc(
@@ -40,37 +40,39 @@ def start_nvcc(
 ) -> int:
     """Run nvcc with these arguments and return its status; a fatal diagnostic without an nvcc.
 
-    With `notes` a note follows the error of nvcc about an architecture that CUDA has dropped.
+    `reason` says which option or file only nvcc knows. With `shows_command` the command is printed
+    first. With `notes` a note follows the error of nvcc about an architecture that CUDA has
+    dropped.
     """
     option = reason.option or ""
-    if toolkit.nvcc is None or os.environ.get(STARTED):
+    if toolkit.nvcc is None or os.environ.get(STARTED_VARIABLE):
         if reason.file is not None:
             sink.fatal("input-for-nvcc", file=reason.file)
-        if arch := _dropped(option):
+        if arch := _find_dropped_arch(option):
             sink.fatal("undefined-value", value=arch, option="arch", explain=suggest_value)
         sink.fatal("option-for-nvcc", option=option)
     command = [toolkit.nvcc, *argv]
     if shows_command:
         write(None, f"#$ {shlex.join(command)}\n")
     try:
-        status = run_in_front(command, without_step())
+        status = run_in_front(command, nvcc_environment())
     except OSError as error:
         report_not_started(toolkit.nvcc, error, sink)
-    arch = _dropped(option)
+    arch = _find_dropped_arch(option)
     if status and arch and notes:
         write(None, f"{OWN_NAME} note    : {dropped_note(arch)}\n")
     return status
 
 
-def _dropped(option: str) -> str | None:
-    """The architecture in an option that CUDA has dropped or renamed; None without one."""
+def _find_dropped_arch(option: str) -> str | None:
+    """The first architecture in an option, if CUDA has dropped or renamed it, or else None."""
     match = ARCHITECTURE.search(option)
     return match[0] if match and dropped_note(match[0]) else None
 
 
-def without_step() -> dict[str, str]:
+def nvcc_environment() -> dict[str, str]:
     """The environment for an nvcc that must not start nvcc again by way of pylink."""
-    return {**os.environ, STARTED: "1"}
+    return {**os.environ, STARTED_VARIABLE: "1"}
 
 
 def report_no_nvcc(sink: Sink) -> NoReturn:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from pylink.devicelink.nvccoptions import IGNORED, LEFT, ROWS
-from pylink.devicelink.toolkit import AS_NVCC, CUDA
+from pylink.devicelink.nvccoptions import IGNORED, LEFT, OPTIONS
+from pylink.devicelink.toolkit import AS_NVCC, CUDA_OPTION
 from pylink.options.table import FLAG
 
 # Help for each option that has an effect on a step.
@@ -50,31 +50,33 @@ HELP = {
 
 def parser() -> argparse.ArgumentParser:
     """A parser, for help only, of all options that have an effect on a step."""
-    options = argparse.ArgumentParser(
+    help_parser = argparse.ArgumentParser(
         prog="pylink dlink",
         add_help=False,
         description="Link device code for all architectures and write the host object that "
         "registers it, like nvcc -dlink. Other options of nvcc are accepted if they have no effect "
         "on this step. For all others, pylink starts the nvcc of the toolkit.",
     )
-    options.add_argument("objects", metavar="FILE", nargs="+", help="objects and libraries")
-    options.add_argument(
-        CUDA, metavar="PATH", help="CUDA toolkit, which contains bin/nvcc; must be the first option"
+    help_parser.add_argument("objects", metavar="FILE", nargs="+", help="objects and libraries")
+    help_parser.add_argument(
+        CUDA_OPTION,
+        metavar="PATH",
+        help="CUDA toolkit, which contains bin/nvcc; must be the first option",
     )
-    options.add_argument(
+    help_parser.add_argument(
         AS_NVCC,
         action="store_true",
         help="Accept any command line of nvcc. Without -dlink, link objects to a program: the "
         "step, then a link by nvcc. Leave all others to nvcc. Must be the first option, or after "
         "--cuda.",
     )
-    options.add_argument("-h", "--help", action="store_true", help="Print this help.")
-    for row in ROWS:
+    help_parser.add_argument("-h", "--help", action="store_true", help="Print this help.")
+    for row in OPTIONS:
         if row.use in (IGNORED, LEFT):
             continue
         spellings = (f"-{row.short}", f"--{row.long}")
         if row.takes == FLAG:
-            options.add_argument(*spellings, action="store_true", help=HELP[row.long])
+            help_parser.add_argument(*spellings, action="store_true", help=HELP[row.long])
         else:
-            options.add_argument(*spellings, metavar="<value>", help=HELP[row.long])
-    return options
+            help_parser.add_argument(*spellings, metavar="<value>", help=HELP[row.long])
+    return help_parser

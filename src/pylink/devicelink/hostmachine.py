@@ -1,8 +1,9 @@
 """The interface of host machines, and the symbols and the data that their code refers to.
 
-`.bss` holds, in order: the handle of the registered container, the number of units that arrived, a
-pointer for each unit, the containers of the units that arrived with a null after them, and their
-callbacks.
+A unit is an object with relocatable device code; it arrives when its constructor calls the host
+object. `.bss` of the host object holds, in order: the handle of the registered container, the
+number of units that arrived, a pointer to the id of each unit, the containers of the units that
+arrived with a null after them, and their callbacks.
 """
 
 from __future__ import annotations
@@ -16,75 +17,87 @@ if TYPE_CHECKING:
     from pylink.devicelink.machinecode import Code
 
 TEXT, BSS, MODULE_IDS, SEGMENT = ".text", ".bss", "__nv_module_id", ".nvFatBinSegment"
+# Names of the functions that are made: of the host object, then of an object of -r.
 UNREGISTER, COMMON = "unregister_linked_binary", "register_linked_binary"
-USE, CALLBACK, CONSTRUCTOR = "use_module_id", "register_entities", "register_unit"
+EMPTY_CALLBACK = "lend_nothing"
+USE_ID, CALLBACK, CONSTRUCTOR = "use_module_id", "register_entities", "register_unit"
 
-NOTHING = "lend_nothing"
 # Symbols that linkers define at both ends of the module ids of a file.
 FIRST_ID, LAST_ID = "__start___nv_module_id", "__stop___nv_module_id"
 
 WORD = 8  # bytes of an address
-HANDLE, COUNT, POINTERS = 0, WORD, 2 * WORD
-LIST, CALLBACKS = "list", "callbacks"
+# Offsets in `.bss` of the handle, of the number of units that arrived, and of the pointers to ids.
+HANDLE, COUNT, ID_POINTERS = 0, WORD, 2 * WORD
+# Names of the lists whose offsets depend on the number of units: see `Layout`.
+CONTAINER_LIST, CALLBACK_LIST = "containers", "callbacks"
 
 
 def host_cpu_arch(machine: int) -> str | None:
-    """The -cpu-arch name of an ELF machine; None if there is no code for it."""
+    """The -cpu-arch name of an ELF machine; None if pylink has no host code for it."""
     return CPU_ARCH_OF_MACHINE[machine] if machine in (EM_X86_64, EM_AARCH64) else None
 
 
 class Layout:
-    """Offsets in `.bss` for `count` units."""
+    """Offsets in `.bss` of a host object that registers `count` units; `size` is that of `.bss`."""
 
     __slots__ = ("_offsets", "count", "size")
 
     def __init__(self, count: int) -> None:
         self.count = count
-        first = POINTERS + WORD * count
-        self._offsets = {LIST: first, CALLBACKS: first + WORD * (count + 1)}
-        self.size = self._offsets[CALLBACKS] + WORD * count
+        containers = ID_POINTERS + WORD * count
+        callbacks = containers + WORD * (count + 1)  # a null ends the list of containers
+        self._offsets = {CONTAINER_LIST: containers, CALLBACK_LIST: callbacks}
+        self.size = callbacks + WORD * count
 
-    def pointer(self, number: int) -> int:
-        return POINTERS + WORD * number
+    def id_pointer(self, number: int) -> int:
+        """The offset of the pointer to the id of a unit, which is numbered from 0."""
+        return ID_POINTERS + WORD * number
 
     def offset(self, name: str) -> int:
+        """The offset of the list with this name."""
         return self._offsets[name]
 
 
 class Machine(ABC):
     """A host machine: numbers of its ELF files, and its code.
 
-    `absolute` and `relative` are types of relocations: of 8 bytes, and of 4 bytes relative to the
-    field. `property` is the type of the GNU property and the bits that the code complies with.
-    `initial_frame` and `return_register` are DWARF's, for unwinding.
+    `absolute_type` and `relative_type` are types of relocations: of 8 bytes, and of 4 bytes
+    relative to the field. `gnu_property` is the type of the GNU property and the bits of the
+    features that the code complies with. `return_register` and `initial_frame` are for unwinding:
+    DWARF's number of the register with the return address, and the operations that describe the
+    frame at the start of a function, in hexadecimal.
     """
 
-    number: int
-    instruction: int
+    elf_machine: int
+    instruction_size: int  # of the smallest instruction, in bytes
     code_align: int
     fatbin_align: int
-    absolute: int
-    relative: int
-    property: tuple[int, int]
+    absolute_type: int
+    relative_type: int
+    gnu_property: tuple[int, int]
     return_register: int
     initial_frame: str
 
     @abstractmethod
     def emit_unregister(self, code: Code) -> None:
-        """Emit the function that runs at exit."""
+        """Emit the function that runs at exit and unregisters the container."""
 
     @abstractmethod
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the function that takes wrapper and callback of a unit; the last call registers."""
+        """Emit the function that takes wrapper and callback of a unit.
+
+        Its last call, that of the last unit to arrive, registers everything.
+        """
 
     @abstractmethod
     def emit_unit(
-        self, code: Code, name: str, wrapper: str | None, pointer: int, text: int
+        self, code: Code, name: str, wrapper: str | None, id_pointer: int, id_offset: int
     ) -> None:
         """Emit the function that a unit's constructor calls.
 
-        Without `wrapper` its second argument is the wrapper. `pointer` is an offset in `.bss`,
-        `text` one in the module ids.
+        `wrapper` is the symbol of the unit's wrapper; if it is None, the wrapper is the second
+        argument of the function. `id_pointer` is the offset in `.bss` of the pointer to the unit's
+        id, `id_offset` that of the id in the section of module ids.
         """
 
     @abstractmethod
@@ -92,16 +105,18 @@ class Machine(ABC):
         """Emit a callback that does nothing."""
 
     @abstractmethod
-    def emit_lender(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+    def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
         """Emit a constructor that registers a wrapper with the empty callback.
 
-        `text` is the offset of an id in the module ids. If the file has the module with this id,
-        the constructor does nothing.
+        `id_offset` is the offset of an id in the section of module ids; if the linked program or
+        library contains a module with this id, the constructor does nothing. With None it always
+        registers the wrapper.
         """
 
     @abstractmethod
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit the functions of a unit: the user of its id, its callback, and its constructor.
+        """Emit the functions of a unit: the one that uses its id, its callback, its constructor.
 
-        The constructor calls `register` with the callback, the wrapper, the id and its user.
+        The constructor calls `register` with the callback, the wrapper, the id, and the function
+        that uses the id.
         """

@@ -11,9 +11,9 @@ import struct
 from pylink.devicelink.aarch64 import AArch64
 from pylink.devicelink.hostmachine import (
     BSS,
+    CONTAINER_LIST,
     FIRST_ID,
     LAST_ID,
-    LIST,
     MODULE_IDS,
     SEGMENT,
     TEXT,
@@ -44,16 +44,19 @@ MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 
 CONTAINERS = ".nv_fatbin"
 REGISTER, WRAPPER = REGISTER_PREFIX.decode(), WRAPPER_PREFIX.decode()
+# The start of a wrapper; version 2 is that of linked code.
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
 ANCHORS, CONSTRUCTORS = ".data.rel.ro", ".init_array"
 SHT_INIT_ARRAY = 14
 
 NT_GNU_PROPERTY_TYPE_0 = 5
 
-
-# Roles of a unit: it registers itself; another file registers it; another file registers it unless
-# the file of this object contains it.
-OWN, LENT, OPTIONAL = 0, 1, 2
+# Roles of a unit.
+OWN = 0  # its own constructor calls this object
+LENT = 1  # a library contains it and lends it: this object has a constructor for it
+OPTIONAL = 2  # as LENT, unless the program or library with this object contains it, too
+# The start of a unit's text in the section of module ids, by role.
+ID_PREFIXES = {OWN: "def", OPTIONAL: "def lend"}
 
 
 class Unit:
@@ -89,7 +92,8 @@ class HostObject:
     """The object for a machine of `MACHINES`, which needs its container only at the end.
 
     With `hides` the functions of units have hidden visibility, like with -fvisibility=hidden. With
-    `backwards` the module ids are in reverse order, like those of gcc from -O1 on.
+    `backwards` the module ids are in reverse order, like those of gcc from -O1 on. `_payload` is
+    the section for the container.
     """
 
     __slots__ = ("_file", "_payload")
@@ -100,71 +104,75 @@ class HostObject:
         host = MACHINES[machine]()
         layout = Layout(len(units))
         registered = [unit for unit in units if unit.role != LENT]
-        texts, places = _module_ids(registered, backwards=backwards)
-        code = Code(host.instruction)
+        id_texts, id_offsets = _make_module_ids(registered, backwards=backwards)
+        offset_of_id = dict(zip(registered, id_offsets, strict=True))
+        code = Code(host.instruction_size)
         host.emit_unregister(code)
         if units:
             host.emit_common(code, layout)
         first_unit = len(code.functions)
-        # Functions of units differ only in the symbols of their relocations.
+        # Functions of units differ only in the symbols of their relocations: one is made for hidden
+        # units and one for others, with WRAPPER in place of the wrapper, and then copied.
         patterns = {}
         for hidden in {unit.hidden for unit in registered}:
-            patterns[hidden] = Code(host.instruction)
+            patterns[hidden] = Code(host.instruction_size)
             host.emit_unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
-        for number, (unit, place) in enumerate(zip(registered, places, strict=True)):
+        for number, unit in enumerate(registered):
             moves = {
-                BSS: (BSS, layout.pointer(number)),
-                MODULE_IDS: (MODULE_IDS, place),
+                BSS: (BSS, layout.id_pointer(number)),
+                MODULE_IDS: (MODULE_IDS, offset_of_id[unit]),
                 WRAPPER: (f"{WRAPPER}{unit.id}", 0),
             }
-            code.repeat(patterns[unit.hidden], f"{REGISTER}{unit.id}", moves)
-        constructors = add_constructors(
-            units, dict(zip(registered, places, strict=True)), host, code
-        )
-        object_file = ObjectFile(host.number)
+            code.append_copy(patterns[unit.hidden], f"{REGISTER}{unit.id}", moves)
+        constructors = emit_lenders(units, offset_of_id, host, code)
+        object_file = ObjectFile(host.elf_machine)
         text = Section(
             TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align
         )
         text.relocations = code.relocations
         object_file.add(text)
-        data = SHF_ALLOC | SHF_WRITE
-        object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
+        writable = SHF_ALLOC | SHF_WRITE
+        object_file.add(
+            Section(BSS, [], type=SHT_NOBITS, flags=writable, align=16, size=layout.size)
+        )
         if registered:
-            object_file.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
+            object_file.add(Section(MODULE_IDS, [id_texts], flags=SHF_ALLOC))
         payload = Section(CONTAINERS, [], flags=SHF_ALLOC, align=host.fatbin_align)
         object_file.add(payload)
         segment = Section(
             SEGMENT,
             [struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)],
-            flags=data,
-            align=8,
+            flags=writable,
+            align=WORD,
         )
+        # The two zeros: addresses of the container and of the list of containers.
         segment.relocations = [
-            (8, host.absolute, CONTAINERS, 0),
-            (16, host.absolute, BSS, layout.offset(LIST)),
+            (WORD, host.absolute_type, CONTAINERS, 0),
+            (2 * WORD, host.absolute_type, BSS, layout.offset(CONTAINER_LIST)),
         ]
         object_file.add(segment)
         anchors = [unit.anchor for unit in units if unit.anchor]
         if anchors:
             section = object_file.add(
-                Section(ANCHORS, [bytes(WORD * len(anchors))], flags=data, align=WORD)
+                Section(ANCHORS, [bytes(WORD * len(anchors))], flags=writable, align=WORD)
             )
             section.relocations = [
-                (WORD * number, host.absolute, anchor, 0) for number, anchor in enumerate(anchors)
+                (WORD * number, host.absolute_type, anchor, 0)
+                for number, anchor in enumerate(anchors)
             ]
         if constructors:
-            start = object_file.add(
+            init_array = object_file.add(
                 Section(
                     CONSTRUCTORS,
                     [bytes(WORD * len(constructors))],
                     type=SHT_INIT_ARRAY,
-                    flags=data,
+                    flags=writable,
                     align=WORD,
                 )
             )
-            start.entry_size = WORD
-            start.relocations = [
-                (WORD * number, host.absolute, TEXT, code.offset_of(name))
+            init_array.entry_size = WORD
+            init_array.relocations = [
+                (WORD * number, host.absolute_type, TEXT, code.offset_of(name))
                 for number, name in enumerate(constructors)
             ]
             object_file.hidden = frozenset((FIRST_ID, LAST_ID))
@@ -190,24 +198,26 @@ class HostObject:
         self._file, self._payload = object_file, payload
 
     def pieces(self, container: Container) -> list[bytes]:
-        """The bytes of the object, in order; called once."""
+        """The bytes of the object with this container, in order; must be called only once."""
         self._payload.pieces, self._payload.size = container.pieces, container.size
         return self._file.pieces()
 
 
-def add_constructors(
-    units: Sequence[Unit], places: dict[Unit, int], host: Machine, code: Code
+def emit_lenders(
+    units: Sequence[Unit], offset_of_id: dict[Unit, int], host: Machine, code: Code
 ) -> list[str]:
-    """Add constructors for the modules that other files register, and return their names.
+    """Emit constructors for the modules that libraries lend, and return the constructors' names.
 
-    `places` has the offsets of the units' texts in the module ids.
+    `offset_of_id` has the offsets of the units' texts in the section of module ids.
     """
     lent = [unit for unit in units if unit.role != OWN]
     if lent:
         host.emit_empty_callback(code)
     for unit in lent:
-        text = places[unit] + len("def lend ") if unit.role == OPTIONAL else None
-        host.emit_lender(code, f"lend{unit.id}", f"{WRAPPER}{unit.id}", text)
+        id_offset = None
+        if unit.role == OPTIONAL:
+            id_offset = offset_of_id[unit] + len(f"{ID_PREFIXES[OPTIONAL]} ")
+        host.emit_lender(code, f"lend{unit.id}", f"{WRAPPER}{unit.id}", id_offset)
     return [f"lend{unit.id}" for unit in lent]
 
 
@@ -216,36 +226,39 @@ def add_notes(object_file: ObjectFile, host: Machine, code: Code) -> None:
     frames = FrameTable(
         code.functions,
         TEXT,
-        host.relative,
-        unit=host.instruction,
+        host.relative_type,
+        instruction_size=host.instruction_size,
         return_register=host.return_register,
-        initial=host.initial_frame,
+        initial_frame=host.initial_frame,
     )
     unwinding = object_file.add(Section(".eh_frame", [frames.data], flags=SHF_ALLOC, align=8))
     unwinding.relocations = frames.relocations
-    note = _property_note(*host.property)
+    note = _property_note(*host.gnu_property)
     object_file.add(Section(".note.gnu.property", [note], type=SHT_NOTE, flags=SHF_ALLOC, align=8))
     object_file.add(Section(".note.GNU-stack", []))  # the stack is not executable
 
 
-def _module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
-    """The texts of units, `def ID` or `def lend ID` and a zero, and the offset of each."""
-    roles = {OWN: "def", OPTIONAL: "def lend"}
-    texts = [f"{roles[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
+def _make_module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
+    """The contents of the section of module ids, and the offset of the text of each unit.
+
+    A text is `def ID` or `def lend ID` and a zero.
+    """
+    texts = [f"{ID_PREFIXES[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
     if backwards:
         texts.reverse()
-    places, offset = [], 0
+    offsets, offset = [], 0
     for text in texts:
-        places.append(offset)
+        offsets.append(offset)
         offset += len(text)
     if backwards:
-        places.reverse()
-    return b"".join(texts), places
+        offsets.reverse()
+    return b"".join(texts), offsets
 
 
 def _property_note(kind: int, bits: int) -> bytes:
-    """A note with one property, a number of 4 bytes."""
+    """A note with one GNU property, whose value `bits` has 4 bytes."""
     name = b"GNU\0"
-    property = struct.pack("<IIII", kind, 4, bits, 0)
-    head = struct.pack("<III", len(name), len(property), NT_GNU_PROPERTY_TYPE_0)
-    return head + name + property
+    value_size, padding = 4, 0
+    description = struct.pack("<IIII", kind, value_size, bits, padding)
+    head = struct.pack("<III", len(name), len(description), NT_GNU_PROPERTY_TYPE_0)
+    return head + name + description

@@ -41,20 +41,22 @@ if TYPE_CHECKING:
     from pylink.phases.sharing import SharedInputs
 
 DEVICE_RUNTIME = "cudadevrt"
-# Options whose output a link prints at once.
+# Options whose output a link prints at once, not through its sink.
 TRACING_OPTIONS = ("edbg",)
-# Reports that a step writes once, unless their names contain the architecture.
+# Reports that a step writes once, unless their names depend on the architecture.
 REPORTS = ("diag_log", "sarif_output")
 # Files that each link writes; the step writes reports and the depfile.
 LINK_FILES = tuple(option for option in SIDE_OPTIONS if option not in (*REPORTS, "depfile"))
-ELF, HEADER_SIZE = b"\x7fELF", 20
+ELF_MAGIC = b"\x7fELF"
+E_MACHINE_OFFSET, E_MACHINE_END = 18, 20  # in the ELF header
 
 
 class Link:
     """One link: its sink, and after the link the image and the registered modules.
 
-    `members` has the files of the thin archives that it read. `entry` has the pieces of its entry
-    in the container, which took `packing` milliseconds.
+    `members` has the files of members of thin archives that it read, by archive. `entry` has the
+    pieces of its entry in the container; None until it is packed. `link_ms` and `packing_ms` are
+    the milliseconds that the link and the packing took.
     """
 
     __slots__ = (
@@ -62,9 +64,9 @@ class Link:
         "entry",
         "failed",
         "image",
+        "link_ms",
         "members",
-        "milliseconds",
-        "packing",
+        "packing_ms",
         "registered",
         "sink",
     )
@@ -76,9 +78,9 @@ class Link:
         self.registered = HostRegistration()
         self.failed = False
         self.members: dict[str, list[str]] = {}
-        self.milliseconds = 0.0
+        self.link_ms = 0.0
         self.entry: list[bytes] | None = None
-        self.packing = 0.0
+        self.packing_ms = 0.0
 
 
 class LinkCallbacks:
@@ -123,14 +125,14 @@ def open_step_reports(
 
 def refuse_shared_files(request: Request, sink: Sink) -> None:
     """End the step with an error if links for two architectures would write the same file."""
-    first: dict[OutputIdentity, str] = {}
+    first_arch: dict[OutputIdentity, str] = {}  # that writes a file
     for arch in request.archs:
         values = {option: request.values.get(option) for option in LINK_FILES}
         expanded: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
         expand_names(expanded, request.report_name)
         for output in plan_outputs(expanded, sink):
-            place = output_identity(output.path)
-            other = arch if place is None else first.setdefault(place, arch)
+            identity = output_identity(output.path)
+            other = arch if identity is None else first_arch.setdefault(identity, arch)
             if other != arch:
                 sink.fatal(
                     "links-write-one-file",
@@ -145,7 +147,7 @@ def step_reports(request: Request) -> dict[str, Value]:
     """The files of reports that the step writes once, not for each link, by option."""
     reports: dict[str, Value] = {}
     for option in REPORTS:
-        names = []
+        names = []  # for the first and the last architecture: equal if they do not depend on it
         for arch in dict.fromkeys((request.archs[0], request.archs[-1])):
             values = {option: request.values.get(option), "arch": arch}
             expand_names(values, request.report_name)
@@ -156,11 +158,14 @@ def step_reports(request: Request) -> dict[str, Value]:
 
 
 def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
-    """The -cpu-arch name of the objects; None without any. Fatal diagnostic if they differ."""
-    machines: dict[int, str] = {}
-    for name, head in shared.heads(HEADER_SIZE):
-        machine = int.from_bytes(head[18:20], "little")
-        if machine in machines or not head.startswith(ELF) or len(head) < HEADER_SIZE:
+    """The -cpu-arch name of the host objects; None without any, or for an unknown machine.
+
+    Reports a fatal diagnostic if they are for different machines.
+    """
+    machines: dict[int, str] = {}  # the first object for each ELF machine
+    for name, head in shared.heads(E_MACHINE_END):
+        machine = int.from_bytes(head[E_MACHINE_OFFSET:E_MACHINE_END], "little")
+        if machine in machines or not head.startswith(ELF_MAGIC) or len(head) < E_MACHINE_END:
             continue
         if not is_library(name):
             machines[machine] = name
@@ -197,10 +202,11 @@ def link_all(
     count = thread_count(request)
     one_by_one = count > 1 and writes_reports(values)
 
-    unfinished = len(links)
+    unfinished = len(links)  # guarded by `lock`
     lock = allocate_lock()
 
     def work(number: int) -> None:
+        """Do a link; the number after the last one is for the first idle thread."""
         if number < len(links):
             link(links[number])
         elif on_all_linked is not None and not unfinished and not any(map(has_failed, links)):
@@ -208,8 +214,8 @@ def link_all(
 
     def link(current: Link) -> None:
         nonlocal unfinished
-        # After an earlier link failed, this one is not needed. A failure of a later one does not
-        # matter.
+        # Messages of this link are not shown if one for an earlier architecture failed. A failure
+        # of a later one does not matter.
         if any(other.failed for other in links[: links.index(current)]):
             return
         start = now()
@@ -229,7 +235,7 @@ def link_all(
             current.failed = True
         with lock:
             unfinished -= 1
-        current.milliseconds = elapsed_ms(start, now())
+        current.link_ms = elapsed_ms(start, now())
         if callbacks.on_link_end is not None:
             callbacks.on_link_end()
         if pack is not None and not (one_by_one or current.failed):
@@ -237,7 +243,7 @@ def link_all(
 
     run_side_by_side(work, range(len(links) + 1), 1 if one_by_one else min(count, len(links)))
     for finished in links:
-        _show(finished, sink, names_target=len(links) > 1)
+        _show_messages(finished, sink, names_target=len(links) > 1)
         if finished.failed:
             sink.terminated = finished.sink.terminated
             sink.stop()
@@ -250,8 +256,11 @@ def has_failed(link: Link) -> bool:
     return link.failed
 
 
-def _show(link: Link, sink: Sink, *, names_target: bool) -> None:
-    """Show and count the diagnostics of a link, with the severities of its own sink."""
+def _show_messages(link: Link, sink: Sink, *, names_target: bool) -> None:
+    """Show and count the diagnostics of a link, with the severities of its own sink.
+
+    With `names_target` renderers say for which architecture a message is.
+    """
     for renderer in sink.renderers:
         if names_target:
             renderer.for_target(link.arch)
@@ -276,20 +285,24 @@ def writes_reports(values: Mapping[str, Value]) -> bool:
 def _link(
     link: Link,
     request: Request,
-    common: dict[str, Value],
+    common_values: dict[str, Value],
     shared: SharedInputs,
     release: str | None,
     *,
     tool: str,
     on_phase_end: Callable[[str], None] | None,
 ) -> None:
-    """Do one link; LinkError if it fails, with the messages in its sink."""
+    """Do one link; LinkError if it fails, with the messages in its sink.
+
+    `common_values` are the options that all links of the step have. `release` is the release of the
+    toolkit, None if it is not known.
+    """
     inputs = shared.everything
-    values = {**common, "arch": link.arch}
+    values = {**common_values, "arch": link.arch}
     expand_names(values, request.report_name)
     sink = link.sink
     configure_sink(sink, values, tool=tool)
-    sink.renderers.clear()  # `_show` renders the messages in the order of the links
+    sink.renderers.clear()  # `_show_messages` renders the messages in the order of the links
     check(values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
     names = [source.name for source in inputs]
     options = Options(
@@ -330,22 +343,23 @@ def _link(
 def make_reproducer(
     options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: OutputPlan
 ) -> Reproducer:
-    """The reproducer of one link of a step; libraries were found before and are inputs."""
+    """The reproducer of one link of a step; the inputs include the libraries of -l."""
     from pylink.outputs.reproducer import Reproducer
 
     packed = {name: value for name, value in values.items() if name != "library"}
-    if "register_link_binaries" in packed:  # it selects kernels; the file itself is not written
+    # The option stays, since it selects kernels; the repeated link need not write its file.
+    if "register_link_binaries" in packed:
         packed["register_link_binaries"] = os.devnull
     return Reproducer(options, packed, inputs, (), plan)
 
 
 def is_plain(values: Mapping[str, Value]) -> bool:
-    """Return whether messages have nvlink's format."""
+    """Return whether the options select nvlink's format for messages."""
     return values.get("diagnostics_format", "nvlink") == "nvlink" and "output_mode" not in values
 
 
 def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, Value]:
-    """The options of the links, like nvcc passes them to nvlink: the tool note records them."""
+    """The options of the links, as nvcc passes them to nvlink: outputs have a note with them."""
     values: dict[str, Value] = {
         "machine": 64,
         "library": tuple(_library_names(request)),
@@ -370,6 +384,7 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
 
 
 def _library_names(request: Request) -> list[str]:
+    """The names of the libraries to link, without `lib` and the extension."""
     return [*request.libraries, *([DEVICE_RUNTIME] if request.cudadevrt else [])]
 
 

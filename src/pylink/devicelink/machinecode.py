@@ -10,13 +10,16 @@ if TYPE_CHECKING:
 
 # A record of .eh_frame begins with its length, which is a multiple of this.
 RECORD_ALIGN = 8
-CIE_ID = 0
+CIE_ID, CIE_VERSION = 0, 1
 PCREL_SDATA4 = 0x1B  # encoding of addresses in FDEs: relative, 4 bytes
 DW_CFA_ADVANCE_LOC, DW_CFA_ADVANCE_LOC1, DW_CFA_ADVANCE_LOC2 = 0x40, 0x02, 0x03
 
 
 class Function:
-    """A function in the code; `frames` are the instructions of its FDE."""
+    """A function of the code: offset and size in bytes.
+
+    `frames` has the operations of its entry in .eh_frame (FDE): how the frame changes.
+    """
 
     __slots__ = ("frames", "name", "size", "start")
 
@@ -28,36 +31,48 @@ class Function:
 
 
 class Code:
-    """The code of one section. `unit` is the size of the smallest instruction, in bytes.
+    """The code of one section. `instruction_size` is that of the smallest instruction, in bytes.
 
-    `relocations` are rows of the offset, the type, the name of the symbol, and the addend.
+    `relocations` are rows of the offset, the type, the name of the symbol, and the addend. `_jumps`
+    are rows of the offset, the label, and the function that encodes the instruction.
     """
 
-    __slots__ = ("_jumps", "_labels", "_place", "data", "functions", "relocations", "unit")
+    __slots__ = (
+        "_frame_offset",
+        "_jumps",
+        "_labels",
+        "data",
+        "functions",
+        "instruction_size",
+        "relocations",
+    )
 
-    def __init__(self, unit: int) -> None:
-        self.unit = unit
+    def __init__(self, instruction_size: int) -> None:
+        self.instruction_size = instruction_size
         self.data = bytearray()
         self.relocations: list[tuple[int, int, str, int]] = []
         self.functions: list[Function] = []
         self._labels: dict[str, int] = {}
         self._jumps: list[tuple[int, str, Callable[[int, int], int]]] = []
-        self._place = 0
+        self._frame_offset = 0  # up to here, the operations of the function describe the frame
 
     def begin(self, name: str) -> None:
         """Start a function, which is also a label."""
         self.functions.append(Function(name, len(self.data)))
-        self._place = len(self.data)
+        self._frame_offset = len(self.data)
         self.label(name)
 
     def end(self) -> None:
+        """Complete the function that began last."""
         function = self.functions[-1]
         function.size = len(self.data) - function.start
 
     def label(self, name: str) -> None:
+        """Define a label for the next instruction."""
         self._labels[name] = len(self.data)
 
     def offset_of(self, label: str) -> int:
+        """The offset of a label, in bytes."""
         return self._labels[label]
 
     def relocate(self, kind: int, symbol: str, addend: int = 0) -> None:
@@ -65,17 +80,19 @@ class Code:
         self.relocations.append((len(self.data), kind, symbol, addend))
 
     def jump(self, label: str, encode: Callable[[int, int], int]) -> None:
-        """Let `finish` replace the next word by `encode(word, distance to the label)`.
+        """Let `finish` replace the next 4 bytes by `encode(word, distance to the label)`.
 
-        The caller appends the word afterwards.
+        `word` are these bytes, which the caller appends afterwards, as a number. The distance is in
+        bytes.
         """
         self._jumps.append((len(self.data), label, encode))
 
     def frame(self, operations: str) -> None:
         """Add operations of DWARF, in hexadecimal, that describe the frame from here on."""
         function = self.functions[-1]
-        steps = (len(self.data) - self._place) // self.unit
-        self._place = len(self.data)
+        # Distances are in units of the smallest instruction, the code alignment factor.
+        steps = (len(self.data) - self._frame_offset) // self.instruction_size
+        self._frame_offset = len(self.data)
         if steps >= 1 << 8:
             function.frames += struct.pack("<BH", DW_CFA_ADVANCE_LOC2, steps)
         elif steps >= DW_CFA_ADVANCE_LOC:
@@ -84,10 +101,11 @@ class Code:
             function.frames.append(DW_CFA_ADVANCE_LOC | steps)
         function.frames += bytes.fromhex(operations)
 
-    def repeat(self, other: Code, name: str, moves: Mapping[str, tuple[str, int]]) -> None:
-        """Append a copy of the function of `other` with another name.
+    def append_copy(self, other: Code, name: str, moves: Mapping[str, tuple[str, int]]) -> None:
+        """Append a copy of the only function of `other` with another name.
 
-        `moves` maps symbols of relocations to the symbol in the copy and an offset for the addend.
+        `moves` maps symbols of relocations to the symbol in the copy, and to the number of bytes
+        that is added to the addend.
         """
         function = other.functions[0]
         start = len(self.data)
@@ -97,8 +115,8 @@ class Code:
         self.functions[-1].size = function.size
         for offset_of_field, kind, symbol, addend in other.relocations:
             if symbol in moves:
-                moved, offset = moves[symbol]
-                self.relocations.append((start + offset_of_field, kind, moved, addend + offset))
+                new_symbol, added = moves[symbol]
+                self.relocations.append((start + offset_of_field, kind, new_symbol, addend + added))
             else:
                 self.relocations.append((start + offset_of_field, kind, symbol, addend))
         self._jumps += [
@@ -123,38 +141,43 @@ class FrameTable:
         self,
         functions: list[Function],
         section: str,
-        relative: int,
+        relative_type: int,
         *,
-        unit: int,
+        instruction_size: int,
         return_register: int,
-        initial: str,
+        initial_frame: str,
     ) -> None:
-        """`relative` is the type of a relocation of 4 bytes relative to its field.
+        """Make the table from the attributes of a `Machine` of these names.
 
-        `initial` has the operations for the frame at the start of each function, in hexadecimal.
+        `section` is the name of the section that contains the functions.
         """
-        augmentation = bytes((1, PCREL_SDATA4))
-        data_step = 0x78  # -8 as sleb128
-        head = struct.pack("<IB3sBBB", CIE_ID, 1, b"zR\0", unit, data_step, return_register)
-        table = bytearray(_record(head + augmentation + bytes.fromhex(initial)))
+        augmentation = bytes((1, PCREL_SDATA4))  # size in bytes, and contents
+        data_step = 0x78  # -8 as sleb128: operations count places of registers in words
+        head = struct.pack(
+            "<IB3sBBB", CIE_ID, CIE_VERSION, b"zR\0", instruction_size, data_step, return_register
+        )
+        table = bytearray(_make_record(head + augmentation + bytes.fromhex(initial_frame)))
         self.relocations: list[tuple[int, int, str, int]] = []
-        # Functions of units have equal records, except for the distance to the CIE.
-        ends: dict[tuple[int, bytes], tuple[bytes, bytes]] = {}
+        # Functions of units have equal records, except for the distance to the CIE: the length in
+        # front of it and the bytes after it, by size and operations of the function.
+        parts: dict[tuple[int, bytes], tuple[bytes, bytes]] = {}
         for function in functions:
             offset = len(table)
-            self.relocations.append((offset + 8, relative, section, function.start))
+            # An FDE: length, distance to the CIE, start and size of the function, augmentation.
+            self.relocations.append((offset + 8, relative_type, section, function.start))
             key = function.size, bytes(function.frames)
-            if key not in ends:
-                body = struct.pack("<IiIB", 0, 0, function.size, 0) + function.frames
-                record = _record(body)
-                ends[key] = record[:4], record[8:]
-            length, end = ends[key]
-            back = offset + 4  # to the CIE, at the start
-            table += length + back.to_bytes(4, "little") + end
+            if key not in parts:
+                record = _make_record(
+                    struct.pack("<IiIB", 0, 0, function.size, 0) + function.frames
+                )
+                parts[key] = record[:4], record[8:]
+            length, rest = parts[key]
+            distance = offset + 4  # from its own field back to the CIE, at the start of the table
+            table += length + distance.to_bytes(4, "little") + rest
         self.data = bytes(table)
 
 
-def _record(body: bytes) -> bytes:
-    """A record with its length, padded with DW_CFA_nop (0)."""
+def _make_record(body: bytes) -> bytes:
+    """A record of .eh_frame: its length, then the body, padded with DW_CFA_nop (0)."""
     body += bytes(-(len(body) + 4) % RECORD_ALIGN)
     return struct.pack("<I", len(body)) + body

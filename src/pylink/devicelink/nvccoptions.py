@@ -9,18 +9,19 @@ import os
 
 from pylink.options.table import FLAG, LIST, NUMBER, TEXT
 
-# Treatment of an option.
+# Uses of an option.
 IGNORED = "ignored"  # it has no effect on the step
 KEPT = "kept"  # a value of the request, under the attribute of the row
 LEFT = "left to nvcc"
-# Options with which nvcc writes something other than a linked program.
-ENDS = ("fatbin", "cubin", "relocatable-link", "lib")
+# Options with which nvcc writes something other than a linked program, by their long names.
+OTHER_OUTPUTS = ("fatbin", "cubin", "relocatable-link", "lib")
 
 
 class NvccOption:
-    """An option: `--long` and `-short`, the type of its argument, and its treatment (`use`).
+    """An option: `--long` and `-short`, the type of its argument (`takes`), and its use.
 
-    `joined` allows `-Lpath`. `values` are those that a step supports; others are left to nvcc.
+    `joined` allows an argument without a space, as in `-Lpath`. `values` are the arguments that a
+    step supports, and any if it is empty; others are left to nvcc.
     """
 
     __slots__ = ("attribute", "joined", "long", "short", "takes", "use", "values")
@@ -49,7 +50,7 @@ TRUTHS = ("true", "false")
 STREAMS = ("legacy", "null", "per-thread")
 
 # Extensions of inputs that are linked; nvcc compiles others first, or refuses them.
-LINKED = (".o", ".obj", ".a", ".so")
+LINKED_EXTENSIONS = (".o", ".obj", ".a", ".so")
 
 
 def is_library(name: str) -> bool:
@@ -60,7 +61,7 @@ def is_library(name: str) -> bool:
     )
 
 
-ROWS = (
+OPTIONS = (
     NvccOption("device-link", "dlink"),
     NvccOption("fatbin", "fatbin"),
     NvccOption("cubin", "cubin"),
@@ -160,13 +161,14 @@ ROWS = (
     NvccOption("Ofast-compile", "Ofc", FLAG, LEFT),
 )
 
-SPELLINGS = {f"--{row.long}": row for row in ROWS} | {f"-{row.short}": row for row in ROWS}
-JOINED = {f"-{row.short}": row for row in ROWS if row.joined}
+SPELLINGS = {f"--{row.long}": row for row in OPTIONS} | {f"-{row.short}": row for row in OPTIONS}
+JOINED = {f"-{row.short}": row for row in OPTIONS if row.joined}
 
-# Options of a host compiler that change nothing in the object except the code of nvcc's stub.
+# Options of a host compiler, and prefixes of such, that change nothing in the object of the step
+# except the code of nvcc's stub.
 HOST_PREFIXES = ("-f", "-m", "-W", "-O", "-g", "-D", "-I", "-std=", "-pedantic")
 HOST_WORDS = ("-w", "-pipe", "-pthread", "-ansi")
-# Options with these prefixes that change the object in unknown ways.
+# Prefixes of options that HOST_PREFIXES would accept, but that change the object in unknown ways.
 HOST_EXCEPT = (
     "-flto",
     "-fno-pi",

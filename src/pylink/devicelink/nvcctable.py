@@ -6,15 +6,15 @@ The `nvcc` of an overlay uses it to recognize device-link steps without starting
 from __future__ import annotations
 
 from pylink.devicelink.nvccoptions import (
-    ENDS,
     HOST_DEFAULT,
     HOST_EXCEPT,
     HOST_HIDDEN,
     HOST_PREFIXES,
     HOST_WORDS,
     LEFT,
-    LINKED,
-    ROWS,
+    LINKED_EXTENSIONS,
+    OPTIONS,
+    OTHER_OUTPUTS,
 )
 from pylink.options.table import FLAG
 
@@ -41,35 +41,38 @@ struct nvcc_option {
 };
 static const struct nvcc_option NVCC_OPTIONS[] = {
 """
+# What the launcher does for an option, by its long name; NVCC_NOTHING for others.
 USES = {
     "device-link": "NVCC_DEVICE_LINK",
     "forward-unknown-to-host-compiler": "NVCC_FORWARDS",
     "options-file": "NVCC_OPTIONS_FILE",
     "compiler-options": "NVCC_HOST_WORDS",
-    **dict.fromkeys(ENDS, "NVCC_ENDS"),
+    **dict.fromkeys(OTHER_OUTPUTS, "NVCC_ENDS"),
 }
 
 
 def header_text() -> str:
-    """The text of the header."""
-    lines = [f"    {row}," for option in ROWS for row in _rows(option)]
-    macros = {
-        "LINKED": LINKED,
+    """The text of the header, a C array of options and some of strings."""
+    lines = [f"    {row}," for option in OPTIONS for row in _spelling_rows(option)]
+    texts_of_array = {
+        "LINKED": LINKED_EXTENSIONS,
         "HOST_WORDS": HOST_WORDS,
         "HOST_PREFIXES": HOST_PREFIXES,
         "HOST_EXCEPT": HOST_EXCEPT,
         "HOST_VISIBILITY": (HOST_HIDDEN, HOST_DEFAULT),
     }
-    arrays = [_array(name, texts) for name, texts in macros.items()]
+    arrays = [_array(name, texts) for name, texts in texts_of_array.items()]
     return HEAD + "\n".join([*lines, "    {0, 0, 0, 0}", "};", *arrays, ""])
 
 
-def _rows(option: NvccOption) -> Iterator[str]:
+def _spelling_rows(option: NvccOption) -> Iterator[str]:
+    """Yield the rows of an option in C: one for its short and one for its long spelling."""
     use = "NVCC_LEFT" if option.use == LEFT else USES.get(option.long, "NVCC_NOTHING")
     for spelling, joined in ((f"-{option.short}", option.joined), (f"--{option.long}", False)):
         yield f'{{"{spelling}", {int(option.takes == FLAG)}, {int(joined)}, {use}}}'
 
 
 def _array(name: str, texts: Sequence[str]) -> str:
+    """The definition of an array of strings in C, which ends with a null."""
     items = ", ".join(f'"{text}"' for text in texts)
     return f"static const char *const {name}[] = {{{items}, 0}};"

@@ -26,7 +26,7 @@ STB_GLOBAL, STV_DEFAULT, STV_HIDDEN = 1, 0, 2
 class Section:
     """A section with the contents `pieces`, or with `size` bytes without contents.
 
-    `relocations` are rows of the offset, the type, the name of the symbol, and the addend.
+    `relocations` are rows of the offset, the type, the name of a symbol or section, and the addend.
     """
 
     __slots__ = (
@@ -66,7 +66,8 @@ class ObjectFile:
     """A builder of a file: add sections, then symbols, then the tables, and get its `pieces`.
 
     Relocations can name a section. They can name a symbol that `define` added; other names become
-    undefined symbols, with hidden visibility if they are in `hidden`.
+    undefined symbols, with hidden visibility if they are in `hidden`. `_names` are the contents of
+    .strtab; `_locals` and `_globals` are names and rows of .symtab.
     """
 
     __slots__ = ("_globals", "_locals", "_names", "hidden", "machine", "sections")
@@ -80,6 +81,7 @@ class ObjectFile:
         self._globals: dict[str, bytes] = {}
 
     def add(self, section: Section) -> Section:
+        """Add a section and return it."""
         self.sections.append(section)
         return section
 
@@ -95,23 +97,27 @@ class ObjectFile:
         visibility: int = STV_DEFAULT,
     ) -> None:
         """Define a symbol. Relocations cannot name a local symbol, only its section."""
-        number = self.sections.index(section) + 1
-        row = SYM.pack(self._string(name), binding << 4 | type, visibility, number, value, size)
+        shndx = self.sections.index(section) + 1  # section 0 is the empty one
+        row = SYM.pack(self._add_name(name), binding << 4 | type, visibility, shndx, value, size)
         if binding == STB_LOCAL:
             self._locals.append((name, row))
         else:
             self._globals[name] = row
 
-    def _string(self, text: str) -> int:
+    def _add_name(self, name: str) -> int:
+        """Add the name of a symbol to .strtab and return its offset there."""
         offset = len(self._names)
-        self._names += text.encode("ascii") + b"\0"
+        self._names += name.encode("ascii") + b"\0"
         return offset
 
     def pieces(self) -> list[bytes]:
-        """The bytes of the file, in order; `add_tables` comes first."""
+        """The bytes of the file, in order; `add_tables` must have been called.
+
+        The ELF header comes first, then the sections, then their headers.
+        """
         names = bytearray(b"\0")
-        rows = [bytes(SHDR.size)]
-        pieces = [b""]
+        headers = [bytes(SHDR.size)]
+        pieces = [b""]  # the ELF header, which is made last
         offset = EHDR.size
         shstrtab = self.add(Section(".shstrtab", [], type=SHT_STRTAB))
         for section in self.sections:
@@ -121,12 +127,12 @@ class ObjectFile:
                 section.pieces, section.size = [bytes(names)], len(names)
             padding = -offset % section.align
             offset += padding
-            rows.append(
+            headers.append(
                 SHDR.pack(
                     name_offset,
                     section.type,
                     section.flags,
-                    0,
+                    0,  # sh_addr
                     offset,
                     section.size,
                     section.link,
@@ -139,22 +145,22 @@ class ObjectFile:
             if section.type != SHT_NOBITS:
                 offset += section.size
         padding = -offset % 8
-        pieces += [bytes(padding), *rows]
+        pieces += [bytes(padding), *headers]
         pieces[0] = EHDR.pack(
             IDENT,
             ET_REL,
             self.machine,
-            1,
-            0,
-            0,
+            1,  # e_version
+            0,  # e_entry
+            0,  # e_phoff
             offset + padding,
-            0,
+            0,  # e_flags
             EHDR.size,
-            0,
-            0,
+            0,  # e_phentsize
+            0,  # e_phnum
             SHDR.size,
-            len(rows),
-            len(rows) - 1,
+            len(headers),
+            len(headers) - 1,  # e_shstrndx
         )
         return pieces
 
@@ -162,39 +168,39 @@ class ObjectFile:
         """Add the tables of relocations, symbols and names."""
         contents = list(self.sections)
         rows = [bytes(SYM.size)]
-        targets = {}
-        for number, section in enumerate(contents, 1):
-            targets[section.name] = len(rows)
-            rows.append(SYM.pack(0, STT_SECTION, STV_DEFAULT, number, 0, 0))
+        number_of = {}  # of the symbol that a relocation refers to, by its name
+        for shndx, section in enumerate(contents, 1):
+            number_of[section.name] = len(rows)
+            rows.append(SYM.pack(0, STT_SECTION, STV_DEFAULT, shndx, 0, 0))
         rows += [row for _, row in self._locals]
         first_global = len(rows)
         for name, row in self._globals.items():
-            targets[name] = len(rows)
+            number_of[name] = len(rows)
             rows.append(row)
         for section in contents:
             for name in dict.fromkeys([row[2] for row in section.relocations]):
-                if name not in targets:
-                    targets[name] = len(rows)
+                if name not in number_of:
+                    number_of[name] = len(rows)
                     info = STB_GLOBAL << 4
                     visibility = STV_HIDDEN if name in self.hidden else STV_DEFAULT
-                    rows.append(SYM.pack(self._string(name), info, visibility, 0, 0, 0))
+                    rows.append(SYM.pack(self._add_name(name), info, visibility, 0, 0, 0))
         relocated = [section for section in contents if section.relocations]
-        symtab_number = len(contents) + len(relocated) + 1
+        symtab_shndx = len(contents) + len(relocated) + 1
         for section in relocated:
             pack = RELA_INFO.pack
             data = b"".join(
                 [
-                    pack(offset, targets[name] << 32 | kind, addend)
+                    pack(offset, number_of[name] << 32 | kind, addend)
                     for offset, kind, name, addend in section.relocations
                 ]
             )
             rela = Section(
                 f".rela{section.name}", [data], type=SHT_RELA, flags=SHF_INFO_LINK, align=8
             )
-            rela.link, rela.info = symtab_number, contents.index(section) + 1
+            rela.link, rela.info = symtab_shndx, contents.index(section) + 1
             rela.entry_size = RELA_INFO.size
             self.add(rela)
         symtab = self.add(Section(".symtab", [b"".join(rows)], type=SHT_SYMTAB, align=8))
-        symtab.link, symtab.info = symtab_number + 1, first_global
+        symtab.link, symtab.info = symtab_shndx + 1, first_global
         symtab.entry_size = SYM.size
         self.add(Section(".strtab", [bytes(self._names)], type=SHT_STRTAB))

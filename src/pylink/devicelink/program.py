@@ -7,7 +7,7 @@ import signal
 import time
 from contextlib import suppress
 
-from pylink.devicelink.handover import NO_STEP, report_no_nvcc, report_not_started, without_step
+from pylink.devicelink.handover import NO_STEP, nvcc_environment, report_no_nvcc, report_not_started
 from pylink.devicelink.step import run_step
 from pylink.subtools.process import run_in_front
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pylink.devicelink.toolkit import Toolkit
     from pylink.diagnostics import Sink
 
-NAME = "a_dlink.o"
+OBJECT_NAME = "a_dlink.o"
+# Signals after which the directory with the object is removed before the process ends.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -32,42 +33,42 @@ def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: 
     """Do the step, run nvcc with its object as the first argument, and return nvcc's status."""
     if toolkit.nvcc is None:
         report_no_nvcc(sink)
-    signals: list[int] = []
+    arrived: list[int] = []  # numbers of signals
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        signals.append(number)
+        arrived.append(number)
         raise Interrupted
 
-    before = [(number, signal.getsignal(number)) for number in SIGNALS]
+    old_handlers = [(number, signal.getsignal(number)) for number in SIGNALS]
     directory = None
     try:
-        for number, handler in before:
+        for number, handler in old_handlers:
             if handler is not signal.SIG_IGN:
                 signal.signal(number, interrupt)
         directory = make_directory()
-        request.output = os.path.join(directory, NAME)
+        request.output = os.path.join(directory, OBJECT_NAME)
         run_step(request, toolkit, sink)
         if sink.errors:
             return sink.exit_code()
         command = [toolkit.nvcc, NO_STEP, request.output, *argv]
         try:
-            return run_in_front(command, without_step())
+            return run_in_front(command, nvcc_environment())
         except OSError as error:
             report_not_started(toolkit.nvcc, error, sink)
     except Interrupted:
-        return 128 + signals[0]
+        return 128 + arrived[0]  # as a shell reports the signal
     finally:
-        for number, handler in before:
+        for number, handler in old_handlers:
             signal.signal(number, handler)
         if directory is not None:
             remove_directory(directory)
-        if signals:
-            signal.signal(signals[0], signal.SIG_DFL)
-            os.kill(os.getpid(), signals[0])
+        if arrived:  # end like a program that does not handle the signal
+            signal.signal(arrived[0], signal.SIG_DFL)
+            os.kill(os.getpid(), arrived[0])
 
 
 def make_directory() -> str:
-    """Create a directory for the object, in the place of nvcc's temporary files."""
+    """Create a directory for the object beside nvcc's temporary files, and return its path."""
     path = os.path.join(
         os.environ.get("TMPDIR") or "/tmp", f"pylink-{os.getpid()}-{time.monotonic_ns():x}"
     )
@@ -77,6 +78,6 @@ def make_directory() -> str:
 
 def remove_directory(directory: str) -> None:
     with suppress(OSError):
-        os.unlink(os.path.join(directory, NAME))
+        os.unlink(os.path.join(directory, OBJECT_NAME))
     with suppress(OSError):
         os.rmdir(directory)

@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options.table import Value
 
+# Forms of the output: the host object, a relocatable object (-r), only the fat binary, one cubin.
 OBJECT, UNIT, FATBIN, CUBIN = "object", "unit", "fatbin", "cubin"
 # Names of outputs without -o.
 DEFAULT_OUTPUTS = {
@@ -29,14 +30,22 @@ class Request:
     """A device-link step as its command line requests it.
 
     * `archs`: the architectures, in the order of the links.
+    * `compiler`: path of the host compiler, or of its directory; None if it is not named.
+    * `cudadevrt`: whether to link the toolkit's library of this name.
+    * `debug`, `line_info`, `optimizes`, `verbose`: -G, -lineinfo, -dlto, -v.
+    * `form`: the form of the output, such as OBJECT.
+    * `hides`: functions of the object have hidden visibility.
     * `inputs`: paths.
-    * `values`: options of the links, by the attributes of pylink's own table.
     * `libraries`, `library_path`: those of the user.
     * `links_program`: nvcc then links a program with the object.
-    * `optimizes_host`: module ids are in the order of an optimizing compiler.
-    * `report_name`: the name of the result in reports and depfiles.
+    * `machine`: -cpu-arch name for a step without host objects; None for the compiler's.
+    * `optimizes_host`: module ids are in reverse order, like those of an optimizing compiler.
     * `options_files`: files with arguments.
+    * `output`: path; None if nothing is written.
+    * `report_name`: the name of the result in reports and depfiles; None for `output`.
+    * `threads`: number of links that run at once; 0 for one for each core.
     * `timings`: the file of -time.
+    * `values`: options of the links, by the attributes of pylink's own table.
     """
 
     __slots__ = (

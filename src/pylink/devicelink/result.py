@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 class StepResult:
     """The result of a step: the pieces of its output, in order, and the links.
 
-    `read` are the files that were read. `packing` and `finishing` are the milliseconds for the fat
-    binary and for the object; None if the step writes none.
+    `files_read` are the paths of the files that were read. `packing_ms` and `finishing_ms` are the
+    milliseconds for the fat binary and for the object; None if the step makes none.
     """
 
-    __slots__ = ("finishing", "links", "packing", "pieces", "read")
+    __slots__ = ("files_read", "finishing_ms", "links", "packing_ms", "pieces")
 
-    def __init__(self, links: Sequence[Link], read: list[str]) -> None:
+    def __init__(self, links: Sequence[Link], files_read: list[str]) -> None:
         self.links = links
-        self.read = read
+        self.files_read = files_read
         self.pieces: list[bytes] = []
-        self.packing: float | None = None
-        self.finishing: float | None = None
+        self.packing_ms: float | None = None
+        self.finishing_ms: float | None = None

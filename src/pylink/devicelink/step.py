@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 DEFAULT_MACHINE = "X86_64"
-MACHINE_TIMEOUT_S = 30  # for the compiler's answer to -dumpmachine
+MACHINE_TIMEOUT_S = 30  # time for the compiler's answer to -dumpmachine
 
 
 def make_step(
@@ -54,9 +54,9 @@ def make_step(
 ) -> StepResult:
     """Do a step in memory; LinkError if a link failed.
 
-    `opened` are the inputs (default: the files that the request names). `stream` gets the messages
-    (default: standard error). With `keeps_cubins` the links keep their images, which take memory
-    beside the container.
+    `opened` are the inputs (default: the files that the request names); those with data are not
+    read from files. `stream` gets the messages (default: standard error). With `keeps_cubins` the
+    links keep their images, which take memory beside the container.
     """
     if opened is None:
         opened = [Input(name) for name in request.inputs]
@@ -74,21 +74,23 @@ def make_step(
         link.entry = make_entry(link.arch, link.image, form)
         if not keeps_cubins:
             link.image = b""
-        link.packing = elapsed_ms(start, now())
+        link.packing_ms = elapsed_ms(start, now())
 
-    prepared: list[HostObject] = []
+    prepared: list[HostObject] = []  # one, if a thread was idle
 
     def use_idle_thread(shared: SharedInputs, links: list[Link]) -> None:
+        """Do in advance what follows the links, while other threads still pack."""
         shared.unmap(keeps=bool(sink.diagnostics) or any(link.sink.diagnostics for link in links))
         if request.form == OBJECT:
             prepared.append(prepare_object(request, links[-1], machine))
 
-    # Compilers and slow compression may take longer than others should wait to write an input.
+    # Nobody can write an input while it is mapped. Compilers and slow compression may take longer
+    # than a writer should wait.
     maps = not request.optimizes and form.mode.is_fast
     with SharedInputs(request.archs, optimizes=request.optimizes, maps=maps) as shared:
         shared.add(opened, plan, sink)
         machine = (
-            find_machine(shared, sink) or request.machine or compiler_machine(request.compiler)
+            find_machine(shared, sink) or request.machine or find_compiler_machine(request.compiler)
         )
         libraries = find_libraries_once(request, machine, toolkit, sink)
         shared.add(libraries, plan, sink)
@@ -106,15 +108,15 @@ def make_step(
         # From here on, no input is needed.
         shared.unmap(keeps=bool(sink.diagnostics))
         shared.refuse_changes(sink)
-    step = StepResult(links, files_read(request, shared.everything, links))
+    step = StepResult(links, list_files_read(request, shared.everything, links))
     del shared, libraries
     if request.form == CUBIN:
         step.pieces = [links[0].image]
         return step
     start = now()
     container = make_container([link.entry for link in links if link.entry is not None])
-    packed = now()
-    step.packing = sum(link.packing for link in links) + elapsed_ms(start, packed)
+    packed_at = now()
+    step.packing_ms = sum(link.packing_ms for link in links) + elapsed_ms(start, packed_at)
     if request.form == FATBIN:
         step.pieces = container.pieces
         return step
@@ -124,18 +126,18 @@ def make_step(
     else:
         host_object = prepared[0] if prepared else prepare_object(request, links[-1], machine)
         step.pieces = host_object.pieces(container)
-    step.finishing = elapsed_ms(packed, now())
+    step.finishing_ms = elapsed_ms(packed_at, now())
     return step
 
 
 def prepare_object(request: Request, link: Link, machine: str) -> HostObject:
-    """The host object of the step, without the container; `link` is the last one."""
+    """The host object of the step, without the container; `link` is the step's last one."""
     return HostObject(
         find_units(link), machine, hides=request.hides, backwards=request.optimizes_host
     )
 
 
-def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
+def list_files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
     """The files of the inputs, with members of thin archives, and the options files."""
     members: dict[str, list[str]] = {}
     for link in links:
@@ -145,15 +147,15 @@ def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link])
 
 
 def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
-    """Do the step and write its output; LinkError if it fails, which keeps the old output."""
+    """Do the step and write its output. If it fails, raise LinkError and keep the old output."""
     assert request.output is not None
     start = now()
     step = make_step(request, toolkit, sink, keeps_cubins=False)
-    written = now()
+    write_start = now()
     write_step(step, request.output, sink)
     end = now()
-    if step.finishing is not None:
-        step.finishing += elapsed_ms(written, end)
+    if step.finishing_ms is not None:
+        step.finishing_ms += elapsed_ms(write_start, end)
     if request.timings is not None or request.values.get("depfile"):
         from pylink.devicelink.stepreports import write_depfiles, write_times
 
@@ -179,7 +181,7 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 
 
 def find_units(link: Link) -> list[Unit]:
-    """The units that the object registers: like nvcc, those that the last link lists."""
+    """The units that the object registers: those that a link lists, the last one as for nvcc."""
     registered = link.registered
     libraries = registered.libraries
     anchors = libraries.anchors if libraries is not None else {}
@@ -197,8 +199,11 @@ def find_units(link: Link) -> list[Unit]:
     return units
 
 
-def compiler_machine(compiler: str | None) -> str:
-    """The -cpu-arch name of a host compiler's target; that of this machine if it is unknown."""
+def find_compiler_machine(compiler: str | None) -> str:
+    """The -cpu-arch name of a host compiler's target; that of this machine if it is unknown.
+
+    `compiler` is the path of the compiler or of its directory.
+    """
     own_arch = host_cpu_arch(MACHINE_OF_UNAME.get(os.uname().machine, 0)) or DEFAULT_MACHINE
     if compiler is None:
         return own_arch

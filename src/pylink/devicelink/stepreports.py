@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def write_depfiles(request: Request, step: StepResult, sink: Sink) -> None:
     """Write depfiles with a rule that names all files that the step read."""
     target = str(request.values.get("depfile_target") or request.report_name or request.output)
-    for file in depfiles(request):
-        write_depfile(file, target, step.read, sink)
+    for file in list_depfiles(request):
+        write_depfile(file, target, step.files_read, sink)
 
 
-def depfiles(request: Request) -> list[str]:
+def list_depfiles(request: Request) -> list[str]:
     """The files of --depfile; with %a one for each architecture."""
     paths = []
     for arch in request.archs:
@@ -32,19 +32,21 @@ def depfiles(request: Request) -> list[str]:
 
 
 def write_times(request: Request, step: StepResult, total: float, sink: Sink) -> None:
-    """Write rows of -time with nvcc's names for the parts; the driver has the remaining time.
+    """Write rows of -time with nvcc's names for the parts.
 
-    If nvcc links a program, it writes a row for its own driver.
+    The driver's row has what remains of `total`, in milliseconds. If nvcc links a program, it
+    writes a row for its own driver.
     """
     if request.timings is None:
         return
     inputs = "".join(f"{name} " for name in request.inputs)
     output = request.output or ""
-    rows = [("nvlink", inputs, inputs, "", link.arch, link.milliseconds) for link in step.links]
-    if step.packing is not None:
-        rows.append(("fatbinary", inputs, "", "", "", step.packing))
-    if step.finishing is not None:
-        rows.append(("gcc (compiling)", inputs, "", output, "", step.finishing))
+    # Phase, sources, inputs, output, architecture, milliseconds.
+    rows = [("nvlink", inputs, inputs, "", link.arch, link.link_ms) for link in step.links]
+    if step.packing_ms is not None:
+        rows.append(("fatbinary", inputs, "", "", "", step.packing_ms))
+    if step.finishing_ms is not None:
+        rows.append(("gcc (compiling)", inputs, "", output, "", step.finishing_ms))
     # Links run in parallel: the sum of their times may exceed the total.
     driver_time = max(0.0, total - sum(row[-1] for row in rows))
     if not request.links_program:

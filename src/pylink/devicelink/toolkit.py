@@ -8,12 +8,12 @@ from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED_NAMES, release_named
 from pylink.subtools.programs import cuda_tools
 
-# Options of pylink: the path of the toolkit, and acceptance of any command line of nvcc.
-CUDA, AS_NVCC = "--cuda", "--as-nvcc"
+# Options that nvcc does not have: the path of the toolkit, and acceptance of any command line.
+CUDA_OPTION, AS_NVCC = "--cuda", "--as-nvcc"
 
 DEVICE_RUNTIME = "libcudadevrt.a"
 # Library directories; nvcc searches one of them, depending on its release. Wheels may lack it.
-LIBRARIES = ("lib64", "lib")
+LIBRARY_DIRECTORIES = ("lib64", "lib")
 PROFILE = "nvcc.profile"
 # Prefix of the metadata directory of a wheel.
 WHEEL = "nvidia_cuda_nvcc-"
@@ -22,9 +22,9 @@ WHEEL = "nvidia_cuda_nvcc-"
 class Toolkit:
     """A toolkit: the path of its nvcc (None without a toolkit), and its directories.
 
-    `stated` are the two directories that nvcc passes to nvlink, `library_path` all that are
-    searched. `release` is the release that links follow, a name of `facts/releases.py`; None for
-    that of the newest input.
+    `stated` are the two library directories that nvcc names to nvlink, `library_path` all that are
+    searched. `nvvm` is the directory with the compiler for LTO-IR. `release` is the release that
+    links follow, a name of `facts/releases.py`; None for that of the newest input.
     """
 
     __slots__ = ("library_path", "nvcc", "nvvm", "release", "stated")
@@ -40,7 +40,10 @@ class Toolkit:
         binaries = os.path.dirname(nvcc)
         lib = _profile_library(binaries)
         self.stated = [f"{binaries}/../{lib}/stubs", f"{binaries}/../{lib}"]
-        self.library_path = [*self.stated, *(f"{binaries}/../{name}" for name in LIBRARIES)]
+        self.library_path = [
+            *self.stated,
+            *(f"{binaries}/../{name}" for name in LIBRARY_DIRECTORIES),
+        ]
         self.nvvm = f"{binaries}/../nvvm"
 
 
@@ -66,21 +69,21 @@ def find_release(binaries: str) -> str | None:
     nvcc is not asked, since its start takes as long as a step. Overlays and toolkits of installers
     have a file with the release; a wheel has metadata in the directory of packages.
     """
-    version: str | None = _read(os.path.join(binaries, RELEASE_FILE)).strip()
+    version: str | None = _read_text(os.path.join(binaries, RELEASE_FILE)).strip()
     root = os.path.dirname(binaries)
     if not version:
-        version_text = _stated_version(_read(f"{root}/version.json"))
+        version_text = _version_in_json(_read_text(f"{root}/version.json"))
         version = version_text or _wheel_version(os.path.dirname(os.path.dirname(root)))
     row = release_named(version) if version else None
     return row.name if row is not None and row.name in FOLLOWED_NAMES else None
 
 
 def wants_notes(root: str | None) -> bool | None:
-    """True for an overlay with notes after nvlink's lines; None otherwise."""
+    """True for an overlay that asks for notes after nvlink's lines; None otherwise."""
     return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
 
 
-def _stated_version(text: str) -> str | None:
+def _version_in_json(text: str) -> str | None:
     """The version of nvcc in version.json; parsed by hand, as importing re or json is slow."""
     _, _, row = text.partition('"cuda_nvcc"')
     _, _, value = row.partition("}")[0].partition('"version"')
@@ -97,7 +100,8 @@ def _wheel_version(site: str) -> str | None:
     return names[0][len(WHEEL) :].removesuffix(".dist-info") if len(names) == 1 else None
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
+    """The text of a small file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read(1 << 16)
@@ -106,6 +110,9 @@ def _read(path: str) -> str:
 
 
 def _profile_library(binaries: str) -> str:
-    """The library directory in the profile beside nvcc: `lib`, or `/lib64` after an empty part."""
-    text = _read(os.path.join(binaries, PROFILE))
+    """The library directory that the profile beside nvcc names: `lib` or `/lib64`.
+
+    The latter begins with a slash, since nvcc puts it after a part of the path that is empty.
+    """
+    text = _read_text(os.path.join(binaries, PROFILE))
     return "/lib64" if "$(_TARGET_DIR_)/lib$(_TARGET_SIZE_)" in text else "lib"

@@ -35,43 +35,45 @@ if TYPE_CHECKING:
     from pylink.devicelink.container import Container
 
 RELOCATABLE_CODE = "__nv_relfatbin"
-WRAPPER_VERSION = 1
-DUMMIES = ".data.rel"
-DUMMY = "__nv__fatDeviceText_dummy"
+WRAPPER_VERSION = 1  # of relocatable code
+# nvcc's objects have this symbol, which refers to the wrapper and so keeps it in the link.
+DUMMY_SECTION, DUMMY = ".data.rel", "__nv__fatDeviceText_dummy"
 
 
 def make_unit(identifier: str, container: Container, machine: str) -> list[bytes]:
     """The pieces of the object whose module id is `identifier`."""
     host = MACHINES[machine]()
     wrapper = f"{WRAPPER}{identifier}"
-    code = Code(host.instruction)
+    code = Code(host.instruction_size)
     host.emit_constructor(code, f"{REGISTER}{identifier}", wrapper)
-    object_file = ObjectFile(host.number)
+    object_file = ObjectFile(host.elf_machine)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations
     object_file.add(text)
-    data = SHF_ALLOC | SHF_WRITE
-    object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=WORD, size=WORD))
+    writable = SHF_ALLOC | SHF_WRITE
+    object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=writable, align=WORD, size=WORD))
     payload = object_file.add(
         Section(RELOCATABLE_CODE, container.pieces, flags=SHF_ALLOC, align=host.fatbin_align)
     )
-    head = struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)
-    segment = object_file.add(Section(SEGMENT, [head], flags=data, align=WORD))
-    segment.relocations = [(WORD, host.absolute, RELOCATABLE_CODE, 0)]
-    dummy = object_file.add(Section(DUMMIES, [bytes(WORD)], flags=data, align=WORD))
-    dummy.relocations = [(0, host.absolute, wrapper, 0)]
-    name = identifier.encode("ascii") + b"\0"
-    object_file.add(Section(MODULE_IDS, [name], flags=SHF_ALLOC, align=_array_align(len(name))))
-    start = object_file.add(
-        Section(CONSTRUCTORS, [bytes(WORD)], type=SHT_INIT_ARRAY, flags=data, align=WORD)
+    wrapper_data = struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)
+    segment = object_file.add(Section(SEGMENT, [wrapper_data], flags=writable, align=WORD))
+    segment.relocations = [(WORD, host.absolute_type, RELOCATABLE_CODE, 0)]
+    dummy = object_file.add(Section(DUMMY_SECTION, [bytes(WORD)], flags=writable, align=WORD))
+    dummy.relocations = [(0, host.absolute_type, wrapper, 0)]
+    id_text = identifier.encode("ascii") + b"\0"
+    object_file.add(
+        Section(MODULE_IDS, [id_text], flags=SHF_ALLOC, align=_array_align(len(id_text)))
     )
-    start.entry_size = WORD
-    start.relocations = [(0, host.absolute, TEXT, code.offset_of(CONSTRUCTOR))]
+    init_array = object_file.add(
+        Section(CONSTRUCTORS, [bytes(WORD)], type=SHT_INIT_ARRAY, flags=writable, align=WORD)
+    )
+    init_array.entry_size = WORD
+    init_array.relocations = [(0, host.absolute_type, TEXT, code.offset_of(CONSTRUCTOR))]
     add_notes(object_file, host, code)
     object_file.define("fatbinData", payload)
     for function in code.functions:
         object_file.define(function.name, text, function.start, function.size, type=STT_FUNC)
-    object_file.define(wrapper, segment, 0, len(head), type=STT_OBJECT, binding=STB_GLOBAL)
+    object_file.define(wrapper, segment, 0, len(wrapper_data), type=STT_OBJECT, binding=STB_GLOBAL)
     object_file.define(DUMMY, dummy, 0, WORD, type=STT_OBJECT, binding=STB_WEAK)
     object_file.add_tables()
     return object_file.pieces()

@@ -10,52 +10,55 @@ import struct
 from pylink.devicelink.hostmachine import (
     BSS,
     CALLBACK,
-    CALLBACKS,
+    CALLBACK_LIST,
     COMMON,
     CONSTRUCTOR,
+    CONTAINER_LIST,
     COUNT,
+    EMPTY_CALLBACK,
     FIRST_ID,
     HANDLE,
     LAST_ID,
-    LIST,
     MODULE_IDS,
-    NOTHING,
     SEGMENT,
     UNREGISTER,
-    USE,
+    USE_ID,
     Layout,
     Machine,
 )
 from pylink.devicelink.machinecode import Code
 from pylink.facts.elf import EM_X86_64
 
+# Types of relocations, R_X86_64_64 and so on in the ABI; the GNU property and its bits.
 R_64, R_PC32, R_PLT32, R_REX_GOTPCRELX = 1, 2, 4, 42
 X86_FEATURE_1_AND, IBT, SHSTK = 0xC0000002, 1, 2
 
+# Bytes of instructions, in hexadecimal.
 ENDBR64 = "f30f1efa"
 # Instructions that address memory relative to themselves; a field of 4 bytes comes last.
 LEA_RAX, LEA_RCX, LEA_RDX, LEA_RDI = "488d05", "488d0d", "488d15", "488d3d"
 LEA_RBX, LEA_RSI = "488d1d", "488d35"
 LOAD_EAX, LOAD_RDI, LOAD_RSI = "8b05", "488b3d", "488b35"
 STORE_EAX, STORE_RAX, STORE_RDI = "8905", "488905", "48893d"
+# The next ones take a distance of 4 bytes, from their end to the target.
 CALL, JUMP, JE, JNE, JB, JAE = "e8", "e9", "0f84", "0f85", "0f82", "0f83"
-CMP_EAX, CMP_EBX = "3d", "81fb"
+CMP_EAX, CMP_EBX = "3d", "81fb"  # a number of 4 bytes follows
 RET = "c3"
-FIELD = bytes(4)
+FIELD = bytes(4)  # of an address or a distance, which is relative to the end of the field
 
 
 class X86_64(Machine):
     """64-bit x86."""
 
-    number = EM_X86_64
-    instruction = 1
+    elf_machine = EM_X86_64
+    instruction_size = 1
     code_align = 16
     fatbin_align = 8
-    absolute = R_64
-    relative = R_PC32
-    property = (X86_FEATURE_1_AND, IBT | SHSTK)
+    absolute_type = R_64
+    relative_type = R_PC32
+    gnu_property = (X86_FEATURE_1_AND, IBT | SHSTK)
     return_register = 16
-    initial_frame = "0c07089001"  # CFA is rsp + 8; the return address is below it
+    initial_frame = "0c07089001"  # CFA is rsp + 8; the return address is stored at CFA - 8
 
     def emit_unregister(self, code: Code) -> None:
         code.begin(UNREGISTER)
@@ -68,15 +71,15 @@ class X86_64(Machine):
         """Emit the function that takes the wrapper in rdi and the callback in rsi."""
         code.begin(COMMON)
         _emit_address(code, LOAD_EAX, BSS, COUNT)
-        _emit_address(code, LEA_RDX, BSS, layout.offset(LIST))
+        _emit_address(code, LEA_RDX, BSS, layout.offset(CONTAINER_LIST))
         _emit(code, "488b4f08", "48890cc2")  # rcx = [rdi + 8]; [rdx + 8 rax] = rcx
-        _emit_address(code, LEA_RCX, BSS, layout.offset(CALLBACKS))
+        _emit_address(code, LEA_RCX, BSS, layout.offset(CALLBACK_LIST))
         _emit(code, "488934c1", "ffc0")  # [rcx + 8 rax] = rsi; ++eax
         _emit_address(code, STORE_EAX, BSS, COUNT)
         _emit_compare(code, CMP_EAX, layout.count)
         _emit_jump(code, JNE, "return")
         _emit(code, "48c704c200000000", "53")  # [rdx + 8 rax] = 0; push rbx
-        code.frame("0e108302")
+        code.frame("0e108302")  # CFA is rsp + 16; rbx is stored at CFA - 16
         _emit_address(code, LEA_RDI, SEGMENT, 0)
         _emit_call(code, CALL, "__cudaRegisterFatBinary")
         _emit_address(code, STORE_RAX, BSS, HANDLE)
@@ -85,31 +88,34 @@ class X86_64(Machine):
         _emit(code, "31db")  # ebx = 0
         code.label("next")
         _emit_address(code, LOAD_RDI, BSS, HANDLE)
-        _emit_address(code, LEA_RCX, BSS, layout.offset(CALLBACKS))
+        _emit_address(code, LEA_RCX, BSS, layout.offset(CALLBACK_LIST))
         _emit(code, "ff14d9", "ffc3")  # call [rcx + 8 rbx]; ++ebx
         _emit_compare(code, CMP_EBX, layout.count)
         _emit_jump(code, JB, "next")
         _emit_address(code, LOAD_RDI, BSS, HANDLE)
         _emit(code, "5b")  # pop rbx
-        code.frame("0e08c3")
+        code.frame("0e08c3")  # CFA is rsp + 8; rbx has the caller's value
         _emit_call(code, JUMP, "__cudaRegisterFatBinaryEnd")
         code.label("return")
-        _emit(code, "c3")
+        _emit(code, RET)
         code.end()
 
     def emit_unit(
-        self, code: Code, name: str, wrapper: str | None, pointer: int, text: int
+        self, code: Code, name: str, wrapper: str | None, id_pointer: int, id_offset: int
     ) -> None:
-        """Emit the function that takes callback, wrapper and user of the id in rdi, rsi and rcx."""
+        """Emit the function that takes the callback in rdi and the wrapper in rsi.
+
+        rcx has the function that uses the id.
+        """
         code.begin(name)
         _emit(code, ENDBR64, "57")  # push rdi
-        code.frame("0e10")
+        code.frame("0e10")  # CFA is rsp + 16
         if wrapper is None:
             _emit(code, "56", "4883ec08")  # push rsi; rsp -= 8
             code.frame("0e20")
-        _emit_address(code, LEA_RAX, MODULE_IDS, text)
-        _emit_address(code, STORE_RAX, BSS, pointer)
-        _emit_address(code, LEA_RDI, BSS, pointer)
+        _emit_address(code, LEA_RAX, MODULE_IDS, id_offset)
+        _emit_address(code, STORE_RAX, BSS, id_pointer)
+        _emit_address(code, LEA_RDI, BSS, id_pointer)
         _emit(code, "ffd1")  # call rcx
         if wrapper is None:
             _emit(code, "4883c408", "5f")  # rsp += 8; pop rdi
@@ -124,40 +130,41 @@ class X86_64(Machine):
         code.end()
 
     def emit_empty_callback(self, code: Code) -> None:
-        code.begin(NOTHING)
+        code.begin(EMPTY_CALLBACK)
         _emit(code, ENDBR64, RET)
         code.end()
 
-    def emit_lender(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+    def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
         code.begin(name)
         _emit(code, ENDBR64)
-        if text is not None:
-            lends, is_known, more = f"{name} lends", f"{name} known", f"{name} more"
+        if id_offset is not None:
+            lends, known, next_id = f"{name} lends", f"{name} known", f"{name} next"
             _emit(code, "53")  # push rbx
-            code.frame("0e108302")
+            code.frame("0e108302")  # CFA is rsp + 16; rbx is stored at CFA - 16
             _emit_address(code, LEA_RBX, FIRST_ID, 0)
-            code.label(more)
+            code.label(next_id)
             _emit_address(code, LEA_RAX, LAST_ID, 0)
             _emit(code, "4839c3")  # cmp rbx, rax
             _emit_jump(code, JAE, lends)
             _emit(code, "4889df")  # rdi = rbx
-            _emit_address(code, LEA_RSI, MODULE_IDS, text)
+            _emit_address(code, LEA_RSI, MODULE_IDS, id_offset)
             _emit_call(code, CALL, "strcmp")
             _emit(code, "85c0")  # test eax, eax
-            _emit_jump(code, JE, is_known)
+            _emit_jump(code, JE, known)
             _emit(code, "4889df")  # rdi = rbx
             _emit_call(code, CALL, "strlen")
             _emit(code, "488d5c0301")  # rbx = rbx + rax + 1
-            _emit_jump(code, JUMP, more)
-            code.label(is_known)
+            _emit_jump(code, JUMP, next_id)
+            code.label(known)
             _emit(code, "5b")  # pop rbx
-            code.frame("0ac30e08")  # remember the state for the label `lends`
+            # Remember the state for the label `lends`; rbx has the caller's value, CFA is rsp + 8.
+            code.frame("0ac30e08")
             _emit(code, RET)
             code.label(lends)
-            code.frame("0b")
+            code.frame("0b")  # the remembered state
             _emit(code, "5b")  # pop rbx
             code.frame("0e08c3")
-        _emit_jump(code, LEA_RSI, NOTHING)
+        _emit_jump(code, LEA_RSI, EMPTY_CALLBACK)
         _emit(code, LOAD_RDI)
         code.relocate(R_REX_GOTPCRELX, wrapper, -4)
         code.data += FIELD
@@ -165,7 +172,7 @@ class X86_64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        code.begin(USE)
+        code.begin(USE_ID)
         _emit(code, ENDBR64)
         _emit_address(code, STORE_RDI, BSS, 0)
         _emit(code, RET)
@@ -175,7 +182,7 @@ class X86_64(Machine):
         code.end()
         code.begin(CONSTRUCTOR)
         _emit(code, ENDBR64)
-        _emit_jump(code, LEA_RCX, USE)
+        _emit_jump(code, LEA_RCX, USE_ID)
         _emit_address(code, LEA_RDX, MODULE_IDS, 0)
         _emit(code, LOAD_RSI)
         code.relocate(R_REX_GOTPCRELX, wrapper, -4)
@@ -198,17 +205,20 @@ def _emit_address(code: Code, instruction: str, section: str, offset: int) -> No
 
 
 def _emit_call(code: Code, instruction: str, symbol: str) -> None:
+    """Emit CALL or JUMP to a symbol, which may be in another file."""
     _emit(code, instruction)
     code.relocate(R_PLT32, symbol, -4)
     code.data += FIELD
 
 
 def _emit_jump(code: Code, instruction: str, label: str) -> None:
+    """Emit a jump to a label, or another instruction that addresses one."""
     _emit(code, instruction)
     code.jump(label, lambda word, distance: (distance - 4) & 0xFFFFFFFF)
     code.data += FIELD
 
 
 def _emit_compare(code: Code, instruction: str, count: int) -> None:
+    """Emit a comparison of a register with a number."""
     _emit(code, instruction)
     code.data += struct.pack("<I", count)
