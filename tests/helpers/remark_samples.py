@@ -27,10 +27,10 @@ from pylink.remarks.container import (
     REMARK,
     VBR,
     BitWriter,
-    block,
-    head,
-    string_table,
-    tail,
+    encode_block,
+    encode_head,
+    encode_string_table,
+    encode_tail,
 )
 
 SAMPLE = [
@@ -163,11 +163,11 @@ def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
                 records.append((ARGUMENT, texts))
             else:
                 records.append((ARGUMENT_WITH_LOCATION, (*texts, number(file), line, column)))
-        blocks.append(block(REMARK, _contents(records)))
-    table = string_table(strings)
+        blocks.append(encode_block(REMARK, _contents(records)))
+    table = encode_string_table(strings)
     if version == LLVM_19:
-        return head(version, table) + b"".join(blocks)
-    return head(version, None) + b"".join(blocks) + tail(table)
+        return encode_head(version, table) + b"".join(blocks)
+    return encode_head(version, None) + b"".join(blocks) + encode_tail(table)
 
 
 def _contents(records: list[Record]) -> BitWriter:

@@ -34,10 +34,10 @@ from pylink.remarks.container import (
     VERSION,
     WIDTHS,
     BitWriter,
-    block,
-    block_info,
-    head,
-    tail,
+    encode_block,
+    encode_block_info,
+    encode_head,
+    encode_tail,
 )
 
 VERSIONS = pytest.mark.parametrize("version", [LLVM_19, LLVM_22])
@@ -139,7 +139,7 @@ def plain_block(number: int, *records: tuple[int, tuple[int, ...]]) -> bytes:
     bits = BitWriter()
     for code, values in records:
         bits.write_record(code, values, WIDTHS[number])
-    return block(number, bits)
+    return encode_block(number, bits)
 
 
 def remark_block(*records: tuple[int, tuple[int, ...]]) -> bytes:
@@ -147,22 +147,22 @@ def remark_block(*records: tuple[int, tuple[int, ...]]) -> bytes:
 
 
 def container(*remarks: bytes, table: bytes = STRINGS_OF_ONE) -> bytes:
-    return head(LLVM_22, None) + b"".join(remarks) + tail(table)
+    return encode_head(LLVM_22, None) + b"".join(remarks) + encode_tail(table)
 
 
 def raw_block(number: int, fill: Callable[[BitWriter], None]) -> bytes:
     bits = BitWriter()
     fill(bits)
-    return block(number, bits)
+    return encode_block(number, bits)
 
 
 def test_no_record_needs_an_abbreviation() -> None:
     data = (
         MAGIC
-        + block_info()
+        + encode_block_info()
         + plain_block(META, (CONTAINER, (1, 1)), (VERSION, (0,)))
         + remark_block(GOOD, (LOCATION, (3, 7, 8)), (HOTNESS, (1 << 63,)), (ARGUMENT, (0, 1)))
-        + tail(STRINGS_OF_ONE)
+        + encode_tail(STRINGS_OF_ONE)
     )
     (remark,) = read_bitstream(data, "f")
     assert remark == Remark(
@@ -180,7 +180,7 @@ def test_no_record_needs_an_abbreviation() -> None:
 
 def test_a_block_may_define_abbreviations_of_its_own() -> None:
     def fill(bits: BitWriter) -> None:
-        bits.define(HEADER, ((FIXED, 3), (ARRAY, 0), (VBR, 4)), 4)
+        bits.define_abbreviation(HEADER, ((FIXED, 3), (ARRAY, 0), (VBR, 4)), 4)
         bits.write_fixed(9, 4)  # behind the five of the block info block
         bits.write_fixed(2, 3)
         bits.write_vbr(3, 6)
@@ -220,7 +220,7 @@ def many_operands(bits: BitWriter) -> None:
 
 def many_abbreviations(bits: BitWriter) -> None:
     for _ in range(100):
-        bits.define(HEADER, ((FIXED, 3),), 4)
+        bits.define_abbreviation(HEADER, ((FIXED, 3),), 4)
 
 
 def nested(bits: BitWriter) -> None:
@@ -236,14 +236,14 @@ def info(fill: Callable[[BitWriter], None]) -> bytes:
 def info_of_width(width: int, encoding: int) -> bytes:
     def fill(bits: BitWriter) -> None:
         bits.write_record(SET_BLOCK, (REMARK,), 2)
-        bits.define(HEADER, ((encoding, width),), 2)
+        bits.define_abbreviation(HEADER, ((encoding, width),), 2)
 
     return info(fill)
 
 
 # Contents of the first remark block, of the first meta block, and the size of a remark block.
-REMARK_AT = len(head(LLVM_22, None)) + 8
-META_AT = len(MAGIC + block_info()) + 8
+REMARK_AT = len(encode_head(LLVM_22, None)) + 8
+META_AT = len(MAGIC + encode_block_info()) + 8
 SIZE = len(remark_block(GOOD))
 
 
@@ -254,18 +254,21 @@ SIZE = len(remark_block(GOOD))
         (MAGIC, "byte 0x4: the block info block is missing"),
         (MAGIC + b"\0" * 8, "byte 0x4: the block info block is missing"),
         (MAGIC + b"\xff" * 8, "byte 0x4: no block starts here"),
-        (MAGIC + block_info()[:40], "byte 0x4: the file ends within the block that starts here"),
-        (MAGIC + block_info(), "the container info is missing"),
-        (head(LLVM_22, None), "there are no remarks"),
-        (head(LLVM_22, None) + tail(b"a\0"), "there are no remarks"),
-        (head(LLVM_19, b"a\0"), "there are no remarks"),
-        (head(LLVM_22, None) + remark_block(GOOD), "the string table is missing"),
         (
-            head(LLVM_22, STRINGS_OF_ONE) + remark_block(GOOD),
+            MAGIC + encode_block_info()[:40],
+            "byte 0x4: the file ends within the block that starts here",
+        ),
+        (MAGIC + encode_block_info(), "the container info is missing"),
+        (encode_head(LLVM_22, None), "there are no remarks"),
+        (encode_head(LLVM_22, None) + encode_tail(b"a\0"), "there are no remarks"),
+        (encode_head(LLVM_19, b"a\0"), "there are no remarks"),
+        (encode_head(LLVM_22, None) + remark_block(GOOD), "the string table is missing"),
+        (
+            encode_head(LLVM_22, STRINGS_OF_ONE) + remark_block(GOOD),
             f"byte {META_AT:#x}: the string table is not allowed here",
         ),
         (
-            head(LLVM_19, None) + remark_block(GOOD) + tail(STRINGS_OF_ONE),
+            encode_head(LLVM_19, None) + remark_block(GOOD) + encode_tail(STRINGS_OF_ONE),
             f"byte {REMARK_AT + SIZE:#x}: the string table is not allowed here",
         ),
         (
@@ -274,23 +277,23 @@ SIZE = len(remark_block(GOOD))
         ),
         (container(remark_block(GOOD), table=b"a"), "the string table does not end with a NUL"),
         (
-            MAGIC + block_info() + plain_block(META, (CONTAINER, (7, 1))),
+            MAGIC + encode_block_info() + plain_block(META, (CONTAINER, (7, 1))),
             "container version 7 is unknown",
         ),
         (
-            MAGIC + block_info() + plain_block(META, (CONTAINER, (1, 0))),
+            MAGIC + encode_block_info() + plain_block(META, (CONTAINER, (1, 0))),
             "the file shares its remarks with another, which is not read",
         ),
         (
-            MAGIC + block_info() + plain_block(META, (VERSION, (1,))),
+            MAGIC + encode_block_info() + plain_block(META, (VERSION, (1,))),
             "remark version 1 is unknown",
         ),
         (
-            MAGIC + block_info() + plain_block(META, (STRINGS, (1,))),
+            MAGIC + encode_block_info() + plain_block(META, (STRINGS, (1,))),
             f"byte {META_AT:#x}: unknown record 3",
         ),
         (
-            MAGIC + block_info() + remark_block(GOOD) + plain_block(BLOCK_INFO),
+            MAGIC + encode_block_info() + remark_block(GOOD) + plain_block(BLOCK_INFO),
             f"byte {META_AT + SIZE:#x}: block 0 is not allowed in a file of remarks",
         ),
         (
@@ -335,7 +338,7 @@ SIZE = len(remark_block(GOOD))
             f"byte {REMARK_AT:#x}: a block inside a block",
         ),
         (
-            container(block(REMARK, BOMB)),
+            container(encode_block(REMARK, BOMB)),
             f"byte {REMARK_AT + 13:#x}: an array is longer than its block",
         ),
         (info_of_width(33, FIXED), "an abbreviation has an operand of a width that does not exist"),
@@ -354,10 +357,10 @@ def test_a_fault_is_named_with_its_place(data: bytes, reason: str) -> None:
 
 def test_remarks_elsewhere_are_named() -> None:
     bits = BitWriter()
-    bits.define(EXTERNAL, ((5, 0),), 3)
+    bits.define_abbreviation(EXTERNAL, ((5, 0),), 3)
     bits.write_fixed(7, 3)
     bits.write_blob(b"far.bin")
-    data = MAGIC + block_info() + block(META, bits)
+    data = MAGIC + encode_block_info() + encode_block(META, bits)
     with pytest.raises(MalformedRemarks, match=r"the remarks are in another file, far\.bin$"):
         list(read_bitstream(data, "link.bin"))
 

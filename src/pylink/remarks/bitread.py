@@ -12,10 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    # Code of a record and its operands.
     Record = tuple[int | bytes, ...]
+    # Number of a block, bits of its abbreviation ids, first byte of its contents and their end.
     Block = tuple[int, int, int, int]
 
-# Number, width of ids, first byte and end of a block.
+# Format of a row of `find_blocks`, which is a Block.
 _ROW = "<IIQQ"
 
 # Greatest line and column.
@@ -26,7 +28,7 @@ _BATCH = 1024
 
 
 def read_bitstream(data: bytes, name: str) -> Iterator[Remark]:
-    """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`."""
+    """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`, for errors."""
     try:
         yield from _Container(data).remarks()
     except ValueError as error:
@@ -48,13 +50,14 @@ class _Container:
         self.abbreviations = read_block_info(data, start, end, width)
         self.version: int | None = None
         self.strings: list[str] | None = None
-        self.table_block = 0
+        self.table_block = 0  # position in `blocks` of the meta block with the string table
         remarks = [i for i, block in enumerate(self.blocks) if block[0] == container.REMARK]
-        # Only remarks may stand between the first and the last one.
+        # Positions in `blocks` of the first remark, and after the last one: only remarks may stand
+        # between. What stands in front of them and after them are meta blocks.
         self.first = remarks[0] if remarks else len(self.blocks)
-        self.last = remarks[-1] + 1 if remarks else self.first
-        for i in (*range(1, self.first), *range(self.last, len(self.blocks))):
-            self._read_meta(i)
+        self.end = remarks[-1] + 1 if remarks else self.first
+        for position in (*range(1, self.first), *range(self.end, len(self.blocks))):
+            self._read_meta(position)
         if self.version is None:
             raise ValueError("the container info is missing")
         if not remarks:
@@ -65,14 +68,16 @@ class _Container:
             start = self.blocks[self.table_block][2]
             raise ValueError(f"byte {start:#x}: the string table is not allowed here")
 
-    def _records(self, first: int, last: int) -> list[list[Record]]:
-        return read_records(self.data, self.rows, first, last, self.abbreviations)
+    def _read_records(self, first: int, end: int) -> list[list[Record]]:
+        """The records of each of the blocks at positions `first` to `end` (exclusive)."""
+        return read_records(self.data, self.rows, first, end, self.abbreviations)
 
-    def _read_meta(self, i: int) -> None:
-        number, _, start, _ = self.blocks[i]
+    def _read_meta(self, position: int) -> None:
+        """Read and check the meta block at a position in `blocks`."""
+        number, _, start, _ = self.blocks[position]
         if number != container.META:
             raise ValueError(f"byte {start:#x}: block {number} is not allowed in a file of remarks")
-        for record in self._records(i, i + 1)[0]:
+        for record in self._read_records(position, position + 1)[0]:
             match record:
                 case (container.CONTAINER, int(version), int(kind)):
                     if version not in container.STANDALONE:
@@ -86,8 +91,8 @@ class _Container:
                     if version != container.REMARK_VERSION:
                         raise ValueError(f"remark version {version} is unknown")
                 case (container.STRINGS, bytes(table)):
-                    self.table_block = i
-                    self.strings = _strings(table)
+                    self.table_block = position
+                    self.strings = _split_strings(table)
                 case (container.EXTERNAL, bytes(path)):
                     raise ValueError(
                         f"the remarks are in another file, {path.decode(errors='replace')}"
@@ -97,15 +102,15 @@ class _Container:
 
     def remarks(self) -> Iterator[Remark]:
         assert self.strings is not None
-        for first in range(self.first, self.last, _BATCH):
-            last = min(first + _BATCH, self.last)
+        for first in range(self.first, self.end, _BATCH):
+            end = min(first + _BATCH, self.end)
             for block, records in zip(
-                self.blocks[first:last], self._records(first, last), strict=True
+                self.blocks[first:end], self._read_records(first, end), strict=True
             ):
                 if block[0] != container.REMARK:
                     raise ValueError(f"byte {block[2]:#x}: block {block[0]} among the remarks")
                 try:
-                    yield _remark(records, self.strings)
+                    yield _decode_remark(records, self.strings)
                 except ValueError as error:
                     raise ValueError(f"byte {block[2]:#x}: {error}") from None
                 except IndexError:
@@ -115,13 +120,14 @@ class _Container:
                     ) from None
 
 
-def _strings(table: bytes) -> list[str]:
+def _split_strings(table: bytes) -> list[str]:
+    """The strings of a string table; bytes that are not UTF-8 become surrogates."""
     if table and table[-1]:
         raise ValueError("the string table does not end with a NUL")
     return table.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-def _remark(records: list[Record], strings: list[str]) -> Remark:
+def _decode_remark(records: list[Record], strings: list[str]) -> Remark:
     """Decode one remark; IndexError for a missing string, ValueError for other errors."""
     header: tuple[int, str, str, str] | None = None
     location: tuple[str | None, int, int] = (None, 0, 0)

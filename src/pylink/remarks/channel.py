@@ -84,8 +84,8 @@ class Remarks:
         self._hotness = hotness or threshold > 0
         self._threshold = threshold
         self.why_live = why_live
-        self._routes: dict[str, int] = {}
-        self._batch: list[Remark] = []
+        self._routes: dict[str, int] = {}  # results of `_route` by name of the pass
+        self._batch: list[Remark] = []  # for the writer's next call
         self._has_written = False
 
     def wants(self, pass_name: str, kind: int | None = None) -> bool:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    # An operand of an abbreviation: encoding and width.
+    # An operand of an abbreviation: encoding, and width in bits (0 for arrays and blobs).
     Operand = tuple[int, int]
 
 MAGIC = b"RMRK"
@@ -27,19 +27,20 @@ VERSIONS = (LLVM_19, LLVM_22)
 
 # Type of a container that does not refer to another file, by version.
 STANDALONE = {LLVM_19: 2, LLVM_22: 1}
+# Version of the remarks themselves: LLVM has no other.
 REMARK_VERSION = 0
 
-# Blocks.
+# Numbers of blocks.
 BLOCK_INFO = 0
 META = 8
 REMARK = 9
 
-# Records of the block info block.
+# Codes of the records of the block info block.
 SET_BLOCK = 1
 BLOCK_NAME = 2
 RECORD_NAME = 3
 
-# Records of meta blocks, then of remark blocks.
+# Codes of the records of meta blocks (1 to 4) and of remark blocks (5 to 9).
 CONTAINER = 1
 VERSION = 2
 STRINGS = 3
@@ -50,12 +51,14 @@ HOTNESS = 7
 ARGUMENT_WITH_LOCATION = 8
 ARGUMENT = 9
 
-# Abbreviation ids of every block, and widths of ids.
+# What the abbreviation id in front of each record says. Ids from FIRST_ABBREVIATION on are those
+# that the block defines, in the order of RECORDS.
 END_BLOCK = 0
 ENTER_BLOCK = 1
 DEFINE = 2
 UNABBREVIATED = 3
 FIRST_ABBREVIATION = 4
+# Bits of an abbreviation id outside of blocks, and in each block.
 OUTER_WIDTH = 2
 WIDTHS = {BLOCK_INFO: 2, META: 3, REMARK: 4}
 
@@ -67,11 +70,13 @@ ARRAY = 3
 CHAR6 = 4
 BLOB = 5
 
+# Operands: a 32-bit number; a location as number of the file's name in the string table, line and
+# column.
 _WORD = (FIXED, 32)
 _PLACE = ((VBR, 7), _WORD, _WORD)
 
 # Name and operands of each record, by block, in the order in which LLVM defines their
-# abbreviations. The first operand, not listed, is the number of the record as a literal.
+# abbreviations. The first operand, not listed, is the code of the record as a literal.
 RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
     META: (
         "Meta",
@@ -98,19 +103,24 @@ RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
 
 
 class BitWriter:
-    """Writes bits, lowest first, in 32-bit words; for the parts that a file has once."""
+    """Writes bits, lowest first, in 32-bit words; for the parts that a file has once.
 
-    __slots__ = ("_bits", "_size")
+    Each addition copies what was written before, which is too slow for the remarks themselves.
+    """
+
+    __slots__ = ("_size", "_value")
 
     def __init__(self) -> None:
-        self._bits = 0
-        self._size = 0
+        self._value = 0  # all bits as one number
+        self._size = 0  # in bits
 
     def write_fixed(self, value: int, width: int) -> None:
-        self._bits |= value << self._size
+        """Write a number of `width` bits."""
+        self._value |= value << self._size
         self._size += width
 
     def write_vbr(self, value: int, width: int) -> None:
+        """Write a number in groups of `width` bits; the highest bit says that a group follows."""
         continuation = 1 << (width - 1)
         while value >= continuation:
             self.write_fixed(value & (continuation - 1) | continuation, width)
@@ -118,39 +128,44 @@ class BitWriter:
         self.write_fixed(value, width)
 
     def align(self) -> None:
+        """Write zeros up to a multiple of 32 bits."""
         self._size += -self._size % 32
 
     def write_blob(self, data: bytes) -> None:
+        """Write bytes, with their number in front."""
         self.write_vbr(len(data), 6)
         self.align()
         self.write_fixed(int.from_bytes(data, "little"), 8 * len(data))
         self.align()
 
-    def write_record(self, code: int, operands: Iterable[int], width: int) -> None:
-        """Write a record without abbreviation."""
+    def write_record(self, code: int, operands: Iterable[int], id_width: int) -> None:
+        """Write a record without abbreviation; abbreviation ids of its block have `id_width` bits.
+
+        Code, count and operands are numbers in groups of 6 bits.
+        """
         values = list(operands)
-        self.write_fixed(UNABBREVIATED, width)
+        self.write_fixed(UNABBREVIATED, id_width)
         for value in (code, len(values), *values):
             self.write_vbr(value, 6)
 
-    def define(self, code: int, operands: tuple[Operand, ...], width: int) -> None:
-        """Write the definition of a record's abbreviation."""
-        self.write_fixed(DEFINE, width)
+    def define_abbreviation(self, code: int, operands: tuple[Operand, ...], id_width: int) -> None:
+        """Write the definition of the abbreviation of the records with `code`."""
+        self.write_fixed(DEFINE, id_width)
         self.write_vbr(1 + len(operands), 5)
-        self.write_fixed(1, 1)
+        self.write_fixed(1, 1)  # the first operand is a literal, the code
         self.write_vbr(code, 8)
-        for encoding, bits in operands:
-            self.write_fixed(0, 1)
+        for encoding, width in operands:
+            self.write_fixed(0, 1)  # not a literal
             self.write_fixed(encoding, 3)
             if encoding in (FIXED, VBR):
-                self.write_vbr(bits, 5)
+                self.write_vbr(width, 5)
 
     def to_bytes(self) -> bytes:
-        return self._bits.to_bytes(self._size // 8, "little")
+        return self._value.to_bytes(self._size // 8, "little")
 
 
-def block(number: int, contents: BitWriter) -> bytes:
-    """The bytes of a block at top level; ends `contents`."""
+def encode_block(number: int, contents: BitWriter) -> bytes:
+    """The bytes of a block outside of other blocks; appends the end of the block to `contents`."""
     contents.write_fixed(END_BLOCK, WIDTHS[number])
     contents.align()
     data = contents.to_bytes()
@@ -163,8 +178,8 @@ def block(number: int, contents: BitWriter) -> bytes:
     return head.to_bytes() + data
 
 
-def block_info() -> bytes:
-    """The block that names blocks and records and defines their abbreviations."""
+def encode_block_info() -> bytes:
+    """The bytes of the block that names blocks and records and defines their abbreviations."""
     info = BitWriter()
     width = WIDTHS[BLOCK_INFO]
     for number, (name, records) in RECORDS.items():
@@ -174,12 +189,12 @@ def block_info() -> bytes:
             info.write_record(RECORD_NAME, (code, *record.encode()), width)
             if position == 0:  # LLVM's writer repeats the number of the block here
                 info.write_record(SET_BLOCK, (number,), width)
-            info.define(code, operands, width)
-    return block(BLOCK_INFO, info)
+            info.define_abbreviation(code, operands, width)
+    return encode_block(BLOCK_INFO, info)
 
 
-def head(version: int, strings: bytes | None) -> bytes:
-    """The bytes before the remarks, in version 0 with the string table."""
+def encode_head(version: int, strings: bytes | None) -> bytes:
+    """The bytes in front of the remarks; `strings` is the string table in version 0, else None."""
     meta = BitWriter()
     width = WIDTHS[META]
     meta.write_fixed(FIRST_ABBREVIATION, width)
@@ -190,19 +205,19 @@ def head(version: int, strings: bytes | None) -> bytes:
     if strings is not None:
         meta.write_fixed(FIRST_ABBREVIATION + 2, width)
         meta.write_blob(strings)
-    return MAGIC + block_info() + block(META, meta)
+    return MAGIC + encode_block_info() + encode_block(META, meta)
 
 
-def tail(strings: bytes) -> bytes:
+def encode_tail(strings: bytes) -> bytes:
     """The bytes after the remarks in version 1: the string table."""
     meta = BitWriter()
     meta.write_fixed(FIRST_ABBREVIATION + 2, WIDTHS[META])
     meta.write_blob(strings)
-    return block(META, meta)
+    return encode_block(META, meta)
 
 
-def string_table(strings: Iterable[str]) -> bytes:
-    """The strings with a NUL after each; a NUL within a string becomes the text `\\x00`."""
+def encode_string_table(strings: Iterable[str]) -> bytes:
+    """The strings, joined with a NUL after each; a NUL within a string becomes the text `\\x00`."""
     texts = list(strings)
     data = to_bytes("\0".join(texts)) + b"\0" if texts else b""
     if data.count(b"\0") != len(texts):

@@ -21,9 +21,9 @@ class OutputFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = StandardOutput() if path == "-" else WholeFile(path)
-        self._error: OSError | None = None
+        self._error: OSError | None = None  # of the first write that failed
         self._pending: list[bytes] = []
-        self._size = 0
+        self._size = 0  # bytes in `_pending`
 
     def write(self, data: bytes) -> None:
         """Append `data`."""

@@ -39,7 +39,7 @@ def wizard_mode() -> bool:
 
 
 def enabled_channels(states: Mapping[str, bool]) -> frozenset[str]:
-    """The channels that are on; `states` has those that -Xopt names."""
+    """The channels that are on; `states` has those that -Xopt names, each on (True) or off."""
     names = set()
     if states.get(DEDUP, False):
         names.add(DEDUP)
@@ -53,7 +53,7 @@ class ProfuseObserver(Observer):
 
     __slots__ = ("_channels",)
 
-    records_folds = True
+    records_folds = True  # the link stores its comparisons
 
     def __init__(self, channels: frozenset[str]) -> None:
         self._channels = channels

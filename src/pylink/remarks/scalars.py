@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from pylink.renderers.sarif import unicode_text
 
-# Characters beyond ASCII, without line ends and invisible characters.
+# Regular expression: characters beyond ASCII, without line ends and invisible characters.
 _TEXT = r"\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 # Characters that need no quotes unless they come first; the ASCII ones are those of LLVM's writer.
 _PLAIN = re.compile(rf"(?![-,'])[0-9A-Za-z_^.,' {_TEXT}-]+")

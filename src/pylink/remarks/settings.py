@@ -36,6 +36,10 @@ class Settings:
 
     If both set an option, the one outside of `-Xopt` counts. An empty pattern or file name counts
     as not given. `profuse` has the state of each profuse channel that is named.
+
+    `passed`, `missed`, `analysis`, `written` (--pass-remarks-filter) and `why_live` are patterns
+    of names, None without the option. `hotness` says whether to write hotness at all, `threshold`
+    below how many bytes of it a remark is dropped. `version` is that of a bitstream's container.
     """
 
     __slots__ = (

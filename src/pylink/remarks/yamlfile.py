@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from pylink.remarks.output import OutputFile
     from pylink.remarks.record import Remark
 
-# Indents of the lines of a block literal: below a key of the remark, and below an argument.
+# Columns by which lines of a block literal are indented: as value of a key of the remark, and as
+# value of an argument.
 _LITERAL = 2
 _ARGUMENT_LITERAL = 6
 # A flow mapping continues on the next line after this column.
@@ -40,34 +41,37 @@ def document(remark: Remark) -> str:
     """The YAML document of one remark, from `---` to `...`."""
     lines = [
         f"--- !{TAGS[remark.kind]}\n",
-        _entry("Pass", scalar(remark.pass_name, _LITERAL)),
-        _entry("Name", scalar(remark.name, _LITERAL)),
+        _entry_line("Pass", scalar(remark.pass_name, _LITERAL)),
+        _entry_line("Name", scalar(remark.name, _LITERAL)),
     ]
     if remark.file is not None:
-        lines.append(_location("", remark.file, remark.line, remark.column))
-    lines.append(_entry("Function", scalar(remark.function, _LITERAL)))
+        lines.append(_location_lines("", remark.file, remark.line, remark.column))
+    lines.append(_entry_line("Function", scalar(remark.function, _LITERAL)))
     if remark.hotness is not None:
-        lines.append(_entry("Hotness", str(min(remark.hotness, _MAX_HOTNESS))))
+        lines.append(_entry_line("Hotness", str(min(remark.hotness, _MAX_HOTNESS))))
     if remark.args:
         lines.append("Args:\n")
         for key, value, file, line, column in remark.args:
-            lines.append("  - " + _entry(scalar(key), scalar(value, _ARGUMENT_LITERAL)))
+            lines.append("  - " + _entry_line(scalar(key), scalar(value, _ARGUMENT_LITERAL)))
             if file is not None:
-                lines.append(_location("    ", file, line, column))
+                lines.append(_location_lines("    ", file, line, column))
     lines.append("...\n")
     return "".join(lines)
 
 
-def _entry(key: str, value: str) -> str:
+def _entry_line(key: str, value: str) -> str:
     return f"{key + ':':<16} {value}\n"
 
 
-def _location(margin: str, file: str, line: int, column: int) -> str:
-    """A location as a flow mapping, with line breaks as in LLVM's writer."""
+def _location_lines(margin: str, file: str, line: int, column: int) -> str:
+    """A location as a flow mapping, with line breaks as in LLVM's writer.
+
+    `margin` is the indent of the first line.
+    """
     text = f"{margin}{'DebugLoc:':<16} "
-    start = len(text)
+    start = len(text)  # column of the mapping
     text += f"{{ File: {scalar(file)}"
-    used = len(text.encode())
+    used = len(text.encode())  # LLVM counts bytes of the line, not characters
     for key, value in (("Line", line), ("Column", column)):
         text += ", "
         used += 2

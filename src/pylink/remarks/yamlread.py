@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _LOCATION = "DebugLoc"
 
-# Greatest line, column and hotness.
+# Greatest line, column and hotness, and its decimal digits.
 _MAX_NUMBER = 0xFFFFFFFF
 _MAX_DIGITS = 10
 
-# Nesting of a remark: a location in an argument in a list in the remark.
+# Levels of nesting in a remark: a location in an argument in a list in the remark.
 _MAX_DEPTH = 4
 
 
@@ -40,7 +40,10 @@ class _Fault(Exception):
 
 
 class _Value:
-    """A string, the entries of a mapping or the items of a list, with its first line."""
+    """A string, the entries of a mapping or the items of a list, with its first line.
+
+    Of `text`, `entries` and `items` one is set; an empty value sets none.
+    """
 
     __slots__ = ("entries", "items", "line", "text")
 
@@ -89,9 +92,9 @@ def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
     try:
         if not events.next_document():
             raise _Fault(1, "there are no remarks")
-        yield events.remark()
+        yield events.read_remark()
         while events.next_document():
-            yield events.remark()
+            yield events.read_remark()
     except _Fault as fault:
         raise MalformedRemarks(f"{name}: {fault}") from None
     except yaml.MarkedYAMLError as error:
@@ -112,7 +115,7 @@ class _Events:
         """Go to the start of the next document; False after the last."""
         return any(isinstance(event, self._yaml.DocumentStartEvent) for event in self._events)
 
-    def remark(self) -> Remark:
+    def read_remark(self) -> Remark:
         """Read the remark of the document whose start event was read last."""
         event = next(self._events)
         line = event.start_mark.line + 1
@@ -122,9 +125,9 @@ class _Events:
         kind = KINDS.get(tag[1:]) if tag.startswith("!") else None
         if kind is None:
             raise _Fault(line, "expected a remark tag")
-        return _remark(kind, self._value(event, 1))
+        return _build_remark(kind, self._read_value(event, 1))
 
-    def _value(self, event: Any, depth: int) -> _Value:
+    def _read_value(self, event: Any, depth: int) -> _Value:
         """Read the value that starts with `event`, nested `depth` levels deep."""
         value = _Value(event.start_mark.line + 1)
         if isinstance(event, self._yaml.ScalarEvent):
@@ -137,7 +140,7 @@ class _Events:
             raise _Fault(value.line, "values are nested too deeply")
         parts = []
         while not isinstance(event := next(self._events), self._yaml.CollectionEndEvent):
-            parts.append(self._value(event, depth + 1))
+            parts.append(self._read_value(event, depth + 1))
         if isinstance(event, self._yaml.MappingEndEvent):
             value.entries = list(zip(parts[::2], parts[1::2], strict=True))
         else:
@@ -145,7 +148,7 @@ class _Events:
         return value
 
 
-def _remark(kind: int, document: _Value) -> Remark:
+def _build_remark(kind: int, document: _Value) -> Remark:
     strings = {"Pass": "", "Name": "", "Function": ""}
     place: tuple[str | None, int, int] = (None, 0, 0)
     hotness = None

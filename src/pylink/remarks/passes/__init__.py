@@ -11,6 +11,7 @@ from __future__ import annotations
 
 MERC_DEDUP = "merc-dedup"
 
+# Name of the pass: tag of the phase after which it runs, module.
 PASSES: dict[str, tuple[str, str]] = {
     "symbol-resolution": ("merge", "symbols"),
     "dce": ("merge", "dce"),

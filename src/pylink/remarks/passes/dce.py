@@ -79,6 +79,7 @@ def _emit_reached(
     graph: CallGraph,
     reached: dict[int, int],
 ) -> None:
+    """Emit why a function is kept; `reached` is the result of `graph.reach` for all kernels."""
     steps = graph.path_to(reached, number)
     root = steps[0][0]
     remarks.emit(

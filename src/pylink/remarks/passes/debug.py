@@ -19,7 +19,7 @@ def emit(placed: Placed, remarks: Remarks) -> None:
     outputs = Outputs(placed)
     view = outputs.view
     stand_ins = placed.merged.stand_ins
-    totals: dict[int, tuple[int, int]] = {}
+    totals: dict[int, tuple[int, int]] = {}  # by output section: number of pieces, their bytes
     table = zip(view.sections, placed.merged.out_of, strict=True)
     for number, (section, output_section) in enumerate(table):
         if section.kind not in KINDS:

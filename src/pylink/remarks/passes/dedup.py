@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 
-# The section name in remarks that concern no single section.
+# Stands for the section's name in remarks that concern no single section.
 ALL_SECTIONS = ".nv.merc"
 
 

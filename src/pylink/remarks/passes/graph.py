@@ -16,7 +16,7 @@ ARROW = " -> "
 # A call through a pointer.
 INDIRECT_ARROW = " ~> "
 
-# Limit of functions in the text of a chain; a longer chain shows both ends.
+# Greatest number of functions in the text of a chain; a longer chain shows both ends.
 MAX_CHAIN = 32
 
 # A function, and whether the call that leads to it goes through a pointer.
@@ -24,12 +24,16 @@ Step = tuple[int, bool]
 
 
 class CallGraph:
-    """The callees of every function, in order of the rows; nodes are as in `call_edges`."""
+    """The callees of every function, in order of the call rows.
+
+    A node is the number of an entity, or that of a prototype plus the number of entities. A call
+    through a pointer leads to its prototype, and from there to all functions that it may call.
+    """
 
     __slots__ = ("_edges", "_functions")
 
     def __init__(self, merged: Merged) -> None:
-        self._functions = len(merged.entities)
+        self._functions = len(merged.entities)  # nodes from here on are prototypes
         self._edges = call_edges(merged)
 
     def callees(self, function: int) -> Iterator[Step]:
@@ -65,25 +69,27 @@ class CallGraph:
         steps.reverse()
         return steps
 
-    def search(self, start: int, goal: int, goals: list[int]) -> list[Step]:
-        """The steps from `start` to `goal` through functions whose entry in `goals` is the goal.
+    def find_path_raised_by(self, start: int, source: int, raised_by: list[int]) -> list[Step]:
+        """The steps from `start` to `source` through functions that are raised by `source`.
 
-        Empty if there is no such path.
+        `raised_by` has, by entity, the function that raises its register count. Empty if there is
+        no such path.
         """
         predecessors: dict[int, Step] = {start: (-1, False)}
         queue = deque((start,))
         while queue:
             node = queue.popleft()
-            if node == goal:
+            if node == source:
                 return _unwind(predecessors, node)
             for callee, indirect in self.callees(node):
-                if callee not in predecessors and goal in (callee, goals[callee]):
+                if callee not in predecessors and source in (callee, raised_by[callee]):
                     predecessors[callee] = (node, indirect)
                     queue.append(callee)
         return []
 
 
 def _unwind(predecessors: dict[int, Step], node: int) -> list[Step]:
+    """The steps from the start of a search to `node`; the start has the predecessor -1."""
     steps: list[Step] = []
     while node >= 0:
         previous, indirect = predecessors[node]
@@ -105,6 +111,7 @@ def chain(steps: list[Step], name_of: Callable[[int], str]) -> str:
 
 
 def _shorten(steps: list[Step]) -> list[Step]:
+    """The first and last MAX_CHAIN / 2 steps of a longer chain, else all."""
     if len(steps) <= MAX_CHAIN:
         return steps
     return steps[: MAX_CHAIN // 2] + steps[-MAX_CHAIN // 2 :]

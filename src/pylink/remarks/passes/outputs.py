@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """The output sections of a finished layout; `index` has their numbers, 0 if not written."""
+    """The output sections of a finished layout.
+
+    Methods take `out`, the row number of an output section in `rows`. `index` has, by row, the
+    number of the section in the output file, 0 if it is not written.
+    """
 
     __slots__ = ("index", "placed", "rows", "view")
 
@@ -32,7 +36,7 @@ class Outputs:
         return self.placed.places[out].size
 
     def contents(self, out: int) -> int:
-        """PlaceRow.contents: the origin of the section's bytes."""
+        """Where the section's bytes come from, a value of `ContentsFrom` or a row number."""
         return self.placed.places[out].contents
 
     def place(self, out: int) -> Place:
@@ -43,5 +47,5 @@ class Outputs:
         return self.view.at_section(row.source) if row.source >= 0 else self.view.output
 
     def ordered(self, keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Pairs of a section and a number, in file order."""
+        """The pairs of an output section and another number, sorted by place in the output file."""
         return sorted(keys, key=lambda key: (self.index[key[0]], key))

@@ -23,17 +23,15 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         return
     view = View(merged)
     graph: CallGraph | None = None
-    sources = merged.functions.column("raised_by")
+    # By entity: the function whose register count it has instead of its own, -1 without.
+    raised_by = merged.functions.column("raised_by")
     for kernel, entity in enumerate(merged.entities):
-        if (
-            not (entity.flags & EntityFlag.KERNEL and entity.flags & EntityFlag.LIVE)
-            or sources[kernel] < 0
-        ):
+        source = raised_by[kernel]
+        if source < 0 or not (entity.flags & EntityFlag.KERNEL and entity.flags & EntityFlag.LIVE):
             continue
         registers, own_registers = merged.functions[kernel].regcount, entity.regcount
-        source = sources[kernel]
         graph = graph or CallGraph(merged)
-        steps = graph.search(kernel, source, sources)
+        steps = graph.find_path_raised_by(kernel, source, raised_by)
         remarks.emit(
             KERNEL_RAISED(
                 view.name(kernel),

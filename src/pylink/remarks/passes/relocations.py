@@ -31,22 +31,23 @@ def emit(image: Image, remarks: Remarks) -> None:
 
 
 def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
+    # Relocations, and bytes of their entries, by output section and relocation type.
     counts: Counter[tuple[int, int]] = Counter()
     saved: Counter[tuple[int, int]] = Counter()
     kinds = outputs.placed.merged.entities.column("kind")
-    for fix in outputs.placed.merged.fixups:
-        target = out = fix.out
-        if fix.how & FixupFlag.MERC:
+    for fixup in outputs.placed.merged.fixups:
+        target = out = fixup.out
+        if fixup.how & FixupFlag.MERC:
             row = outputs.rows[out]
             if row.kind == sectionkinds.TEXT:
                 # A capsule only has constants resolved; it refers to other symbols by name.
-                if fix.entity < 0 or kinds[fix.entity] != EntityKind.CONSTANT or row.merc < 0:
+                if fixup.entity < 0 or kinds[fixup.entity] != EntityKind.CONSTANT or row.merc < 0:
                     continue
                 target = row.merc
             elif outputs.contents(out) == ContentsFrom.TWIN:
                 continue
-        counts[target, fix.type] += 1
-        saved[target, fix.type] += (REL if fix.how & FixupFlag.REL else RELA).size
+        counts[target, fixup.type] += 1
+        saved[target, fixup.type] += (REL if fixup.how & FixupFlag.REL else RELA).size
     for out, type_ in outputs.ordered(counts):
         remarks.emit(
             RELOCATIONS_APPLIED(
@@ -84,9 +85,10 @@ def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _target(outputs: Outputs, row: OutRow) -> int:
-    """The section whose relocations a table holds; for a Mercury table that of the plain table.
+    """The output section whose relocations a section holds, -1 if it does not hold any.
 
-    -1 if it is not a table, or records the resolved relocations of --preserve-relocs.
+    A Mercury table names no section of its own: it belongs to the Mercury form of the plain
+    table's section. The list of resolved relocations of --preserve-relocs counts as no table.
     """
     if row.kind == sectionkinds.RESOLVED_RELA:
         return -1

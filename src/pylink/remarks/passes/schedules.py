@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FP64 = frozenset((0x28, 0x29, 0x2A, 0x2B))
 IMMA = frozenset((0x37,))
 MATRIX = IMMA | {0x3C, 0x3F}
-IADD3 = 0x10  # compare the low byte only; the form with three operands is not affected
+IADD3 = 0x10  # the low byte only; with a third operand (not NO_REGISTER) it is not rescheduled
 ADDS = frozenset((IADD3,))
 NO_REGISTER = 0xFF
 # Chips on which FP64 instructions have a fixed latency.
@@ -39,13 +39,14 @@ FAST_FP64_CHIPS = (100,)
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit a remark for each file with such code; only from sm_100 on."""
+    """Emit a remark for each file that keeps an older schedule; only from sm_100 on."""
     objects = merged.objects
     if objects.job.target.family != FAMILY_C:
         return
     view = View(merged)
     for number in elfread.find_apart(objects.files, *code_bounds(objects.release)):
         file = objects.files[number]
+        # TRAIT_ bits of the release that the link follows which the file's compiler lacked.
         missing = objects.traits & ~code_of(file.toolkit, file.patch)
         positions = _find_kept_schedules(
             objects, number, _rescheduled_operations(missing, objects.job.target.sm)
@@ -90,6 +91,8 @@ def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[in
         if section.kind != sectionkinds.TEXT:
             continue
         code = objects.arena[section.offset : section.offset + section.size]
+        # An instruction has 16 bytes: the operation in bits 0 to 8, the third operand's register
+        # in byte 8, the cycles to wait in bits 1 to 4 of byte 13.
         stalls = {control >> 1 & 15 for control in code[13::16]}
         used_operations = {
             low | (high & 1) << 8

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Placed
     from pylink.remarks import Remarks
 
-# Flag of a variable: an extern array.
+# Bit of `flags` in a variable's row that the native code calls EXTERN: an extern array.
 ARRAY_FLAG = 2
 
 
@@ -36,7 +36,10 @@ def emit(placed: Placed, remarks: Remarks) -> None:
 
 
 class Variable:
-    """A shared variable with its offset; `start` includes the bytes reserved for the system."""
+    """A shared variable with its offset; `start` includes the bytes reserved for the system.
+
+    `users` are the entities of the kernels that use it.
+    """
 
     __slots__ = ("align", "entity", "size", "start", "users")
 
@@ -53,7 +56,10 @@ class Variable:
 
 
 class SharedPass:
-    """Collects, by kernel, its variables, extern arrays and the size of its section."""
+    """Collects, by the entity of each kernel, its variables, extern arrays and section size.
+
+    Sizes, `limit` and `reserved` (for the system, at the start of each section) are in bytes.
+    """
 
     def __init__(self, placed: Placed, remarks: Remarks) -> None:
         merged = placed.merged
@@ -104,10 +110,10 @@ class SharedPass:
     def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
         """The extern arrays that the code of each kernel or of its callees refers to."""
         referenced: dict[int, set[int]] = defaultdict(set)
-        outs = self.placed.outs.column("kind")
-        for fix in self.placed.merged.fixups:
-            if fix.entity in arrays and outs[fix.out] == sectionkinds.TEXT:
-                referenced[fix.function].add(fix.entity)
+        kinds = self.placed.outs.column("kind")
+        for fixup in self.placed.merged.fixups:
+            if fixup.entity in arrays and kinds[fixup.out] == sectionkinds.TEXT:
+                referenced[fixup.function].add(fixup.entity)
         graph = CallGraph(self.placed.merged)
         arrays_of = {}
         for kernel in kernels:

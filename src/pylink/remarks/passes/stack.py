@@ -21,7 +21,11 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 class StackPass:
-    """Has the call graph, and for each entity the bytes of its frame and of its deepest path."""
+    """Emits remarks from the call graph and from two numbers of bytes for each entity.
+
+    `frames` has the stack frame of the function itself, `stacks` the stack of it and its callees
+    on the deepest path.
+    """
 
     def __init__(self, merged: Merged, remarks: Remarks) -> None:
         self.view = View(merged)
@@ -43,6 +47,7 @@ class StackPass:
                 self._emit_stack(kernel)
 
     def _emit_stack(self, kernel: int) -> None:
+        """Emit the stack of a kernel, with the deepest path of calls."""
         steps: list[Step] = [(kernel, False)]
         remaining = self.stacks[kernel] - self.frames[kernel]
         while remaining > 0:
@@ -69,8 +74,9 @@ class StackPass:
         )
 
     def _emit_unknown(self, kernel: int) -> None:
+        """Emit that the stack of a kernel has no bound, with a recursion that it reaches."""
         steps: list[Step] = [(kernel, False)]
-        positions = {kernel: 0}
+        positions = {kernel: 0}  # of each function in `steps`
         while True:
             # A function without a bound is in a cycle or calls one without a bound.
             callees = self.graph.callees(steps[-1][0])

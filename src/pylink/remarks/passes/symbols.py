@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pylink.remarks import Remarks
     from pylink.rows import SymbolRow
 
-HEADER_SIZE = 4  # of an attribute record
+# Bytes of the header of an attribute record: form, attribute, and size of the value or the value.
+HEADER_SIZE = 4
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
@@ -41,7 +42,11 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 class Definition:
-    """One definition: the row of its symbol, and the properties that decide."""
+    """One definition: the row of its symbol, and the properties that decide.
+
+    `file` is the file's number, `size` in bytes. `common`, `function`, `lost` (against an earlier
+    definition) and `weak` are true or false.
+    """
 
     __slots__ = ("common", "file", "function", "lost", "size", "symbol", "weak")
 
@@ -56,7 +61,10 @@ class Definition:
 
 
 class ResolutionPass:
-    """Emits remarks; `facts` caches the results of `_read_facts` by file."""
+    """Emits a remark for each definition that was dropped, with the one that was kept.
+
+    `facts` caches the results of `_read_facts` by number of the file.
+    """
 
     def __init__(self, merged: Merged, remarks: Remarks) -> None:
         self.merged = merged
@@ -67,7 +75,7 @@ class ResolutionPass:
     def run(self) -> None:
         for entity, definitions in self._contested().items():
             current = definitions[0]
-            merged = current.size  # size of the merged common symbol so far
+            merged = current.size  # bytes of the merged common symbol up to here
             for later in definitions[1:]:
                 if later.lost and later.common and current.common:
                     saved = min(merged, later.size)
@@ -88,8 +96,8 @@ class ResolutionPass:
                     current = later
 
     def _contested(self) -> dict[int, list[Definition]]:
-        """The definitions of each entity that has several, in order."""
-        first: dict[int, Definition] = {}
+        """The definitions of each entity that has several, in order of the inputs."""
+        first: dict[int, Definition] = {}  # the first definition of each entity
         contested: dict[int, list[Definition]] = {}
         merged = self.merged
         table = zip(merged.symbol_entity, self.view.symbols, merged.symbol_resolution, strict=True)
@@ -140,7 +148,11 @@ class ResolutionPass:
         hotness: int | None = None,
         **values: int | Definition,
     ) -> None:
-        """Emit a remark at the dropped definition; the default hotness is its size."""
+        """Emit a remark at the dropped definition; the default hotness is its size.
+
+        `values` are the arguments of the message. A definition among them is written as the name
+        of its file.
+        """
         texts = {
             key: self._file(value) if isinstance(value, Definition) else value
             for key, value in values.items()
@@ -151,23 +163,29 @@ class ResolutionPass:
         self.remarks.emit(kind(self.view.name(entity), place, hotness, **texts))
 
     def _file(self, definition: Definition) -> At:
+        """The name of the file of a definition, with the definition's location."""
         place = self.view.at_symbol(definition.symbol)
         return At(self.view.names[definition.file], place)
 
     def _registers(self, definition: Definition) -> int:
+        """The register count of a function; 0 if its file does not say."""
         return self._facts(definition.file)[0].get(definition.symbol, 0)
 
     def _facts(self, file: int) -> tuple[dict[int, int], int]:
+        """The result of `_read_facts`, which each file is read for once."""
         facts = self.facts.get(file)
         if facts is None:
             facts = self.facts[file] = self._read_facts(file)
         return facts
 
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
-        """Map symbol rows of a file to REGCOUNT; the second result is the SM of the file's PTX."""
+        """Map symbols of a file to their REGCOUNT; the second result is the SM of the file's PTX.
+
+        Symbols are row numbers of the link's symbol table.
+        """
         objects = self.merged.objects
         row = objects.files[file]
-        first, virtual = row.first_symbol, row.ptx_sm
+        first, virtual_sm = row.first_symbol, row.ptx_sm
         counts = {}
         for number in file_sections(objects, file):
             section = objects.sections[number]
@@ -182,4 +200,4 @@ class ResolutionPass:
                         symbol, registers = unpack_from("<II", self.view.arena, position)
                         counts[first + symbol] = registers
                     position += size
-        return counts, virtual
+        return counts, virtual_sm

@@ -16,7 +16,10 @@ ALL_SECTIONS = "*"
 
 
 class View:
-    """Names and locations of a link's inputs, as remarks show them."""
+    """Names and locations of a link's inputs, as remarks show them.
+
+    Methods take row numbers of entities, sections, symbols and files. `names` are the file names.
+    """
 
     __slots__ = ("_lines", "_places", "arena", "entities", "merged", "names", "sections", "symbols")
 
@@ -29,7 +32,7 @@ class View:
         self.symbols = objects.symbols
         self.entities = merged.entities
         self._lines = places_of(objects)
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, Place] = {}  # results of `at_symbol`
 
     def name(self, entity: int) -> str:
         return entity_name(self.merged, entity)
