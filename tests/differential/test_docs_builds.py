@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.clients import needs_cmake
+from helpers.sessions import blocks
 
 from pylink.command.overlay import make_overlay
 
@@ -37,9 +38,10 @@ def indented(page: str, start: str) -> str:
     return str(found).partition("   #")[0]
 
 
-def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", BUILDS, re.MULTILINE | re.DOTALL)
-    return str(found)
+def block(page: str, language: str) -> str:
+    """The text of the one block of a page in a language."""
+    (text,) = (block.text for block in blocks(page) if block.language == language)
+    return text
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def test_options_through_nvcc(folder: Path) -> None:
 def test_options_through_cmake(folder: Path) -> None:
     shutil.copytree(ROOT / "examples" / "cmake", folder / "waves")
     with (folder / "waves" / "CMakeLists.txt").open("a") as file:
-        file.write(block("cmake"))
+        file.write(block(BUILDS, "cmake"))
     compiler = f"-DCMAKE_CUDA_COMPILER={folder}/toolkit/bin/nvcc"
     archs = "-DCMAKE_CUDA_ARCHITECTURES='80;90'"
     run(f"cmake -G Ninja -S waves -B made {compiler} {archs}", folder)
@@ -126,8 +128,7 @@ def test_commands_of_the_readme(folder: Path) -> None:
     run(overlay.replace("/usr/local/cuda", str(oracle.toolchain().bin.parent)), folder)
     assert "then: toolkit/bin/nvcc -rdc=true ..." in README
     run("toolkit/bin/nvcc -rdc=true main.cu square.cu -o program", folder)
-    (text,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    assert run_python(text, folder) == ""
+    assert run_python(block(README, "python"), folder) == ""
 
 
 def run_python(text: str, folder: Path) -> str:

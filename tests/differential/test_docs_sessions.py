@@ -6,7 +6,6 @@ The sources are those of docs/start.md, which has a test of its own.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.sessions import commands, needs_compiler, prints, sessions
+from helpers.sessions import blocks, commands, needs_compiler, prints, sessions
 
 from pylink.command.overlay import make_overlay
 
@@ -27,7 +26,6 @@ TEXTS = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 }
-SOURCE = re.compile(r"`([\w.]+)`:\n\n```cuda\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Where installers put a toolkit and its libraries.
 TOOLKIT = "/usr/local/cuda"
 
@@ -38,8 +36,9 @@ SHOWN = [page for page in TEXTS.keys() - OWN_TEST if needs_compiler(TEXTS[page])
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The sources of docs/start.md, and an overlay."""
-    for name, text in SOURCE.findall(TEXTS[START]):
-        (tmp_path / name).write_text(text)
+    for language, name, text in blocks(TEXTS[START]):
+        if language == "cuda":
+            (tmp_path / name).write_text(text)
     make_overlay(str(tmp_path / "toolkit"), str(oracle.toolchain().bin.parent))
     return tmp_path
 

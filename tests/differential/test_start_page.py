@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from emulator.launching import Run
 from helpers import oracle, wheel
-from helpers.sessions import commands, prints
+from helpers.sessions import blocks, commands, prints
 
 pytestmark = oracle.needs_oracle
 
 PAGE = (wheel.ROOT / "docs" / "start.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"`([\w.]+)`:\s*$")
 # Where installers put a toolkit, and what the test has done before.
 TOOLKIT, INSTALL = "/usr/local/cuda", "pip install pylink-cuda"
 # The page says of these links that they fail.
@@ -28,13 +25,10 @@ def test_every_command_works_where_there_is_no_checkout(programs: Path, tmp_path
     toolkit = str(nvcc.parents[1])
     variables = wheel.environment(programs, str(nvcc.parent))
     files, typed = [], []
-    for block in BLOCK.finditer(PAGE):
-        language, text = block.groups()
+    for language, title, text in blocks(PAGE):
         if language in ("cuda", "cmake"):
-            named = FILE.search(PAGE[: block.start()])
-            assert named is not None
-            files.append(named[1])
-            (tmp_path / named[1]).write_text(text)
+            files.append(title)
+            (tmp_path / title).write_text(text)
         elif language == "python":
             (tmp_path / "program.cubin").unlink(missing_ok=True)
             assert run(["python", "-c", text], tmp_path, variables) == (0, "")

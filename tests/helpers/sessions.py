@@ -1,16 +1,31 @@
-"""What pages show of a shell: commands after a prompt, each followed by what it prints.
+"""What pages show in blocks: files, and what a shell prints.
 
-A line `...` stands for any number of lines, and `...` in a line for any text. Times may differ.
+A session has commands after a prompt, each followed by what it prints. A line `...` stands for any number of lines, and `...` in a line for any text. Times may differ.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
+FENCED = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"^\$ ", re.MULTILINE)
 TIME = re.compile(r"\d(?:\\\.|\d)*(?=(?:\\ )?m?s\b)")  # in an escaped line
+
+
+class Block(NamedTuple):
+    """A block of a page: its language, the name of the file that it shows or "", and its text."""
+
+    language: str
+    title: str
+    text: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The blocks of a page that name their language."""
+    return (Block(*found) for found in FENCED.findall(page))
 
 
 def sessions(page: str) -> Iterator[str]:

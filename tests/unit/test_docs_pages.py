@@ -26,6 +26,7 @@ from fuzz.races import parser as races_parser
 from hazards.measure import parser as hazards_parser
 from helpers import archive_builder, fatbin_builder
 from helpers.sessions import BLOCK, needs_compiler, prints, sessions
+from helpers.sessions import blocks as blocks_of
 from helpers.sessions import commands as commands_of
 
 import pylink
@@ -66,7 +67,6 @@ SHOWN = {page: text for page, text in TEXTS.items() if page not in RUN_ELSEWHERE
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"^(?:\$ | {4}(?:\$ )?)(pylink (?!error|fatal|warning).*)$", re.MULTILINE)
 CALL = re.compile(r"`((?:pylink\.)?(?:Input|LinkOptions|Linker|link)\([^`]*\))`")
 FILE = re.compile(r"(?<![\w-])(?:docs|src|tests|benchmarks|scripts|demo|examples)/[\w./-]*\w")
@@ -95,10 +95,10 @@ OTHERS = {
 def blocks(wanted: str) -> list[tuple[str, str]]:
     """The page and the text of each block in a language."""
     return [
-        (page, text)
+        (page, block.text)
         for page, content in SHOWN.items()
-        for language, text in FENCED.findall(content)
-        if language == wanted
+        for block in blocks_of(content)
+        if block.language == wanted
     ]
 
 
@@ -123,6 +123,18 @@ def shows_output(session: str) -> bool:
 def runs_elsewhere(page: str) -> bool:
     """test_docs_sessions.py runs sessions with a compiler, tests/wheels those on public wheels."""
     return needs_compiler(SHOWN[page]) or page == WHEELS_PAGE
+
+
+# Languages of files that a reader creates or finds.
+FILES = {"cmake", "cuda", "make", "ninja", "protobuf", "starlark", "toml"}
+
+
+def test_blocks_of_files_name_the_file() -> None:
+    found = [(page, block) for page, text in TEXTS.items() for block in blocks_of(text)]
+    assert len([block for _, block in found if block.title]) > 8
+    bare = [(page, block.text) for page, block in found if block.language in FILES]
+    titles = [block.title for _, block in found if block.language in FILES]
+    assert [shown for shown, title in zip(bare, titles, strict=True) if not title] == []
 
 
 def test_commands_in_blocks_have_prompts() -> None:

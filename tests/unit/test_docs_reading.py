@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.sessions import FENCED
 
 import pylink
 
 PAGE = Path(__file__).parents[2] / "docs" / "reading-diagnostics.md"
 HOME = "/home/you/app"  # where the page says it is
-BLOCK = re.compile(r"```(\w+)\n(.*?)```\n", re.DOTALL)
 NEEDED = ("elftools", "sarif")
 
 
@@ -53,15 +53,15 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
 
     def anew(block: re.Match[str]) -> str:
-        kind, text = block[1], block[2]
-        if kind in ("cuda", "python"):
-            (folder / ("app.cu" if kind == "cuda" else "app.py")).write_text(text)
+        kind, title, text = block.groups()
+        if title:
+            (folder / title).write_text(text)
             return block[0]
         commands = [line for line in text.splitlines() if line.startswith("$ ")]
         shown = "".join(f"{command}\n{run(command[2:], folder)}" for command in commands)
-        return f"```{kind}\n{shown.rstrip()}\n```\n"
+        return f"```{kind}\n{shown.rstrip()}\n```"
 
-    made = BLOCK.sub(anew, page)
+    made = FENCED.sub(anew, page)
     if os.environ.get("PYLINK_WRITE_DOCS"):
         PAGE.write_text(made, encoding="utf-8")
     assert made == page

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.sessions import commands, sessions
+from helpers.sessions import blocks, commands, sessions
 
 import pylink
 from pylink.options.help import HELP
@@ -25,10 +25,9 @@ from pylink.report.view.arguments import parser
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "reports.md").read_text()
 RULES = (ROOT / "docs" / "report-rules.md").read_text()
-BLOCK = re.compile(r"```(\w+)\n(.*?)```\n", re.DOTALL)
-PROGRAMS = [text for language, text in BLOCK.findall(GUIDE) if language == "python"]
-(RULE,) = [text for language, text in BLOCK.findall(RULES) if language == "python"]
-(SECTION,) = [text for language, text in BLOCK.findall(RULES) if language == "protobuf"]
+PROGRAMS = [block.text for block in blocks(GUIDE) if block.language == "python"]
+(RULE,) = [block for block in blocks(RULES) if block.language == "python"]
+(SECTION,) = [block for block in blocks(RULES) if block.language == "protobuf"]
 # Their figures differ from link to link; what stays is in the tests below.
 COMMANDS = [command for session in sessions(GUIDE) for command, _ in commands(session)]
 
@@ -40,8 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "demo" / "cubins" / "sm_90a", made / "build")
     user = made / "sections"
     user.mkdir()
-    (user / "reading.section").write_text(SECTION)
-    (user / "slow_file.py").write_text(RULE)
+    for block in (SECTION, RULE):
+        (user / block.title).write_text(block.text)
     for command in COMMANDS:
         done = run(["bash", "-c", f"{shlex.quote(sys.executable)} -m {command}"], made)
         assert (done.returncode, done.stderr) == (0, ""), command

@@ -115,7 +115,7 @@ PAGES = pages(ROOT)
 # Says what pylink is, to anybody who comes.
 FRONT = {"docs/index.md", *ROOT_PAGES}
 # Tables of remarks have the texts that pylink prints.
-PRINTED = {"docs/remarks.md", "docs/diagnostics.md"}
+PRINTED = {"docs/remark-passes.md", "docs/diagnostics.md"}
 # Facts about formats, with the experiments, and pages with texts of the code.
 NOTES = {
     "docs/device-link-cost.md",
@@ -123,7 +123,7 @@ NOTES = {
     "docs/format-notes.md",
     "docs/older-objects.md",
     "docs/order.md",
-    "docs/remarks.md",
+    "docs/remark-passes.md",
     *(page for page in PAGES if page.startswith("docs/format-notes/")),
 }
 LONGEST_CELL = 40  # words; what needs more has a heading or a paragraph
@@ -182,6 +182,19 @@ def test_a_guide_begins_with_the_goals_of_its_reader(page: str) -> None:
     tables = re.findall(r"\| to(?: \w+)? \| [a-z]+ \| \|-", text)
     assert len(sentences) + 2 * len(tables) >= 2
     assert "```" in PAGES[page] or "\n    " in PAGES[page]
+
+
+STARTS = ["docs/index.md", "docs/install.md", "docs/start.md"]
+
+
+@pytest.mark.parametrize("page", [*STARTS, *guides()])
+def test_a_guide_ends_with_what_to_read_next(page: str) -> None:
+    """A list of two or three pages, each with what a reader finds there."""
+    heading, _, steps = PAGES[page].rpartition("\n## ")[2].partition("\n")
+    items = re.split(r"^\* ", steps, flags=re.MULTILINE)[1:]
+    assert heading == "Next steps"
+    assert 2 <= len(items) <= 3
+    assert [item for item in items if not re.match(r"\[[^\]]+\]\([^)]+\): \w", item)] == []
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - NOTES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.sessions import commands, prints, sessions
+from helpers.sessions import Block, blocks, commands, prints, sessions
 
 PAGE = """\
 ```console
@@ -18,6 +18,10 @@ $ ls \\
 ```console
 pylink a.cubin
 ```
+
+```cuda title="square.cu"
+int square();
+```
 """
 
 
@@ -26,6 +30,14 @@ def test_a_session_has_commands_with_outputs() -> None:
     assert list(commands(session)) == [
         ("pylink demo", "a file, 4.1 ms\n...\nend\n"),
         ("ls   -l", ""),
+    ]
+
+
+def test_a_block_has_a_language_and_may_name_a_file() -> None:
+    assert [block.language for block in blocks(PAGE)] == ["console", "console", "cuda"]
+    assert list(blocks(PAGE))[1:] == [
+        Block("console", "", "pylink a.cubin\n"),
+        Block("cuda", "square.cu", "int square();\n"),
     ]
 
 

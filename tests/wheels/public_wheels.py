@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.sessions import commands, prints, sessions
+from helpers.sessions import blocks, commands, prints, sessions
 
 from pylink.audit.command import main
 from pylink.size import LEVELS, Sizes, measure, rows
@@ -115,8 +114,8 @@ def shown_on_the_guide() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("command", "shown"), shown_on_the_guide())
 def test_the_guide_shows_what_commands_print(command: str, shown: str, tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "size.md").read_text(encoding="utf-8")
-    (budget,) = re.findall(r"^```toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    (tmp_path / "size.toml").write_text(budget)
+    (budget,) = (block for block in blocks(guide) if block.language == "toml")
+    (tmp_path / budget.title).write_text(budget.text)
     for wheel in FOLDER.glob("*.whl"):
         (tmp_path / wheel.name).symlink_to(wheel)
     python = shlex.quote(sys.executable)
