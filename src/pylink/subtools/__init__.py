@@ -1,4 +1,4 @@
 """The compilers that a link may start: ptxas for PTX, and nvJitLink, in a process of its own.
 
-Imported only when a link has PTX or LTO-IR. docs/subtools.md describes their behavior.
+Imported only when a link has PTX or LTO-IR. docs/compilers.md describes their behavior.
 """
