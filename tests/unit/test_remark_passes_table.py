@@ -1,4 +1,4 @@
-"""The table of remarks: docs/remarks.md has it, every row is used, and readers take every row."""
+"""The table of remarks: docs/remark-passes.md has it, every row is used, and readers take every row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def example(kind: Kind) -> dict[str, str | int | At]:
 
 
 def test_the_page_has_the_table() -> None:
-    assert (ROOT / "docs/remarks.md").read_text().endswith(table())
+    assert (ROOT / "docs/remark-passes.md").read_text().endswith(table())
 
 
 def test_names_are_unique_and_belong_to_passes() -> None:

@@ -1,7 +1,7 @@
 """The table of all remarks: kind, name, message, arguments, and which bytes the hotness counts.
 
 A message is a template: `{Key}` stands for the argument of that name, the rest is text.
-docs/remarks.md shows the table.
+docs/remark-passes.md shows the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints the table of all remarks in docs/remarks.md.
+"""Prints the table of all remarks in docs/remark-passes.md.
 
 `python -m pylink.remarks.passes.reference` writes it to standard output.
 """
