@@ -1,6 +1,7 @@
 """What pages show in blocks: files, and what a shell prints.
 
-A session has commands after a prompt, each followed by what it prints. A line `...` stands for any number of lines, and `...` in a line for any text. Times may differ.
+A session has commands after a prompt, each followed by what it prints. A line `...` stands for any
+number of lines, and `...` in a line for any text. Times may differ.
 """
 
 from __future__ import annotations

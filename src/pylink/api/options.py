@@ -234,8 +234,8 @@ class LinkOptions(OptionValues):
 
     @property
     def library(self) -> tuple[str, ...]:
-        """Libraries to link, libNAME.a or with a colon the file of that name, searched in the
-        directories of -L and then in those of LIBRARY_PATH.
+        """Libraries to link, from the directories of -L and then of LIBRARY_PATH: the first
+        libNAME.so, or else the first libNAME.a. :FILE is the file of that name.
         """
         return self._list("library")
 

@@ -103,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="LIST",
         type=_kinds,
         default=(),
-        help="do not report these findings: numbers or names, with commas",
+        help="do not report these findings: numbers or names, separated by commas",
     )
     options.add_argument("-Werror", action="store_true", help="treat warnings as errors")
     options.add_argument("--json", action="store_true", help="print everything as one JSON object")

@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
         type=_seconds,
         default=PLAN.rest,
         metavar="SECONDS",
-        help="also measure runs after a pause of so many seconds",
+        help="also measure runs after a pause of this many seconds",
     )
     options.add_argument(
         "--patience",

@@ -78,7 +78,7 @@ def command_manual(name: str) -> str:
     if option_helps:
         parts.append(f".SH OPTIONS\n{_options(option_helps)}")
     if parser and parser.epilog:
-        parts.append(f".SH NOTES\n{_text(parser.epilog)}\n")
+        parts.append(f".SH NOTES\n{_lines(parser.epilog)}\n")
     return "".join([*parts, ".SH SEE ALSO\n.BR pylink (1)\n"])
 
 
@@ -123,7 +123,19 @@ def _options(option_helps: Iterable[OptionHelp]) -> str:
     )
 
 
+def _lines(text: str) -> str:
+    """The text escaped for roff; several lines keep their breaks and blanks."""
+    if "\n" not in text:
+        return _text(text)
+    return "\n".join([".nf", *map(_escape, text.split("\n")), ".fi"])
+
+
 def _text(text: str) -> str:
+    """The text as one line, escaped for roff."""
+    return _escape(" ".join(text.split()))
+
+
+def _escape(text: str) -> str:
     """The text escaped for roff: dashes stay dashes, and no line is a request."""
-    text = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{text}" if text[:1] == "." else text

@@ -11,9 +11,12 @@ from pylink.terminal import running
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pylink.fleet.engine import Engine
+    from pylink.fleet.questions import Question
+
+WIDTH = 78  # columns, as argparse on a terminal of 80
 
 EXPECTED = (
     BrokenIndex,
@@ -23,6 +26,34 @@ EXPECTED = (
     OverflowError,
     ValueError,
 )
+
+
+def make_parser(program: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """A parser whose help prints the lines of `epilog` as they are."""
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    return ArgumentParser(
+        prog=program,
+        description=description,
+        epilog=epilog,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+
+
+def list_questions(questions: Mapping[str, Question]) -> str:
+    """Names and answers of questions, a line each, as help shows them."""
+    from textwrap import fill
+
+    column = max(map(len, questions)) + 4
+    return "\n".join(
+        fill(
+            f"{question.about[0].upper()}{question.about[1:]}.",
+            WIDTH,
+            initial_indent=f"  {name}".ljust(column),
+            subsequent_indent=" " * column,
+        )
+        for name, question in questions.items()
+    )
 
 
 def add_scheduler(options: argparse.ArgumentParser) -> None:

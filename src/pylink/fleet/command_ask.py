@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 
 from pylink.diagnostics.stream import printable
@@ -17,6 +16,7 @@ from pylink.terminal.running import print_error, print_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from pylink.fleet.engine import Engine
@@ -25,12 +25,11 @@ _PROGRAM = "pylink dedup ask"
 
 
 def parser() -> argparse.ArgumentParser:
-    listed = "; ".join(f"{name}: {question.about}" for name, question in QUESTIONS.items())
-    options = argparse.ArgumentParser(
-        prog=_PROGRAM,
-        description="Answer a question about an index of build trees.",
-        epilog=f"Questions are {listed}. saving and blockers read files and link; their results "
-        "are kept in the index.",
+    options = arguments.make_parser(
+        _PROGRAM,
+        "Answer a question about an index of build trees.",
+        f"Questions:\n{arguments.list_questions(QUESTIONS)}\n\n"
+        "saving and blockers read files and link. Their results are kept in the index.",
     )
     options.add_argument("index", metavar="INDEX", help="output of `pylink dedup index`")
     options.add_argument(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-
 from pylink.fleet import answers, arguments
 from pylink.fleet.command_ask import prepare
 from pylink.fleet.database import Database
@@ -12,17 +10,17 @@ from pylink.fleet.questions import COMPARISONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 SCHEMAS = ("before", "after")
 
 
 def parser() -> argparse.ArgumentParser:
-    listed = "; ".join(f"{name}: {comparison.about}" for name, comparison in COMPARISONS.items())
-    options = argparse.ArgumentParser(
-        prog="pylink dedup compare",
-        description="Show how one build differs from another, by their indexes.",
-        epilog=f"What can be compared: {listed}.",
+    options = arguments.make_parser(
+        "pylink dedup compare",
+        "Show how one build differs from another, by their indexes.",
+        f"What can be compared:\n{arguments.list_questions(COMPARISONS)}",
     )
     options.add_argument("before", metavar="BEFORE", help="index of the first build")
     options.add_argument("after", metavar="AFTER", help="index of the second build")

@@ -50,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--targets",
         metavar="FILE",
-        help="which target has which files: a .ninja file, rules of make, or .json; remembered. "
-        "An empty name selects targets by directory again",
+        help="file that says which files each target has: .ninja, .json, or rules of make. Later "
+        "runs read it again. An empty name returns to targets by directory",
     )
     options.add_argument(
         "--changed-from",

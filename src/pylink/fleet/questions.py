@@ -61,7 +61,7 @@ FROM contents ORDER BY repeated_bytes DESC, section, digest""",
         "repeated_bytes",
     ),
     "templates": Question(
-        "what repeats, by the template that it is of",
+        "what repeats, by template",
         """
 WITH of_functions AS (
     SELECT coalesce(template, '(no template)') AS template, function, object, family, digest, own
@@ -117,7 +117,7 @@ FROM objects GROUP BY ALL ORDER BY bytes DESC, code, arch""",
         "bytes",
     ),
     "functions": Question(
-        "the functions with most bytes: code, constants and all else that is theirs",
+        "the functions with most bytes, with all sections that belong to them",
         """
 SELECT coalesce(functions.name, function) AS function, count(DISTINCT object) AS objects,
        count(DISTINCT sm) AS archs, sum(CASE WHEN family = '.text' THEN own END)::BIGINT AS code,

@@ -22,7 +22,7 @@ Options
 COMMON = {
     "arch": "Architecture to link for, such as sm_90a (required).",
     "output-file": "Output file (required).",
-    "library": "Link libNAME.a from the directories of -L.",
+    "library": "Link libNAME.so or libNAME.a from directories of -L.",
     "library-path": "Directories to search for libraries.",
     "whole-archive": "Link all members of the archives that follow.",
     "kernels-used": "Keep only these kernels.",
@@ -105,8 +105,8 @@ HELP = {
     "kernels-used": ("<kernel>,...", "Keep only kernels with one of these texts in their names."),
     "lazy-archives": ("", "Link only those members of archives that define what other code needs."),
     "library": ("<library>,...",
-        "Libraries to link, libNAME.a or with a colon the file of that name, searched in the "
-        "directories of -L and then in those of LIBRARY_PATH."),
+        "Libraries to link, from the directories of -L and then of LIBRARY_PATH: the first "
+        "libNAME.so, or else the first libNAME.a. :FILE is the file of that name."),
     "library-path": ("<directory>,...", "Directories to search for libraries."),
     "link-as-tools-patch": ("",
         "Link code that tools insert into kernels: keep all of it, and refuse functions that were "

@@ -28,9 +28,9 @@ ERROR = 2
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink prune",
-        description="Write a file without the device code that was not asked for: an object, "
-        "archive or fat binary. The result is read again and compared before it is written.",
-        epilog="Exit status: 0, or 2 if a file cannot be pruned, which is then left as it is.",
+        description="Write an object, archive or fat binary without device code that need not be "
+        "shipped. The result is read again and compared before it is written.",
+        epilog="Exit status: 0, or 2 if a file cannot be pruned; such a file does not change.",
     )
     options.add_argument("files", nargs="+", metavar="FILE", help="file to prune")
     output = options.add_mutually_exclusive_group(required=True)
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         default="",
         help="drop relocatable cubins that this finished device link contains; "
-        "their PTX stays, since drivers compile it for later GPUs",
+        "their PTX is kept, since drivers compile it for later GPUs",
     )
     options.add_argument(
         "--compress-mode",
@@ -67,8 +67,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--experimental",
         action="store_true",
-        help="also prune finished libraries and programs, whose length stays; "
-        "try the result on a GPU of each target",
+        help="also prune finished libraries and programs, which keep their length; "
+        "run the result on a GPU of each target",
     )
     return options
 

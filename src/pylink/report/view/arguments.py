@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
         description="Show what links cost: reports of --profile (.ncu-rep, of Nsight Compute, too) "
         "and of --profile-aprof. If there are several, the first is the baseline.",
     )
-    options.add_argument("files", nargs="*", metavar="FILE")
+    options.add_argument("files", nargs="*", metavar="FILE", help="report to show")
     form = options.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print a line for each metric or action")
     form.add_argument("--json", action="store_true", help="print everything as one JSON object")
@@ -46,9 +46,16 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="show only these metrics, as --page raw does; regex:EXPRESSION selects several",
     )
-    options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     options.add_argument(
-        "--export", metavar="OUT", help="write the report with the added sections, and print none"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="color the output (default: auto, on a terminal)",
+    )
+    options.add_argument(
+        "--export",
+        metavar="OUT",
+        help="write the report with the added sections; print nothing but what is asked for",
     )
     _add_section_options(options)
     return options
