@@ -216,4 +216,4 @@ def test_the_reference_names_all_that_is_public() -> None:
     for name in set(pylink.__all__) - {"__version__"}:
         assert f"### `pylink.{name}`\n" in page
     for option in generate.call_options():
-        assert f"| `{option.attribute}`" in page
+        assert f"* `{option.attribute}: " in page

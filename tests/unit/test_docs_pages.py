@@ -208,7 +208,8 @@ def test_programs_run(page: str, text: str, folder: Path, monkeypatch: pytest.Mo
 def reference_examples() -> list[tuple[str, str]]:
     """The examples that docstrings have, as the reference shows them: indented."""
     page = "docs/python.md"
-    reference = TEXTS[page].partition(REFERENCE)[2]
+    signatures = re.compile(r"^```\n.*?^```$", re.MULTILINE | re.DOTALL)
+    reference = signatures.sub("", TEXTS[page].partition(REFERENCE)[2])
     return [(page, dedent(text)) for text in re.findall(r"(?:^ {4}.*\n)+", reference, re.MULTILINE)]
 
 

@@ -22,6 +22,8 @@ from pylink.tabular.columns import kinds_of, units_of
 
 PACKAGE = Path(__file__).parents[1]
 WIDTH = 100
+# Columns of a signature in one line of the reference, without the name.
+SIGNATURE_WIDTH = 70
 
 # Placeholders in help of arguments that are paths.
 PATHS = ("<file>", "<directory>", "<file or directory>")
@@ -227,15 +229,15 @@ def reference_text() -> str:
         parts.append(_about_object(name, resolve_name(f"pylink.{name}")))
     parts.append("\n### Tables\n")
     parts += [_about_table(name, resolve_name(row)) for name, row in TABLES.items()]
-    parts.append("\n### Options\n\n| keyword | type | unit | what it does |\n|---|---|---|---|\n")
+    parts.append(
+        "\n### All options\n\nBrackets contain the unit of a number, or the meaning of a text.\n\n"
+    )
     for option in call_options():
-        names = [
-            option.attribute,
-            *(alias for alias, attribute in ALIASES.items() if attribute == option.attribute),
-        ]
-        kind = keyword_type(option).replace("|", "\\|")
-        cells = (", ".join(f"`{name}`" for name in names), f"`{kind}`", unit(option))
-        parts.append(f"| {' | '.join(cells)} | {HELP[option.long][1]} |\n")
+        aliases = [name for name, attribute in ALIASES.items() if attribute == option.attribute]
+        meanings = [*(f"also `{name}`" for name in aliases), *filter(None, [unit(option)])]
+        brackets = f" ({'; '.join(meanings)})" if meanings else ""
+        kind = f"`{option.attribute}: {keyword_type(option)}`"
+        parts.append(f"* {kind}{brackets}: {HELP[option.long][1]}\n")
     return "".join(parts)
 
 
@@ -276,7 +278,7 @@ def _about_object(name: str, value: object) -> str:
     """A heading, the signature if the name is in WITH_SIGNATURE, and all docstrings."""
     parts = [f"\n### `pylink.{name}`\n\n"]
     if name in WITH_SIGNATURE:
-        parts.append(f"```\n{name.rpartition('.')[2]}{_signature(value)}\n```\n\n")
+        parts.append(f"```\n{name.rpartition('.')[2]}{_block_signature(value)}\n```\n\n")
     parts.append(f"{inspect.cleandoc(value.__doc__ or '')}\n")
     if isinstance(value, type):
         members = [f"* {text}\n" for text in (*_attributes(value), *_members(value))]
@@ -334,6 +336,27 @@ class _Annotation:
 
 
 def _signature(value: object) -> str:
+    """The signature in one line."""
+    return str(_public_signature(value))
+
+
+def _block_signature(value: object) -> str:
+    """The signature, with a line for each parameter if it does not fit into one."""
+    signature = _public_signature(value)
+    line = str(signature)
+    if len(line) <= SIGNATURE_WIDTH:
+        return line
+    result = line[line.rindex(")") + 1 :]
+    parameters = list(signature.parameters.values())
+    lines = list(map(str, parameters))
+    keywords = [parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters]
+    if True in keywords:
+        lines.insert(keywords.index(True), "*")
+    return "".join(["(\n", *(f"    {text},\n" for text in lines), ")", result])
+
+
+def _public_signature(value: object) -> inspect.Signature:
+    """The signature with annotations as they are in the source, without `self`."""
     signature = inspect.signature(value)  # type: ignore[arg-type]  # functions and classes
     parameters = [
         parameter
@@ -345,7 +368,7 @@ def _signature(value: object) -> str:
     result = (
         signature.empty if isinstance(value, type) else _Annotation(signature.return_annotation)
     )
-    return str(signature.replace(parameters=parameters, return_annotation=result))
+    return signature.replace(parameters=parameters, return_annotation=result)
 
 
 def main(pages: Path) -> None:

@@ -289,9 +289,7 @@ class LinkOptions(OptionValues):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Put only these metrics into the report of --profile; regex:<expression> selects
-        several.
-        """
+        """Put only these metrics into the report of --profile; regex:EXPRESSION selects several."""
         return self._list("metrics")
 
     @property

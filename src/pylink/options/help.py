@@ -129,7 +129,7 @@ HELP = {
         "Keep one copy of identical Mercury sections of several objects (default: on). Only "
         "executables for sm_100 and later contain any."),
     "metrics": ("<metric>,...",
-        "Put only these metrics into the report of --profile; regex:<expression> selects several."),
+        "Put only these metrics into the report of --profile; regex:EXPRESSION selects several."),
     "no-source-context": ("", "Print no source lines; text format only."),
     "no-whole-archive": ("", "End what --whole-archive began."),
     "no_wrap_diagnostics": ("", "Never break the lines of diagnostics."),
