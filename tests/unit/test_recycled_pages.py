@@ -20,6 +20,7 @@ from pylink._native import elfread
 KERNELS = 8000  # whose tables have 16 MB
 MOST_RECYCLED = 512 << 20
 OTHER_MREMAP = Path(__file__).parents[1] / "helpers" / "other_mremap.c"
+SLOW_PAGES = Path(__file__).parents[1] / "helpers" / "slow_pages.c"
 # Sizes of the mappings that child processes get empty: recycled pages and nothing else.
 RECYCLED = """
 def recycled():
@@ -271,6 +272,39 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert in_a_process_of_its_own(tmp_path, code) == [1, 1, 1, 1, 1]
+
+
+def test_small_pages_are_given_up_when_large_ones_pay_again(tmp_path: Path) -> None:
+    """A process that first linked while large pages were slow is as fast as others later."""
+    library = tmp_path / "slow_pages.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, SLOW_PAGES, "-ldl"], check=True)
+    (tmp_path / "large.cubin").write_bytes(cubin("kernel"))
+    (tmp_path / "other.cubin").write_bytes(cubin("another"))
+    code = f"""
+import os, pylink, time
+paths = [{str(tmp_path / "large.cubin")!r}, {str(tmp_path / "other.cubin")!r}]
+{RECYCLED.replace('"wf" in words', '{"wf", "hg"} <= {*words}').replace("recycled", "large")}
+{RECYCLED}
+images = []
+for slow in (True, True, False, False):
+    if not slow and "SLOW_PAGES" in os.environ:
+        del os.environ["SLOW_PAGES"]
+        time.sleep(0.6)     # a page that was timed tells for half a second
+    images.append(pylink.link(paths, arch="sm_80").image)
+    print(large() * 100 // recycled())
+print(len({{*images}}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"LD_PRELOAD": str(library), "SLOW_PAGES": "1"},
+    )
+    *percents, images = (int(word) for word in done.stdout.split())
+    assert max(percents[:2]) < 30
+    assert min(percents[2:]) > 70
+    assert images == 1
 
 
 def test_threads_read_files_to_pages_of_their_own(tmp_path: Path) -> None:

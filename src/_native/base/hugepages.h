@@ -11,6 +11,8 @@
 #define PYLINK_KNOWN_FOR  500000000 /* ns: a link; memory stays warm for longer */
 /* One for all kernels: when a large page was timed, in ns, times 2, and whether it was slow. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_timed_page;
+/* Whether one was slow, so that memory with small pages was taken instead. */
+__attribute__((weak, visibility("hidden"))) int pylink_took_small_pages;
 static inline uint64_t pylink_time(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -27,8 +29,18 @@ static inline int pylink_large_pages_pay(char* page) {
     start = pylink_time(CLOCK_THREAD_CPUTIME_ID);
     ((volatile char*)page)[PYLINK_LARGE_PAGE / 2] = 0;
     known = now * 2 | (pylink_time(CLOCK_THREAD_CPUTIME_ID) - start > PYLINK_SLOW_PAGE);
+    if (known & 1)
+        __atomic_store_n(&pylink_took_small_pages, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&pylink_timed_page, known, __ATOMIC_RELAXED);
     return !(known & 1);
+}
+
+/* Whether small pages that were taken are no longer the better ones: asked once for all of them. */
+static inline int pylink_small_pages_lose(char* page) {
+    if (!__atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) ||
+        !pylink_large_pages_pay(page))
+        return 0;
+    return __atomic_exchange_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }
 
 static inline size_t pylink_whole_pages(size_t size) {

@@ -10,7 +10,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
 from base cimport blocks
-from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limited
+from base.blocks cimport (
+    fill_room, has_recycled, recycle_pages, renew_recycled, space_is_limited,
+)
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
 from base.elf64 cimport round_up
 from base.extents cimport count_files
@@ -177,6 +179,8 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         mapped = None
     # Pages of an arena with a tail hold more than its files, so they are not recycled.
     cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
+    if size >= ALL_WORTH_MAPPING:
+        renew_recycled()
     if mapped is not None and not recycles:
         rows = bytearray(n * sizeof(MappedRow))
         reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
