@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from types import ModuleType
@@ -222,7 +223,8 @@ def cimported(path: Path) -> set[str]:
     return set(re.findall(r"^ *from ([\w.]+) cimport", path.read_text(), re.MULTILINE))
 
 
-def test_rules_by_type_are_all_rules_of_that_type_in_their_order() -> None:
+def test_rules_by_type_are_all_rules_of_that_type_and_the_first_that_fits_counts() -> None:
+    """Rules change places only where no name fits both, and not with kinds of any name."""
     text = "\n".join(sectionheader.rules_by_type())
     found = re.findall(r" (FIRST_RULE|RULES)\[\] .*{(.*)}", text)
     first, listed = ([int(number) for number in numbers.split(",")] for _, numbers in found)
@@ -235,4 +237,11 @@ def test_rules_by_type_are_all_rules_of_that_type_in_their_order() -> None:
             if (low - int(type_.strip(" u"))) & 0xFF
             <= (sectionheader.MAX_BANK if int(banked) else 0)
         ]
-        assert listed[first[low] : first[low + 1]] == fitting
+        of_type = listed[first[low] : first[low + 1]]
+        assert sorted(of_type) == fitting
+        for earlier, later in itertools.combinations(of_type, 2):
+            if earlier > later:
+                names = [rules[number][7].strip(' "}') for number in (earlier, later)]
+                assert not names[1].startswith(names[0])
+                assert rules[later][5].strip() == "1" or not names[0].startswith(names[1])
+                assert KINDS[int(rules[earlier][3])].free == sectiontable.FREE_NEVER
