@@ -11,205 +11,209 @@ class FileRow:
     """One input file. Offsets are into the arena, the single buffer that holds all input bytes."""
 
     offset: int
-    size: int
-    first_section: int
+    size: int  # bytes
+    first_section: int  # SectionRow of its section 0
     section_count: int
-    first_symbol: int
+    first_symbol: int  # SymbolRow of its symbol 0
     symbol_count: int
-    mercury_symbols: int  # leading symbols that .nv.merc.symtab repeats
-    toolkit: int  # newest number that header and note name, 0 for none
+    mercury_symbols: int  # number of leading symbols that .nv.merc.symtab repeats
+    toolkit: int  # newest that header and note name: 130 for CUDA 13.0; 0 for none
     patch: int  # patch level of the tool of that toolkit, 0 where unknown
-    sm: int  # SM number of the code
+    sm: int  # SM number of the code: 90 for sm_90
     ptx_sm: int  # SM number of the PTX it was compiled from, or UNKNOWN_SM
     format: int  # row of FORMAT
     flags: int  # FileFlag bits
     strtab: int  # arena offset of the string table of .symtab
-    strtab_size: int
-    merc_symtab: int  # arena offset, 0 without such a table
-    first_note: int  # first section with a note, attribute or call record
-    note_end: int  # after the last one
-    first_code: int  # first section with code
-    code_end: int  # after the last one
+    strtab_size: int  # bytes
+    merc_symtab: int  # arena offset of .nv.merc.symtab, 0 without it
+    first_note: int  # first SectionRow with a note, attribute or call record
+    note_end: int  # number after the last SectionRow with one
+    first_code: int  # first SectionRow with code
+    code_end: int  # number after the last SectionRow with code
 
 
 class SectionRow:
-    """One input section. `target` is what sh_info names, or -1: of code and of a capsule the
-    symbol of the function; of others (relocations, .nv.info.F ...) a section.
-    """
+    """One input section: its header, and what it belongs to."""
 
     name: int  # arena offset of a NUL-terminated name
     offset: int  # arena offset of its bytes; 0 without bytes
-    size: int
-    flags: int
-    name_size: int
-    type: int
-    link: int
-    info: int
-    align: int
-    entsize: int
-    file: int
-    target: int
-    kind: int
-    bank: int  # bank of a section of constants
+    size: int  # sh_size
+    flags: int  # sh_flags
+    name_size: int  # bytes of the name, without NUL
+    type: int  # sh_type
+    link: int  # sh_link
+    info: int  # sh_info
+    align: int  # sh_addralign, at least 1
+    entsize: int  # sh_entsize
+    file: int  # FileRow
+    target: int  # SectionRow that sh_info names (code, capsule: SymbolRow), or -1
+    kind: int  # number in facts/sectionkinds.py
+    bank: int  # bank of a section of constants, else 0
 
 
 class SymbolRow:
-    """One input symbol. `section` is a SectionRow, or -1 for undefined, absolute and common."""
+    """One input symbol."""
 
     name: int  # arena offset of a NUL-terminated name
-    value: int
-    size: int
+    value: int  # st_value
+    size: int  # st_size
     merc_size: int  # st_size in .nv.merc.symtab: that of the mercury form
-    name_size: int
-    file: int
-    section: int
-    shndx: int
-    info: int
-    other: int
+    name_size: int  # bytes of the name, without NUL
+    file: int  # FileRow
+    section: int  # SectionRow; -1 if undefined, absolute or common
+    shndx: int  # st_shndx
+    info: int  # st_info
+    other: int  # st_other
 
 
 class FaultRow:
-    """The reason for refusing an input, with the index of the section and of the entry in it."""
+    """The reason for refusing an input."""
 
     file: int
-    section: int
-    index: int
-    reason: int
-    value: int
-    limit: int
+    section: int  # index in the file, or -1
+    index: int  # of an entry, symbol or byte in that section, or -1
+    reason: int  # ReadFault
+    value: int  # the wrong value
+    limit: int  # what it should be, or its largest value; 0 where none is given
 
 
 class EntityRow:
     """One distinct symbol of the link, in creation order: file by file, functions first."""
 
-    first: int  # symbol row of its first mention
-    winner: int  # symbol row of the definition that counts, or `first`
-    kind: int
-    flags: int
-    size: int  # common: the largest
-    align: int  # common and shared
-    regcount: int  # functions
-    frame: int  # bytes of stack frame
+    first: int  # its first mention
+    winner: int  # the definition that is linked, or `first` if there is none
+    kind: int  # EntityKind
+    flags: int  # EntityFlag bits
+    size: int  # bytes; of common symbols the largest
+    align: int  # of common symbols and of shared variables, else 0
+    regcount: int  # of a function: its registers
+    frame: int  # of a function: bytes of its stack frame
 
 
 class CallRow:
     """One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its
-    file was merged (address-taken rows: of any copy).
+    file was read (address-taken rows: of any copy).
     """
 
-    caller: int  # entity
-    callee: int  # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
-    block: int  # Block
-    won: int  # whether the copy that stays has the row; first the copy's symbol
+    caller: int  # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
+    callee: int  # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
+    block: int  # CallBlock
+    won: int  # 1 if the linked copy has the row; SymbolRow of the copy at first
 
 
 class ClashRow:
+    """Two definitions of one name that exclude each other."""
+
     kind: int  # Clash
-    symbol: int  # symbol row of the later one
-    first: int  # symbol row of the earlier one
+    symbol: int  # the later one
+    first: int  # the earlier one
 
 
 class OutRow:
-    """One section of the output, in creation order. Mercury twins follow their plain section by
-    `merc`; they have no creation number of their own.
+    """One section of the output, in creation order. Mercury twins have no creation number of
+    their own.
     """
 
     name: int  # offset in .shstrtab
-    symbol_name: int  # offset in .strtab
-    kind: int
-    bank: int
-    type: int
-    flags: int
-    size: int
-    align: int
-    entsize: int
-    entity: int  # function of a per-function section
-    target: int  # relocations: the section they patch
-    rel: int  # OutRow of its .rel section, or -1
-    rela: int  # OutRow of its .rela section, or -1
-    merc: int  # OutRow of its mercury twin, or -1
-    twin: int  # a mercury section: its plain section
-    next: int  # next section of the same entity
-    head: int  # relocations: the last entry added, see EmittedRow
-    count: int  # relocations: entries
-    counted: int  # relocations: entries seen by the rule of two forms
+    symbol_name: int  # offset in .strtab of the name of its section symbol
+    kind: int  # number in facts/sectionkinds.py
+    bank: int  # bank of a section of constants, else 0
+    type: int  # sh_type
+    flags: int  # sh_flags
+    size: int  # bytes so far
+    align: int  # sh_addralign
+    entsize: int  # sh_entsize
+    entity: int  # function of a per-function section, or -1
+    target: int  # relocations: the section they patch, or -1
+    rel: int  # its .rel section, or -1
+    rela: int  # its .rela section, or -1
+    merc: int  # its mercury twin, or -1
+    twin: int  # a mercury section: its plain section, or -1
+    next: int  # the section of `entity` created before it, or -1
+    head: int  # relocations: the entry added last, or -1
+    count: int  # relocations: number of entries
+    rela_count: int  # RELA entries that the rule of two forms has counted
     marks: int  # OutFlag bits
-    source: int  # an input section that it was created for
-    text: int  # the .text row of its function, or -1
-    created: int  # number among all sections created, 1 for the first
+    source: int  # an input section that it was created for, or -1
+    text: int  # the code of its function, or -1
+    created: int  # number among all sections created, 1 for the first; 0: a twin
 
 
 class OutSymbolRow:
+    """One symbol of the output, in creation order."""
+
     name: int  # offset in .strtab
-    entity: int  # or -1
-    section: int  # section symbol: the OutRow
-    instance: int  # externsharedinstance: entity of its kernel, or -1
-    part: int
-    dropped: int  # name stays, symbol goes
+    entity: int  # -1 for a section symbol and for an instance
+    section: int  # section symbol: the section; else -1
+    instance: int  # externsharedinstance: its kernel; else -1
+    part: int  # Part
+    dropped: int  # 1: .strtab has its name, but .symtab not the symbol
 
 
 class EmittedRow:
-    """A relocation that stays. Entries of one section form a list, newest first."""
+    """A relocation that the output has. Entries of one section form a list, newest first."""
 
-    offset: int
+    offset: int  # of the field in the section that is patched
     addend: int
-    type: int
+    type: int  # R_CUDA_ or R_MERCURY_ number
     entity: int  # symbol, or -1
-    section: int  # section symbol: the OutRow; -2 - kernel: its instance; or -1
-    next: int
+    section: int  # section symbol: its OutRow; -2 - kernel: its instance; else -1
+    next: int  # the entry added before it, or -1
 
 
 class FixupRow:
     """A relocation that the link resolves."""
 
-    offset: int  # in the output section
+    offset: int  # of the field in the section that is patched
     addend: int
-    type: int
-    out: int  # section to patch
+    type: int  # R_CUDA_ or R_MERCURY_ number
+    out: int  # the section that is patched
     entity: int  # symbol, or -1
-    section: int  # section symbol: the input section, or -1
-    function: int  # entity of the code that holds it, or -1
+    section: int  # section symbol: the input section; else -1
+    function: int  # function whose code has the field, or -1
     how: int  # FixupFlag bits
-    reloc: int  # OutRow of the relocation section it came through
+    listed_in: int  # relocation section for a record of it; -1: it leaves none
 
 
 class RebuildRow:
-    offset: int  # in the piece
+    """A relocation of a debug section that family C computes again."""
+
+    offset: int  # of the field in `piece`
     addend: int
     out: int  # the debug section
-    piece: int  # input section
-    type: int
-    outcome: int
-    entity: int  # or -1
-    section: int  # input section of a section symbol, or -1
+    piece: int  # the section of the input
+    type: int  # R_CUDA_ number
+    outcome: int  # RebuildOutcome
+    entity: int  # symbol, or -1
+    section: int  # section symbol: the input section; else -1
 
 
 class FunctionRow:
     """Resources of one function, from the call graph; rows of other entities are empty."""
 
-    regcount: int  # kernels: the largest of all functions reached
+    regcount: int  # of a kernel: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
-    raised_by: int  # entity whose register count a kernel took, or -1
-    info: int  # input section: .nv.info.F of the copy that won, or -1
-    merc_info: int  # input section: .nv.merc.nv.info.F, or -1
-    recursive_calls: int  # kernels: callees without a bound on their stack
-    keeps: int  # kernels: KeepsFlag bits
-    barriers: int  # kernels: largest barrier count in sh_flags of functions reached
+    raised_by: int  # function whose register count a kernel took over, or -1
+    info: int  # .nv.info.F of the linked copy, or -1
+    merc_info: int  # .nv.merc.nv.info.F of the linked copy, or -1
+    recursive_calls: int  # of a kernel: callees without a bound on their stack
+    keeps: int  # of a kernel: KeepsFlag bits
+    barriers: int  # of a kernel: largest count in sh_flags of functions reached
 
 
 class SpanRow:
-    """Bytes made by the link for one output section: a part of a blob."""
+    """Bytes that the link makes for one output section: a part of a blob."""
 
     out: int
-    offset: int
-    size: int
+    offset: int  # in the blob
+    size: int  # bytes
 
 
 class PlaceRow:
     """The place of one section in the output file."""
 
-    offset: int
-    size: int
+    offset: int  # sh_offset
+    size: int  # sh_size
     name: int  # offset in .shstrtab
     contents: int  # ContentsFrom
 
@@ -219,9 +223,9 @@ class PatchRow:
 
     offset: int  # in the image
     value: int  # S + A; with `implicit`, S: the field holds A
-    type: int
-    bank: int
-    implicit: int
+    type: int  # R_CUDA_ or R_MERCURY_ number
+    bank: int  # of the section that has the symbol, or 0
+    implicit: int  # 1: the entry is a Rel
 
 
 class PoolRow:
@@ -229,10 +233,10 @@ class PoolRow:
 
     section: int  # input section with the bytes
     kernel: int  # entity
-    offset: int  # in .nv.constant2 of the kernel
-    end: int  # size of .nv.constant2 of the kernel with this function's pieces
+    offset: int  # of the piece in .nv.constant2 of the kernel
+    end: int  # bytes of .nv.constant2 of the kernel with this function's pieces
     function: int  # entity; the kernel itself for pieces of its own
-    align: int  # new alignment of .nv.constant2 of the kernel
+    align: int  # alignment of .nv.constant2 of the kernel from this piece on
     flags: int  # PoolFlag
 
 

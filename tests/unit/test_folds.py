@@ -9,7 +9,7 @@ import pytest
 from helpers.tables import merged, objects
 
 from pylink._native.elfread import find_ties
-from pylink._native.folds import find_stronger, pair_sections
+from pylink._native.folds import find_winning_symbol, pair_sections
 from pylink._native.tables import ObjectTables
 
 CAPMERC, MERC_DEBUG, MERC_RELA, TEXT = 26, 27, 30, 20
@@ -99,7 +99,7 @@ def stronger(theirs: int, ours: int, kind: int = FUNCTION) -> int:
     files = [{"first_symbol": first, "symbol_count": 2} for first in (0, 2)]
     null, symbol = {"section": -1}, {"section": 0, "shndx": 1, "info": 2 << 4 | kind}
     inputs = objects(files=files, symbols=[null, symbol, null, symbol])
-    return find_stronger(merged(inputs, symbol_resolution=bytes((0, theirs, 0, ours))), 0, 1)
+    return find_winning_symbol(merged(inputs, symbol_resolution=bytes((0, theirs, 0, ours))), 0, 1)
 
 
 def test_a_lost_copy_does_not_stand_for_one_that_counts() -> None:

@@ -108,7 +108,7 @@ class Link:
         how = REL * implicit | CLEAR * row.clear | ZERO * zero | MERC * (number >= MERCURY)
         columns = {"offset": offset, "addend": addend, "type": number, "out": out, "how": how}
         self.rows.append(
-            {**columns, "entity": symbol, "section": piece, "function": function, "reloc": -1}
+            {**columns, "entity": symbol, "section": piece, "function": function, "listed_in": -1}
         )
 
     def resolve(self) -> tuple[int, bytes]:

@@ -38,12 +38,17 @@ TYPES = dict(
 
 def struct_of(row: str) -> list[tuple[str, str]]:
     """Columns of a packed struct of the native sources, and their types in C."""
+    numbers: dict[str, str] = {}  # types for numbers of rows, and what they are
     for file in header.ROW_FILES:
         text = re.sub(r"#.*", "", (NATIVE / file).read_text(encoding="utf-8"))
+        numbers |= {
+            name: kind
+            for kind, name in re.findall(r"^ctypedef (\w+) (\w+)\s*$", text, re.MULTILINE)
+        }
         found = re.search(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
         if found:
             pairs = re.findall(r"^ +(\w+) (\w+)\s*$", found[1], re.MULTILINE)
-            return [(name, kind) for kind, name in pairs]
+            return [(name, numbers.get(kind, kind)) for kind, name in pairs]
     raise LookupError(row)
 
 

@@ -7,18 +7,19 @@
 #     a live function, a global variable   EMIT
 #     a shared variable                    RESOLVE
 #     a constant variable                  RESOLVE, but EMIT for the types that the driver resolves
-#     a function that is not live          VANISHES
+#     a function that is not live          DROP_LATE
 #
 # With -r more is emitted: a later stage may define the symbol, or have a strong definition of it.
 #
 # Debug data has rules of its own. It describes copies of functions that lost, were replaced or are
 # dead, and nvlink removes their entries at different times. An entry that it removes late has
 # already created a relocation section, whose number stays, or counts for the rule of two forms
-# (docs/order.md, "Which relocation entries count"). DROP, VANISHES, CLEAR and DEAD are four ways to
-# remove an entry, which differ in what is left.
+# (docs/order.md, "Which relocation entries count"). DROP, DROP_LATE, DROP_DEAD and CLEAR are four
+# ways to remove an entry, which differ in what is left. Frames are `.debug_frame`; lines are
+# `.debug_line` and `.nv_debug_line_sass`.
 #
 # `decide_action` decides by the kind of the symbol, with `decide_function`, `decide_shared` and
-# `decide_nameless`; merge/relocations.pxd does what it decides.
+# `decide_without_entity`. merge/relocations.pxd then carries the Action out.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -37,45 +38,51 @@ from rownumbers cimport (
 )
 from sectionkinds cimport IS_DEBUG, KIND, K_CONSTANT
 from tables.kinds cimport is_a, is_merc
-from tables.rows cimport EntityRow, FileRow, SectionRow, SymbolRow, has_lost
+from tables.rows cimport (
+    EntityNumber, EntityRow, FileRow, OutNumber, SectionNumber, SectionRow, SymbolNumber, SymbolRow,
+    has_lost,
+)
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
+# What becomes of an entry. "Its section" is the relocation section of the output that it creates.
 cdef enum Action:
     DROP = 0                    # leaves no trace
-    EMIT = 1
-    RESOLVE = 2
-    CLEAR = 3                   # writes zeros and names the section
-    VANISHES = 4                # counts for the rule of two forms, then vanishes
-    DEAD = 5                    # debug data of a dead function: counts and names the section
+    EMIT = 1                    # the output has the entry
+    RESOLVE = 2                 # the link writes the value into the field
+    CLEAR = 3                   # the link writes zeros into the field; its section is created
+    DROP_LATE = 4               # its section is created and the rule of two forms counts the entry
+    DROP_DEAD = 5               # the same, but an entry of mercury data creates no section
 
 
-cdef inline bint is_removed_from_debug(Merge* merge, int32_t symbol, bint cleaned) noexcept nogil:
-    """Whether the frames and lines of a copy are removed.
+cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
+                                       bint is_cleared) noexcept nogil:
+    """Whether the frames and lines of the copy of a function that `symbol` defines are removed.
 
-    True if it lost, or if it was replaced, has relocations and the output section is `is_cleaned`.
+    They are if the copy lost, or if it was replaced and its code has relocations. The second holds
+    only where `is_cleared`, which is `is_cleared_of_replaced` of the debug section.
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     return (has_lost(resolution)
-            or (resolution == RESOLUTION_REPLACED and cleaned
+            or (resolution == RESOLUTION_REPLACED and is_cleared
                 and merge.work.has_relocations[merge.objects.symbols[symbol].section]))
 
 
-cdef inline bint is_cleaned(Merge* merge, int32_t out, bint explicit) noexcept nogil:
-    """Whether entries against replaced code leave this debug section: its first list is RELA.
+cdef inline bint is_cleared_of_replaced(Merge* merge, OutNumber out, bint is_rela) noexcept nogil:
+    """Whether a debug section of the output loses its entries that name replaced code.
 
-    `explicit` is the form of the current entries, which make the first list if there is no list
-    yet.
+    It does if its first relocation section is RELA. `is_rela` is the form of the entries at hand,
+    which create the first one if there is none yet.
     """
-    cdef int32_t rela = out_row(merge, out).rela, rel = out_row(merge, out).rel
+    cdef OutNumber rela = out_row(merge, out).rela, rel = out_row(merge, out).rel
     if rela < 0:
-        return explicit and rel < 0
+        return is_rela and rel < 0
     return rel < 0 or out_row(merge, rela).created < out_row(merge, rel).created
 
 
-cdef inline bint is_line(Merge* merge, const SectionRow* s) noexcept nogil:
+cdef inline bint is_line(Merge* merge, const SectionRow* section) noexcept nogil:
     """Whether a section is the plain `.debug_line`."""
-    return is_named(merge.objects.arena + s.name, s.name_size, b".debug_line")
+    return is_named(merge.objects.arena + section.name, section.name_size, b".debug_line")
 
 
 cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept nogil:
@@ -87,7 +94,7 @@ cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept 
 
 
 cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexcept nogil:
-    """.debug_frame, .debug_line, .nv_debug_line_sass and their mercury twins."""
+    """Whether a section is one of the frames and lines, or the mercury twin of one."""
     cdef const uint8_t* name = merge.objects.arena + target.name
     cdef uint32_t size = target.name_size
     if is_merc(target.kind, IS_DEBUG):
@@ -101,190 +108,203 @@ cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexce
 
 
 cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nogil:
-    """Whether family C writes this debug section anew instead of joining the inputs'."""
+    """Whether family C computes this debug section again, instead of joining the inputs' bytes."""
     return merge.has_finalizer and not KIND[target.kind].mercury and is_frame_or_line(merge, target)
 
 
-cdef inline bint can_be_defined_later(const EntityRow* row) noexcept nogil:
-    """Whether a later stage may define it; with -g nvlink places extern arrays in the first."""
-    return not row.flags & (EF_DEFINED | EF_UNSIZED)
+cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
+    """Whether a later stage may define an entity: never an extern array, which -g places now."""
+    return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
 
 cdef enum:
-    NOT_SOUGHT = -2
+    NOT_SOUGHT = -2             # `twin` of a RelocList before it is needed
 
 
 # One input relocation section while its entries are decided.
 ctypedef struct RelocList:
     const FileRow* file
-    int32_t section             # input section
-    const SectionRow* target    # what it patches
-    int32_t out                 # OutRow of that, in its plain form
-    int32_t patched_out         # OutRow with the bytes
-    uint64_t base               # where those of the file begin there
-    int32_t function            # entity of the code that holds the fields, or -1
-    bint explicit
-    bint mercury
-    bint of_replaced_code       # a later copy replaced the code
-    bint is_rebuilt             # the debug data is made anew
-    bint is_counted             # counts for the rule of two forms
-    bint is_cleaned             # see `is_cleaned`
-    int32_t reloc               # OutRow that the last entry was listed in, or -1
-    int32_t twin                # input section: the mercury form, or -1, or NOT_SOUGHT
+    SectionNumber section       # this input section
+    const SectionRow* target    # the input section that it patches
+    OutNumber out               # OutRow of `target`; its plain form for a mercury `target`
+    OutNumber patched_out       # OutRow with the bytes to patch, in the form of `target`
+    uint64_t base               # offset of the file's bytes in `patched_out`
+    EntityNumber function       # entity of the code that holds the fields, or -1
+    bint is_rela                # entries have an addend
+    bint is_mercury             # entries patch the mercury form
+    bint is_of_replaced_code    # `target` is code of a copy that was replaced later
+    bint is_rebuilt             # family C computes `target` again
+    bint is_counted             # entries count for the rule of two forms
+    bint is_cleared_of_replaced # see the function of this name
+    OutNumber listed_in         # OutRow: relocation section of these entries; -1 before the first
+    SectionNumber twin          # input section: the mercury form of this one, -1, or NOT_SOUGHT
 
 
 # One of its entries.
 ctypedef struct RelocEntry:
-    const Rela* r
-    int64_t addend
-    int32_t symbol
-    int32_t entity              # the symbol's entity, or -1
-    int32_t section             # input section of a symbol without entity, or -1
+    const Rela* input           # as the file has it; a Rel, without addend, if not `is_rela`
+    int64_t addend              # 0 for a Rel
+    SymbolNumber symbol         # SymbolRow that it names
+    EntityNumber entity         # the symbol's entity, or -1
+    SectionNumber section       # input section of a symbol without entity, or -1
     uint32_t how                # FixupFlag bits
 
 
-cdef inline int32_t decide_nameless(Merge* merge, const RelocList* relocs,
-                                    const RelocEntry* x) noexcept nogil:
-    """Decide for a symbol without an entity: a section, a label or the null symbol."""
-    cdef const SymbolRow* symbol = &merge.objects.symbols[x.symbol]
+cdef inline int32_t decide_without_entity(Merge* merge, const RelocList* relocs,
+                                          const RelocEntry* entry) noexcept nogil:
+    """Return the Action for a symbol without entity: of a section, a label or the null symbol."""
+    cdef const SymbolRow* symbol = &merge.objects.symbols[entry.symbol]
     cdef const SectionRow* section
     if symbol.section < 0:
         return RESOLVE if symbol.name_size else DROP    # a label; the null symbol
-    if x.r.r_type == R_MERCURY_CODE_OFFSET32:
+    if entry.input.r_type == R_MERCURY_CODE_OFFSET32:
         return EMIT
     section = &merge.objects.sections[symbol.section]
     if not is_a(section.kind, IS_DEBUG):
         return RESOLVE if section.kind == K_CONSTANT else EMIT
-    if (merge.objects.mode & LINK_RELOCATABLE and merge.has_finalizer and x.r.r_type == R_CUDA_32
-            and is_debug_info(merge, relocs.target) and is_line(merge, section)):
+    if (merge.objects.mode & LINK_RELOCATABLE and merge.has_finalizer
+            and entry.input.r_type == R_CUDA_32 and is_debug_info(merge, relocs.target)
+            and is_line(merge, section)):
         return EMIT
     return RESOLVE
 
 
-cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const RelocEntry* x,
+cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const RelocEntry* entry,
                                     bint clear) noexcept nogil:
-    """Decide for a function; `clear` says whether the type of the entry clears the field."""
-    cdef uint8_t resolution = merge.merged.symbol_resolution[x.symbol]
+    """Return the Action for an entry that names a function.
+
+    `clear` says whether its relocation type makes the link clear the field (R_CUDA_UNUSED_CLEAR64).
+    """
+    cdef uint8_t resolution = merge.merged.symbol_resolution[entry.symbol]
     cdef const SectionRow* target = relocs.target
-    if not merge.merged.entities[merge.merged.symbol_entity[x.symbol]].flags & EF_LIVE:
+    if not merge.merged.entities[merge.merged.symbol_entity[entry.symbol]].flags & EF_LIVE:
         if not is_a(target.kind, IS_DEBUG):
-            return VANISHES     # the function exists for its address alone
+            return DROP_LATE    # in data: such a function exists for its address alone
         if has_lost(resolution):
             if is_frame_or_line(merge, target):
-                return EMIT if merge.has_finalizer and not relocs.mercury else DROP
-            # The rest of a copy that lost names the winner, and goes with it only later.
-            return VANISHES
+                return EMIT if merge.has_finalizer and not relocs.is_mercury else DROP
+            # Other debug data of a copy that lost names the winner, and is removed with that later.
+            return DROP_LATE
         if clear:
-            # An entry that was removed with a replaced copy clears nothing when its function dies.
-            return VANISHES if is_removed_from_debug(merge, x.symbol, True) else CLEAR
-        # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
-        return DEAD if is_frame_or_line(merge, target) else VANISHES
-    if (is_removed_from_debug(merge, x.symbol, relocs.is_cleaned)
+            # An entry that goes with a replaced copy no longer exists when its function dies.
+            return DROP_LATE if is_removed_from_debug(merge, entry.symbol, True) else CLEAR
+        # Frames and lines lose their entries at once, .debug_info and .debug_loc later.
+        return DROP_DEAD if is_frame_or_line(merge, target) else DROP_LATE
+    if (is_removed_from_debug(merge, entry.symbol, relocs.is_cleared_of_replaced)
             and is_frame_or_line(merge, target)):
-        if merge.has_finalizer and not relocs.mercury:
+        if merge.has_finalizer and not relocs.is_mercury:
             return EMIT
-        # The entries of a replaced copy were created, and removed with their code.
-        return VANISHES if resolution == RESOLUTION_REPLACED else DROP
-    return VANISHES if clear else EMIT
+        # The entries of a replaced copy were created, and are removed with their code.
+        return DROP_LATE if resolution == RESOLUTION_REPLACED else DROP
+    return DROP_LATE if clear else EMIT
 
 
-cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const EntityRow* row,
-                                  RelocEntry* x) noexcept nogil:
-    """Decide for a shared variable."""
+cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const EntityRow* entity,
+                                  RelocEntry* entry) noexcept nogil:
+    """Return the Action for an entry that names a shared variable."""
     if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
-    if not merge.objects.mode & LINK_DEBUG and row.flags & EF_UNSIZED:
-        # Kernels keep a reference to their own instance. Device functions get the alignment of the
-        # array's symbol, if that symbol is removed.
+    if not merge.objects.mode & LINK_DEBUG and entity.flags & EF_UNSIZED:
+        # An extern array, whose symbol -r may remove. A kernel then refers to its own instance. A
+        # device function gets the alignment of the array's symbol; in early releases it gets 0.
         if relocs.function >= 0 and merge.merged.entities[relocs.function].flags & EF_KERNEL:
-            x.how |= FIXUP_INSTANCE
+            entry.how |= FIXUP_INSTANCE
             return EMIT
         if not merge.objects.traits & TRAIT_ALIGNS_ARRAYS:
-            x.how |= FIXUP_ZERO
+            entry.how |= FIXUP_ZERO
             return RESOLVE
-    if (row.flags & EF_WEAK or can_be_defined_later(row)
+    if (entity.flags & EF_WEAK or can_be_defined_later(entity)
             or merge.objects.traits & TRAIT_KEEPS_SHARED):
         return EMIT
     return RESOLVE
 
 
 cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
-                                  RelocEntry* x) noexcept nogil:
+                                  RelocEntry* entry) noexcept nogil:
     """Return the Action for one entry, and add FixupFlag bits to its `how`."""
-    cdef int32_t e = merge.merged.symbol_entity[x.symbol]
-    cdef const RelocationFacts* facts = facts_of(x.r.r_type)
-    cdef const EntityRow* row
+    cdef EntityNumber entity = merge.merged.symbol_entity[entry.symbol]
+    cdef const RelocationFacts* facts = facts_of(entry.input.r_type)
+    cdef const EntityRow* entity_row
     if facts.mark:
-        return VANISHES         # marks an instruction, for the null symbol
-    if e < 0:
-        return decide_nameless(merge, relocs, x)
-    row = &merge.merged.entities[e]
-    if row.kind == E_FUNC:
-        return decide_function(merge, relocs, x, facts.clear)
-    if row.kind == E_CONSTANT:
+        return DROP_LATE        # marks an instruction, and names the null symbol
+    if entity < 0:
+        return decide_without_entity(merge, relocs, entry)
+    entity_row = &merge.merged.entities[entity]
+    if entity_row.kind == E_FUNC:
+        return decide_function(merge, relocs, entry, facts.clear)
+    if entity_row.kind == E_CONSTANT:
         if (merge.objects.mode & LINK_RELOCATABLE
-                and (row.flags & EF_WEAK or can_be_defined_later(row))):
+                and (entity_row.flags & EF_WEAK or can_be_defined_later(entity_row))):
             return EMIT         # a later stage may have a strong definition
         return EMIT if facts.loader else RESOLVE
-    if row.kind == E_SHARED:
-        return decide_shared(merge, relocs, row, x)
-    if row.kind == E_UNIFIED:
+    if entity_row.kind == E_SHARED:
+        return decide_shared(merge, relocs, entity_row, entry)
+    if entity_row.kind == E_UNIFIED:
         if merge.has_finalizer:
-            return VANISHES
-        if merge.objects.mode & LINK_RELOCATABLE and x.r.r_type not in (
-                R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
+            return DROP_LATE
+        if (merge.objects.mode & LINK_RELOCATABLE
+                and entry.input.r_type not in (R_CUDA_UNIFIED, R_CUDA_UNIFIED_32,
+                                               R_CUDA_ABS56_16_34)):
             return EMIT
-        x.how |= FIXUP_ZERO
+        entry.how |= FIXUP_ZERO
         return RESOLVE
-    if (row.kind == E_SYSTEM_SHARED and not merge.objects.mode & LINK_RELOCATABLE
-            and not relocs.mercury):
+    if (entity_row.kind == E_SYSTEM_SHARED and not merge.objects.mode & LINK_RELOCATABLE
+            and not relocs.is_mercury):
         return RESOLVE
-    if row.kind == E_CONST0_SIZE:
+    if entity_row.kind == E_CONST0_SIZE:
         return RESOLVE
     return EMIT
 
 
-cdef inline int32_t find_mercury_section(Merge* merge, const FileRow* file,
-                                         uint32_t symbol) noexcept nogil:
-    """The input section of a section symbol in the mercury symbol table, or -1."""
-    cdef const Sym* s
-    cdef const SectionRow* wide
+cdef inline SectionNumber find_mercury_section(Merge* merge, const FileRow* file,
+                                               uint32_t symbol) noexcept nogil:
+    """Return the input section of a section symbol in the mercury symbol table, or -1.
+
+    `symbol` is an index into that table of the file.
+    """
+    cdef const Sym* mercury_symbol
+    cdef const SectionRow* index_table
     cdef uint32_t section
     if symbol >= file.mercury_symbols:
         return -1
-    s = <const Sym*>(merge.objects.arena + file.merc_symtab) + symbol
-    section = s.st_shndx
+    mercury_symbol = <const Sym*>(merge.objects.arena + file.merc_symtab) + symbol
+    section = mercury_symbol.st_shndx
     if section == SHN_XINDEX:
         section = 0
-        wide = &merge.objects.sections[merge.merc_shndx] if merge.merc_shndx >= 0 else NULL
-        if wide != NULL and wide.size // 4 > symbol:
-            memcpy(&section, merge.objects.arena + wide.offset + 4 * <uint64_t>symbol, 4)
+        index_table = &merge.objects.sections[merge.merc_shndx] if merge.merc_shndx >= 0 else NULL
+        if index_table != NULL and index_table.size // 4 > symbol:
+            memcpy(&section, merge.objects.arena + index_table.offset + 4 * <uint64_t>symbol, 4)
     if section == 0 or section >= file.section_count:
         return -1
     return <int32_t>(file.first_section + section)
 
 
-cdef inline int64_t addend_of_winner(Merge* merge, int32_t twin, uint64_t i, const Rela* r,
-                                     int64_t addend, int32_t symbol) noexcept nogil:
-    """Debug data of a copy that is not in the output ends where the code of the winner does.
+cdef inline int64_t correct_addend(Merge* merge, SectionNumber twin, uint64_t number,
+                                   const Rela* plain, int64_t addend,
+                                   SymbolNumber symbol) noexcept nogil:
+    """Return the addend of a plain debug entry into a function copy that is not linked.
 
-    Mercury offsets decide; between 0 and the end nvlink converts them with the winner's table,
-    which is not in the file: such addends stay what the copy's own code makes them.
+    The link points it into the code of the winner, where an offset at or after the end of that
+    code becomes the end. The mercury entry with the same number says whether the offset is at the
+    end: the copies' plain code has other sizes. nvlink converts offsets before the end by a table
+    of the winner that no input has; here these stay what they are in the copy's own code.
+
+    `twin` is the input section with the mercury entries or -1, `number` the entry's index.
     """
     cdef const EntityRow* function = &merge.merged.entities[merge.merged.symbol_entity[symbol]]
     cdef const SymbolRow* winner = &merge.objects.symbols[function.winner]
-    cdef const SectionRow* s
-    cdef const Rela* other
-    cdef int64_t size
+    cdef const SectionRow* twin_section
+    cdef const Rela* mercury
+    cdef int64_t code_size
     if twin < 0 or winner.section < 0:
         return addend
-    s = &merge.objects.sections[twin]
-    size = <int64_t>merge.objects.sections[winner.section].size
-    if i >= s.size // sizeof(Rela):
+    twin_section = &merge.objects.sections[twin]
+    code_size = <int64_t>merge.objects.sections[winner.section].size
+    if number >= twin_section.size // sizeof(Rela):
         return addend
-    other = <const Rela*>(merge.objects.arena + s.offset) + i
-    if other.r_sym != r.r_sym or other.r_offset != r.r_offset:
+    mercury = <const Rela*>(merge.objects.arena + twin_section.offset) + number
+    if mercury.r_sym != plain.r_sym or mercury.r_offset != plain.r_offset:
         return addend
-    if <uint64_t>other.r_addend >= winner.merc_size or addend > size:
-        return size
+    if <uint64_t>mercury.r_addend >= winner.merc_size or addend > code_size:
+        return code_size
     return addend

@@ -1,4 +1,18 @@
-# Relocation sections of the output and the entries they get.
+# Relocation sections of the output, and their entries.
+#
+# A section of the output can have up to four relocation sections: `.rela.S` and `.rel.S`, and the
+# mercury twins of these. Each is created by the first entry that needs it, which decides its number
+# (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two forms,
+# which `count_entry` applies, RELA entries also create an empty .rel section:
+#
+#     .rela.text.f of an input     .rela.text.f     .rel.text.f
+#     addend 8                     created here
+#     addend 4
+#     addend 0, not the first                       created here, and stays without entries
+#
+# The entries of a relocation section form a list, the newest first: `head` of its OutRow is the
+# EmittedRow added last, and `next` of each leads to the one before it. A relocation that the link
+# resolves is a FixupRow, one of debug data that is computed again a RebuildRow.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -19,109 +33,119 @@ from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
 from tables.kinds cimport is_a, is_renamed
 from tables.rows cimport (
     OUTCOME_DEAD, OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, EmittedRow, FixupRow,
-    OutRow, RebuildRow, SectionRow,
+    OutNumber, OutRow, RebuildRow, SectionNumber, SectionRow,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
 
 
-cdef inline int32_t find_or_create_relocations(Merge* merge, int32_t source, int32_t out,
-                                               bint explicit) noexcept nogil:
-    """The relocation section of that form for `out`, made at its first entry; -1 without memory."""
-    cdef const SectionRow* s = &merge.objects.sections[source]
-    cdef int32_t row = out_row(merge, out).rela if explicit else out_row(merge, out).rel
-    cdef bint first = out_row(merge, out).rela < 0 and out_row(merge, out).rel < 0
-    if row >= 0:
-        return row
+cdef inline OutNumber find_or_create_relocations(Merge* merge, SectionNumber source, OutNumber out,
+                                                 bint is_rela) noexcept nogil:
+    """Return the relocation section of `out` in that form, RELA or REL; -1 without memory.
+
+    It is created if it is new, for the relocation section `source` of an input.
+    """
+    cdef const SectionRow* source_row = &merge.objects.sections[source]
+    cdef OutNumber relocations = out_row(merge, out).rela if is_rela else out_row(merge, out).rel
+    cdef bint is_first = out_row(merge, out).rela < 0 and out_row(merge, out).rel < 0
+    if relocations >= 0:
+        return relocations
     if merge.has_finalizer and is_a(out_row(merge, out).kind, IS_LITERALS):
         return find_or_create_optimizer_relocations(merge, out)
-    row = new_relocations(merge, out, explicit)
-    if row < 0:
+    relocations = new_relocations(merge, out, is_rela)
+    if relocations < 0:
         return -1
-    out_row(merge, row).source = source
+    out_row(merge, relocations).source = source
     if merge.has_finalizer and is_renamed(out_row(merge, out)):
         if out_row(merge, out).bank == PIC_BANK:
-            name_out_text(merge, row, b".rela.nv.constant.pic")
+            name_out_text(merge, relocations, b".rela.nv.constant.pic")
         else:
-            name_out_text(merge, row, b".rela.nv.constant.user")
+            name_out_text(merge, relocations, b".rela.nv.constant.user")
     else:
-        name_relocations(merge, row, s, explicit)
-    if first and merge.objects.mode & LINK_KEEP_RELOCS:
+        name_relocations(merge, relocations, source_row, is_rela)
+    if is_first and merge.objects.mode & LINK_KEEP_RELOCS:
         create_resolved_section(merge, out)
-    return row
+    return relocations
 
 
-cdef inline void name_relocations(Merge* merge, int32_t row, const SectionRow* s,
-                                  bint explicit) noexcept nogil:
-    """Name a relocation section after what it patches, whatever the input calls it."""
-    cdef const SectionRow* target = &merge.objects.sections[s.target]
-    cdef const uint8_t* name = merge.objects.arena + s.name
-    cdef const uint8_t* patched_section = merge.objects.arena + target.name
-    cdef uint32_t size = 5 if explicit else 4
+cdef inline void name_relocations(Merge* merge, OutNumber relocations, const SectionRow* source,
+                                  bint is_rela) noexcept nogil:
+    """Name a relocation section after the section it patches, whatever the input calls it.
+
+    The input's own name needs no copy if it is the right one.
+    """
+    cdef const SectionRow* target = &merge.objects.sections[source.target]
+    cdef const uint8_t* name = merge.objects.arena + source.name
+    cdef const uint8_t* patched_name = merge.objects.arena + target.name
+    cdef uint32_t prefix_size = 5 if is_rela else 4     # bytes of ".rela" or ".rel"
     cdef uint8_t* text
-    if (s.name_size == size + target.name_size
-            and memcmp(name, <const char*>b".rela", size) == 0
-            and memcmp(name + size, patched_section, target.name_size) == 0):
-        name_out(merge, row, name, s.name_size)
+    if (source.name_size == prefix_size + target.name_size
+            and memcmp(name, <const char*>b".rela", prefix_size) == 0
+            and memcmp(name + prefix_size, patched_name, target.name_size) == 0):
+        name_out(merge, relocations, name, source.name_size)
         return
-    text = pool_join(&merge.work.texts, b".rela" if explicit else b".rel", size, patched_section,
+    text = pool_join(&merge.work.texts, b".rela" if is_rela else b".rel", prefix_size, patched_name,
                      target.name_size)
     if text == NULL:
         merge.failed = True
         return
-    name_out(merge, row, text, size + target.name_size)
+    name_out(merge, relocations, text, prefix_size + target.name_size)
 
 
-cdef inline int32_t find_or_create_mercury_relocations(Merge* merge, int32_t source,
-                                                       int32_t out) noexcept nogil:
-    """The mercury relocation section for `out`; -1 without memory."""
-    cdef int32_t plain = out_row(merge, out).rela
-    cdef int32_t row
+cdef inline OutNumber find_or_create_mercury_relocations(Merge* merge, SectionNumber source,
+                                                         OutNumber out) noexcept nogil:
+    """Return the mercury relocation section for `out`, created if it is new; -1 without memory.
+
+    It is the twin of a plain one, so that one is created, too.
+    """
+    cdef OutNumber plain = out_row(merge, out).rela
+    cdef OutNumber mercury
     if plain < 0:
         plain = create_relocations_for_mercury(merge, source, out)
         if plain < 0:
             return -1
-    row = out_row(merge, plain).merc
-    return row if row >= 0 else new_mercury_relocations(merge, plain, source)
+    mercury = out_row(merge, plain).merc
+    return mercury if mercury >= 0 else new_mercury_relocations(merge, plain, source)
 
 
-cdef inline int32_t create_relocations_for_mercury(Merge* merge, int32_t source,
-                                                   int32_t out) noexcept nogil:
-    """Create the plain section that belongs to a mercury relocation section; -1 without memory."""
-    cdef const SectionRow* s = &merge.objects.sections[source]
-    cdef int32_t row
+cdef inline OutNumber create_relocations_for_mercury(Merge* merge, SectionNumber source,
+                                                     OutNumber out) noexcept nogil:
+    """Create the plain form of the mercury relocation section `source`; -1 without memory."""
+    cdef const SectionRow* source_row = &merge.objects.sections[source]
+    cdef OutNumber relocations
     if is_a(out_row(merge, out).kind, IS_LITERALS):
         return find_or_create_optimizer_relocations(merge, out)
-    row = new_relocations(merge, out, True)
-    if row < 0:
+    relocations = new_relocations(merge, out, True)
+    if relocations < 0:
         return -1
-    out_row(merge, row).source = source
-    name_out(merge, row, merge.objects.arena + s.name + MERC_PREFIX,
-             s.name_size - MERC_PREFIX)
+    out_row(merge, relocations).source = source
+    name_out(merge, relocations, merge.objects.arena + source_row.name + MERC_PREFIX,
+             source_row.name_size - MERC_PREFIX)
     if merge.objects.mode & LINK_KEEP_RELOCS and is_a(out_row(merge, out).kind, IS_VARIABLES):
         create_resolved_section(merge, out)
-    return row
+    return relocations
 
 
-cdef inline void count_entry(Merge* merge, int32_t counter, int32_t out, bint explicit,
+cdef inline void count_entry(Merge* merge, OutNumber counter, OutNumber out, bint is_rela,
                              int64_t addend) noexcept nogil:
-    """Count a RELA entry. A later one with addend 0 creates the .rel section of `out`.
+    """Apply the rule of two forms to an entry: count it, and create .rel for a later addend of 0.
 
-    This is the rule of two forms. Newer releases have no such rule.
-
-    `counter` is the OutRow whose `counted` is used: code has two counters, one for each of its
-    lists.
+    `counter` is the OutRow whose `rela_count` counts the entries of `out`: plain code counts in its
+    own row, mercury code in that of its relocation section.
     """
-    cdef OutRow* row = out_row(merge, counter)
-    row.counted += explicit
-    if explicit and addend == 0 and row.counted >= 2 and out_row(merge, out).rel < 0:
+    cdef OutRow* counter_row = out_row(merge, counter)
+    counter_row.rela_count += is_rela
+    if is_rela and addend == 0 and counter_row.rela_count >= 2 and out_row(merge, out).rel < 0:
         create_other_form(merge, out)
 
 
-cdef inline void create_other_form(Merge* merge, int32_t out) noexcept nogil:
-    """Create the section of entries without addends that the rule of two forms asks for."""
+cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
+    """Create the .rel section that the rule of two forms asks for.
+
+    Releases with lean names do not have the rule.
+    """
     cdef uint32_t size = section_entry(merge, out).size
     cdef uint8_t* text
-    cdef int32_t rel
+    cdef OutNumber rel
     if merge.objects.traits & TRAIT_LEAN_NAMES:
         return
     text = pool_join_text(&merge.work.texts, b".rel", section_entry(merge, out).text, &size)
@@ -133,80 +157,84 @@ cdef inline void create_other_form(Merge* merge, int32_t out) noexcept nogil:
 
 
 cdef inline void add_emitted(Merge* merge, const RelocList* relocs,
-                             const RelocEntry* x) noexcept nogil:
-    """Add an entry to the list of a relocation section of the output."""
+                             const RelocEntry* entry) noexcept nogil:
+    """Add an entry at the front of the list of its relocation section, `relocs.listed_in`."""
     cdef EmittedRow* emitted = <EmittedRow*>vec_push(&merge.columns.emitted)
-    cdef OutRow* row = out_row(merge, relocs.reloc)
+    cdef OutRow* relocations = out_row(merge, relocs.listed_in)
     cdef uint64_t* align
     if emitted == NULL:
         merge.failed = True
         return
-    emitted.offset = x.r.r_offset + relocs.base
-    emitted.addend = x.addend
-    emitted.type = facts_of(x.r.r_type).plain
+    emitted.offset = entry.input.r_offset + relocs.base
+    emitted.addend = entry.addend
+    emitted.type = facts_of(entry.input.r_type).plain
     if merge.objects.mode & LINK_RELOCATABLE:
-        emitted.type = x.r.r_type
-    emitted.entity = x.entity
+        emitted.type = entry.input.r_type
+    emitted.entity = entry.entity
     emitted.section = -1
-    if x.how & FIXUP_INSTANCE:
+    if entry.how & FIXUP_INSTANCE:
         align = &merge.columns.array_align[relocs.function]
         if align[0] == 0:
             align[0] = 1
             merge.failed |= not vec_append(&merge.work.array_kernels, &relocs.function, 1)
         if merge.objects.traits & TRAIT_ALIGNS_ARRAYS:
             align[0] = max(align[0],
-                           merge.objects.symbols[merge.merged.entities[x.entity].first].value)
+                           merge.objects.symbols[merge.merged.entities[entry.entity].first].value)
         emitted.entity = -1
-        emitted.section = -2 - relocs.function
-    if x.section >= 0:
-        emitted.section = merge.columns.out_of[x.section]
+        emitted.section = -2 - relocs.function      # the instance of this kernel: see EmittedRow
+    if entry.section >= 0:
+        emitted.section = merge.columns.out_of[entry.section]
         if emitted.section >= 0 and out_row(merge, emitted.section).twin >= 0:
-            emitted.section = out_row(merge, emitted.section).twin  # mercury has no section symbols
-        emitted.addend += <int64_t>merge.columns.base[x.section]
-    emitted.next = row.head
-    row.head = <int32_t>(merge.columns.emitted.count - 1)
-    row.count += 1
+            # Mercury sections have no section symbols: that of the plain section stands for both.
+            emitted.section = out_row(merge, emitted.section).twin
+        emitted.addend += <int64_t>merge.columns.base[entry.section]
+    emitted.next = relocations.head
+    relocations.head = <int32_t>(merge.columns.emitted.count - 1)
+    relocations.count += 1
 
 
-cdef inline void add_fixup(Merge* merge, const RelocList* relocs, const RelocEntry* x,
-                           int32_t reloc) noexcept nogil:
-    """Add a relocation that the link resolves; `reloc` is the section that records it, or -1."""
+cdef inline void add_fixup(Merge* merge, const RelocList* relocs, const RelocEntry* entry,
+                           OutNumber listed_in) noexcept nogil:
+    """Add a relocation that the link resolves.
+
+    `listed_in` is its relocation section, for --preserve-relocs; -1 if it leaves no record.
+    """
     cdef FixupRow* fixup = <FixupRow*>vec_push(&merge.columns.fixups)
     if fixup == NULL:
         merge.failed = True
         return
-    fixup.offset = x.r.r_offset + relocs.base
-    fixup.addend = x.addend
-    fixup.type = x.r.r_type
+    fixup.offset = entry.input.r_offset + relocs.base
+    fixup.addend = entry.addend
+    fixup.type = entry.input.r_type
     fixup.out = relocs.patched_out
-    fixup.entity = x.entity
-    fixup.section = x.section
+    fixup.entity = entry.entity
+    fixup.section = entry.section
     fixup.function = relocs.function
-    fixup.how = x.how | (FIXUP_MERC if relocs.mercury else 0)
-    fixup.reloc = reloc
+    fixup.how = entry.how | (FIXUP_MERC if relocs.is_mercury else 0)
+    fixup.listed_in = listed_in
 
 
 cdef inline void add_rebuild(Merge* merge, const RelocList* relocs,
-                             const RelocEntry* x) noexcept nogil:
-    """Add a relocation of a debug section that is written anew."""
-    cdef RebuildRow* row = <RebuildRow*>vec_push(&merge.columns.rebuilds)
-    if row == NULL:
+                             const RelocEntry* entry) noexcept nogil:
+    """Add a relocation of a debug section that family C computes again."""
+    cdef RebuildRow* rebuild = <RebuildRow*>vec_push(&merge.columns.rebuilds)
+    if rebuild == NULL:
         merge.failed = True
         return
-    row.offset = x.r.r_offset
-    row.addend = x.addend
-    row.out = relocs.out
-    row.piece = merge.objects.sections[relocs.section].target
-    row.type = x.r.r_type
-    row.entity = x.entity
-    row.section = x.section
-    if x.entity < 0:
-        row.outcome = OUTCOME_SECTION
-    elif merge.merged.entities[x.entity].kind != E_FUNC:
-        row.outcome = OUTCOME_OTHER
-    elif is_removed_from_debug(merge, x.symbol, True):
-        row.outcome = OUTCOME_LOST
-    elif not merge.merged.entities[x.entity].flags & EF_LIVE:
-        row.outcome = OUTCOME_DEAD
+    rebuild.offset = entry.input.r_offset
+    rebuild.addend = entry.addend
+    rebuild.out = relocs.out
+    rebuild.piece = merge.objects.sections[relocs.section].target
+    rebuild.type = entry.input.r_type
+    rebuild.entity = entry.entity
+    rebuild.section = entry.section
+    if entry.entity < 0:
+        rebuild.outcome = OUTCOME_SECTION
+    elif merge.merged.entities[entry.entity].kind != E_FUNC:
+        rebuild.outcome = OUTCOME_OTHER
+    elif is_removed_from_debug(merge, entry.symbol, True):
+        rebuild.outcome = OUTCOME_LOST
+    elif not merge.merged.entities[entry.entity].flags & EF_LIVE:
+        rebuild.outcome = OUTCOME_DEAD
     else:
-        row.outcome = OUTCOME_LIVE
+        rebuild.outcome = OUTCOME_LIVE

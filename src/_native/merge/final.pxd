@@ -20,23 +20,23 @@ from base.vector cimport vec_push
 from elfnumbers cimport SHT_RELA
 from merge.state cimport (
     OPTIMIZER_PREFIX, SHNDX, Merge, SectionHead, code_of, create_twin, create_unnamed_section,
-    function_kept, head_of, new_symbol, out_row, section_entry,
+    function_if_linked, head_of, new_symbol, out_row, section_entry,
 )
 from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from sectionkinds cimport (
     IS_CODE, IS_ENTRIES, IS_KERNEL_SHARED, IS_VARIABLES, KIND, K_SYMTAB_SHNDX, KindFacts,
 )
 from tables.kinds cimport (
-    has_twin, is_a, is_function_info, is_merc, is_plain, is_renamed, start_made,
+    has_twin, is_a, is_function_info, is_merc, is_plain, is_renamed, start_out_row_of_kind,
 )
 from tables.rows cimport (
-    OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, FileRow, OutRow, OutSymbolRow,
-    SectionRow,
+    OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, EntityNumber, FileRow,
+    OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, SectionNumber, SectionRow,
 )
 
 
 cdef inline void make_final_file(Merge* merge) noexcept nogil:
-    """Make the final file of the mercury file, whose sections, symbols and names stand."""
+    """Make the final file of the mercury file, which has all its sections, symbols and names."""
     rename_sections(merge)
     if not merge.needs_symtab_shndx and count_mercury_sections(merge) >= SHN_LORESERVE:
         create_symtab_shndx(merge, True)
@@ -51,7 +51,7 @@ cdef inline bint needs_final_name(Merge* merge, const OutRow* row) noexcept nogi
         target = out_row(merge, row.target)
         if (is_a(target.kind, IS_VARIABLES) and row.head < 0
                 and not row.marks & OF_EMPTY_STAYS):
-            return False            # not a section of the output; its name stays as it was
+            return False            # the output does not have the section: its name stays
         row = target
     return is_renamed(row)
 
@@ -61,35 +61,40 @@ cdef enum:
     BANK_PREFIX = 14        # bytes of ".nv.constant2."
 
 
-cdef inline void put_name(uint8_t* slot, size_t size, const char* name) noexcept nogil:
+cdef inline void put_name(uint8_t* text, size_t size, const char* name) noexcept nogil:
     """Write a name over a longer one of `size` bytes; zeros fill the rest."""
-    memcpy(slot, name, strlen(name))
-    memset(slot + strlen(name), 0, size - strlen(name))
+    memcpy(text, name, strlen(name))
+    memset(text + strlen(name), 0, size - strlen(name))
 
 
-cdef inline void rename_slot(uint8_t* slot) noexcept nogil:
-    """Give the name of a constant bank its final form in place; zeros fill the rest."""
-    cdef size_t size = strlen(<const char*>slot), tail
+cdef inline void rename_in_place(uint8_t* text) noexcept nogil:
+    """Write the final name of a constant bank, or of its relocations, over the first name.
+
+    Zeros fill the rest. `.rela.nv.constant.optimizer.f` becomes `.rela.nv.constant2.f`.
+    """
+    cdef size_t size = strlen(<const char*>text)
+    cdef size_t function_size           # bytes of the function's name at the end
     cdef size_t prefix = 0
-    if size > RELA_PREFIX and has_text(slot, b".rela"):
+    if size > RELA_PREFIX and has_text(text, b".rela"):
         prefix = RELA_PREFIX
-    slot += prefix
+    text += prefix
     size -= prefix
-    if is_named(slot, size, b".nv.constant.user"):
-        put_name(slot, size, b".nv.constant3")
-    elif is_named(slot, size, b".nv.constant.pic"):
-        put_name(slot, size, b".nv.constant4")
+    if is_named(text, size, b".nv.constant.user"):
+        put_name(text, size, b".nv.constant3")
+    elif is_named(text, size, b".nv.constant.pic"):
+        put_name(text, size, b".nv.constant4")
     else:
-        # Names that two sections share are renamed twice, and lose nine letters each time.
-        tail = size - OPTIMIZER_PREFIX if size > OPTIMIZER_PREFIX else 0
-        put_text(slot, b".nv.constant2.")
-        slot += BANK_PREFIX
-        memmove(slot, slot + OPTIMIZER_PREFIX - BANK_PREFIX, tail)
-        memset(slot + tail, 0, size - BANK_PREFIX - tail)
+        # A string that two sections share is renamed for each of them: as nvlink does, the second
+        # time again takes 23 bytes for the prefix, and the function's name loses nine.
+        function_size = size - OPTIMIZER_PREFIX if size > OPTIMIZER_PREFIX else 0
+        put_text(text, b".nv.constant2.")
+        text += BANK_PREFIX
+        memmove(text, text + OPTIMIZER_PREFIX - BANK_PREFIX, function_size)
+        memset(text + function_size, 0, size - BANK_PREFIX - function_size)
 
 
 cdef inline void rename_sections(Merge* merge) noexcept nogil:
-    """Give banks of constants final names: in .shstrtab in place, in .strtab by new strings."""
+    """Give banks of constants final names: in .shstrtab in place, in .strtab as new strings."""
     cdef size_t i
     cdef OutSymbolRow* symbol
     cdef uint8_t* text
@@ -97,7 +102,7 @@ cdef inline void rename_sections(Merge* merge) noexcept nogil:
     cdef int64_t name
     for i in range(merge.columns.outs.count):
         if needs_final_name(merge, out_row(merge, <int32_t>i)):
-            rename_slot(merge.columns.shstr.text.data + out_row(merge, <int32_t>i).name)
+            rename_in_place(merge.columns.shstr.text.data + out_row(merge, <int32_t>i).name)
     for i in range(merge.columns.out_symbols.count):
         symbol = <OutSymbolRow*>merge.columns.out_symbols.data + i
         if symbol.section < 0 or not needs_final_name(merge, out_row(merge, symbol.section)):
@@ -108,36 +113,41 @@ cdef inline void rename_sections(Merge* merge) noexcept nogil:
             merge.failed = True
             return
         memcpy(text, merge.columns.str.text.data + symbol.name, size + 1)
-        rename_slot(text)
+        rename_in_place(text)
         name = strings_append(&merge.columns.str, text, <uint32_t>strlen(<const char*>text))
         merge.failed |= name < 0
         symbol.name = <uint32_t>name
 
 
 cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
-    """Create .nv.constant0.F, on family C last, and the section symbols after the globals."""
+    """Create .nv.constant0.K of all kernels, and their section symbols after the global symbols.
+
+    The order is that of the kernels' code, which is not that of their first mentions.
+    """
     cdef size_t i
-    cdef int32_t symbol, out, kernel, source
+    cdef OutSymbolNumber symbol
+    cdef OutNumber out
+    cdef EntityNumber kernel
+    cdef SectionNumber source
     cdef int64_t name, symbol_name
     cdef SectionHead head
-    cdef const SectionRow* s
-    # In the order of their kernels' code, which is not that of the first mentions.
+    cdef const SectionRow* source_row
     for i in range(merge.columns.outs.count):
         kernel = out_row(merge, <int32_t>i).entity
         source = merge.work.parameters_of[kernel] if kernel >= 0 else -1
         if source < 0 or not is_a(out_row(merge, <int32_t>i).kind, IS_CODE):
             continue
-        s = &merge.objects.sections[source]
-        head = head_of(merge, s)
+        source_row = &merge.objects.sections[source]
+        head = head_of(merge, source_row)
         out = create_unnamed_section(merge, kernel, &head)
         symbol = new_symbol(merge, -1, out, PART_TAIL)
         if (out < 0 or symbol < 0
                 or not strings_intern_both(&merge.columns.shstr, &merge.columns.str,
-                                           merge.objects.arena + s.name, s.name_size, &name,
-                                           &symbol_name)):
+                                           merge.objects.arena + source_row.name,
+                                           source_row.name_size, &name, &symbol_name)):
             merge.failed = True
             break
-        out_row(merge, out).size = s.size
+        out_row(merge, out).size = source_row.size
         out_row(merge, out).name = <uint32_t>name
         out_row(merge, out).symbol_name = <uint32_t>symbol_name
         (<OutSymbolRow*>merge.columns.out_symbols.data)[symbol].name = <uint32_t>symbol_name
@@ -145,16 +155,17 @@ cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
-    """.symtab_shndx, for section numbers that do not fit 16 bits.
+    """Create .symtab_shndx, for section numbers that do not fit 16 bits.
 
-    It has had its number and its name from the start, unless only the final file needs it (`late`).
+    Its number and its name were reserved before the first input. With `late`, only the final file
+    needs it, and its name is written again.
     """
     cdef OutRow* row = <OutRow*>vec_push(&merge.columns.outs)
     cdef int64_t name
     if row == NULL:
         merge.failed = True
         return
-    start_made(row, K_SYMTAB_SHNDX)
+    start_out_row_of_kind(row, K_SYMTAB_SHNDX)
     row.created = <uint32_t>merge.symtab_shndx_position + 1
     if not late:
         section_entry(merge, <int32_t>(merge.columns.outs.count - 1)).out = <int32_t>(
@@ -167,8 +178,12 @@ cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
 
 
 cdef inline size_t count_mercury_sections(Merge* merge) noexcept nogil:
-    """Sections of the output of family C, before .nv.constant0.F and most mercury exist."""
-    cdef size_t i, count = 4
+    """Count the sections of the final file before .nv.constant0.K and most twins have rows.
+
+    Code also counts for its capsule and, for a kernel, for .nv.constant0.K; .nv.info.F for its
+    twin.
+    """
+    cdef size_t i, count = 4        # those without a row, such as the null section
     cdef const OutRow* row
     for i in range(merge.columns.outs.count):
         row = out_row(merge, <int32_t>i)
@@ -184,12 +199,17 @@ cdef inline size_t count_mercury_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
-    """Create the mercury twins, on family C; debug and relocation twins exist already."""
-    cdef size_t plain = merge.columns.outs.count, i
+    """Create the mercury twins of plain sections, and assign the inputs' capsules to them.
+
+    Twins that come from inputs, such as those of debug sections and relocations, exist already.
+    """
+    cdef size_t plain_count = merge.columns.outs.count, i
     cdef uint16_t kind
-    cdef int32_t e, out, capsule
+    cdef EntityNumber function
+    cdef OutNumber out
+    cdef SectionNumber capsule
     cdef const KindFacts* twin
-    for i in range(plain):
+    for i in range(plain_count):
         kind = out_row(merge, <int32_t>i).kind
         twin = &KIND[KIND[kind].twin]
         if (not twin.mercury or twin.brought or twin.trait & ~merge.objects.traits
@@ -205,9 +225,9 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
                 out_row(merge, out).size -= SYSTEM_RESERVE
     for i in range(merge.work.capsules.count):
         capsule = (<const int32_t*>merge.work.capsules.data)[i]
-        e = function_kept(merge, capsule)
-        out = code_of(merge, e) if e >= 0 else -1
-        if out >= 0 and merge.merged.entities[e].flags & EF_LIVE:
+        function = function_if_linked(merge, capsule)
+        out = code_of(merge, function) if function >= 0 else -1
+        if out >= 0 and merge.merged.entities[function].flags & EF_LIVE:
             out = out_row(merge, out).merc
             merge.columns.out_of[capsule] = out
             out_row(merge, out).size = merge.objects.sections[capsule].size
@@ -218,16 +238,17 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
 
 
 cdef inline void split_mercury_variables(Merge* merge, const FileRow* file) noexcept nogil:
-    """Give mercury variables own bytes if they differ from the plain ones, as with -ewp.
+    """Give mercury variables bytes of their own if a file has others for them, as with -ewp.
 
-    Tables of functions: the plain ones have the places of functions inside of a kernel.
+    These are tables of functions. The plain ones have the offsets of functions inside of a kernel.
     """
     cdef uint32_t i
-    cdef int32_t plain, out
+    cdef SectionNumber plain
+    cdef OutNumber out
     for i in range(file.first_section, file.first_section + file.section_count):
         if not is_merc(merge.objects.sections[i].kind, IS_VARIABLES):
             continue
-        plain = plain_variables(merge, file, &merge.objects.sections[i])
+        plain = find_plain_variables(merge, file, &merge.objects.sections[i])
         if plain < 0 or merge.objects.sections[plain].offset == merge.objects.sections[i].offset:
             continue
         out = merge.columns.out_of[plain]
@@ -235,9 +256,9 @@ cdef inline void split_mercury_variables(Merge* merge, const FileRow* file) noex
             redirect_mercury_variables(merge, out)
 
 
-cdef inline int32_t plain_variables(Merge* merge, const FileRow* file,
-                                    const SectionRow* mercury) noexcept nogil:
-    """The section of a file that has that mercury form, or -1."""
+cdef inline SectionNumber find_plain_variables(Merge* merge, const FileRow* file,
+                                               const SectionRow* mercury) noexcept nogil:
+    """Return the plain form in a file of a mercury section of variables, or -1."""
     cdef const SectionRow* plain
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -248,21 +269,21 @@ cdef inline int32_t plain_variables(Merge* merge, const FileRow* file,
     return -1
 
 
-cdef inline void redirect_mercury_variables(Merge* merge, int32_t plain) noexcept nogil:
-    """Give the mercury form of a section the bytes that the files have for it."""
+cdef inline void redirect_mercury_variables(Merge* merge, OutNumber plain) noexcept nogil:
+    """Make the twin of `plain` the output section of the inputs' mercury variables."""
     cdef OutRow* twin = out_row(merge, out_row(merge, plain).merc)
-    cdef const SectionRow* s
+    cdef const SectionRow* section
     cdef size_t i
-    cdef int32_t source
+    cdef SectionNumber source
     if twin.marks & OF_OWN_BYTES:
         return
     twin.marks |= OF_OWN_BYTES
     twin.size = out_row(merge, plain).size
     for i in range(merge.objects.section_count):
-        s = &merge.objects.sections[i]
-        if not is_merc(s.kind, IS_VARIABLES):
+        section = &merge.objects.sections[i]
+        if not is_merc(section.kind, IS_VARIABLES):
             continue
-        source = plain_variables(merge, &merge.objects.files[s.file], s)
+        source = find_plain_variables(merge, &merge.objects.files[section.file], section)
         if source >= 0 and merge.columns.out_of[source] == plain:
             merge.columns.out_of[i] = out_row(merge, plain).merc
             merge.columns.base[i] = merge.columns.base[source]

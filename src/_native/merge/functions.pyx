@@ -1,5 +1,18 @@
 """Registers, barriers, stack and recursion that a kernel inherits from the functions it reaches.
 
+Each function takes the largest register count and barrier count of itself and its callees, and its
+own frame plus the deepest stack of a callee. So the values go up the call graph, from callees to
+callers. An example, where K calls F and G, and F calls G:
+
+    function   own registers, frame   with callees
+    G          40, 16                 40, 16
+    F          24, 8                  40, 24
+    K          32, 0                  40, 24
+
+Functions that call each other in a cycle have the same values, and no bound on their stack. They
+are a strongly connected component, and `find_components` finds all of these in one depth-first
+search (Tarjan's algorithm), a component after those that it calls: O(functions + calls).
+
 A kernel that sets the number of its registers itself (REG_RECONFIG), or reaches a function that
 does, keeps its own count. `find_kept_parts` has the exceptions.
 """
@@ -19,32 +32,32 @@ from sectionkinds cimport IS_RECORDS, KIND
 from tables.attributes cimport find_record, register_limit
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_a, is_owned
-from tables.rows cimport EntityRow, FunctionRow, SectionRow, is_root
+from tables.rows cimport EntityNumber, EntityRow, FunctionRow, SectionNumber, SectionRow, is_root
 from tables.views cimport MergedView, ObjectsView
 from traits cimport TRAIT_EARLY_FILES
 
 
-# State of one depth-first search that finds strongly connected components (Tarjan): a component
-# of several nodes, or one that calls itself, is recursion.
+# State of the depth-first search. Arrays are by node: an entity or a prototype (tables/graph.pxd).
+# A component of several nodes, or a node that calls itself, is recursion.
 ctypedef struct ComponentSearch:
     ObjectsView objects
     MergedView merged
-    FunctionRow* rows
+    FunctionRow* rows           # the result, by entity
     CallGraph graph
-    uint32_t* order         # visit number, 0 before the visit
-    uint32_t* low
-    uint32_t* next_edge
-    uint32_t* path          # nodes between the root and here
-    uint32_t* pending       # nodes not yet given to a component
-    uint8_t* on_pending
-    uint32_t* regcount      # largest seen so far
-    int32_t* highest        # the entity it comes from
-    uint32_t* stack
-    uint32_t* barriers      # largest seen so far
-    uint8_t* kernel
-    uint8_t* reconfigures   # sets the number of registers, or reaches a function that does
-    uint32_t* unbounded     # by prototype: its functions without a bound on their stack
-    uint32_t* last          # by function: the last prototype that it counted for
+    uint32_t* visit_number      # 1 for the node visited first, 0 before the visit
+    uint32_t* lowest_reached    # the lowest visit number of its component that is known (lowlink)
+    uint32_t* next_edge         # number of edges that have been followed
+    uint32_t* path              # list of nodes, from the root of the search to the current one
+    uint32_t* pending           # list of nodes that are not yet in a component
+    uint8_t* on_pending         # whether the node is in that list
+    uint32_t* regcount          # the largest found so far
+    EntityNumber* regcount_from # entity that `regcount` comes from
+    uint32_t* stack             # bytes of the deepest path found so far, or NO_STACK_BOUND
+    uint32_t* barriers          # the largest count found so far
+    uint8_t* is_kernel
+    uint8_t* reconfigures       # sets the number of registers, or reaches a function that does
+    uint32_t* unbounded         # of a prototype: its functions without a bound on their stack
+    uint32_t* last_prototype    # of a function: node of the prototype that it last counted for
 
 
 def analyze(MergedTables merged not None):
@@ -60,7 +73,7 @@ def analyze(MergedTables merged not None):
     scratch_init(&scratch)
     try:
         graph_init(&search.graph, &scratch, &calls)
-        allocate_merge(&search, &scratch, calls.nodes)
+        allocate_search(&search, &scratch, calls.nodes)
         if scratch.failed:
             raise MemoryError
         with nogil:
@@ -74,67 +87,67 @@ def analyze(MergedTables merged not None):
     merged.functions = Functions(result)
 
 
-cdef void allocate_merge(ComponentSearch* search, Scratch* scratch, size_t nodes) noexcept:
+cdef void allocate_search(ComponentSearch* search, Scratch* scratch, size_t nodes) noexcept:
     """Allocate the state of the search, all zeros; `scratch` frees it."""
-    search.order = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.low = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.visit_number = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.lowest_reached = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.next_edge = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.path = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.pending = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.on_pending = <uint8_t*>scratch_zeros(scratch, nodes, 1)
     search.reconfigures = <uint8_t*>scratch_zeros(scratch, nodes, 1)
     search.regcount = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.highest = <int32_t*>scratch_zeros(scratch, nodes, 4)
+    search.regcount_from = <int32_t*>scratch_zeros(scratch, nodes, 4)
     search.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.kernel = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    search.is_kernel = <uint8_t*>scratch_zeros(scratch, nodes, 1)
     search.barriers = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.unbounded = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.last = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.last_prototype = <uint32_t*>scratch_zeros(scratch, nodes, 4)
 
 
 cdef void start_search(ComponentSearch* search) noexcept nogil:
     """Start with the values of each function alone, before it inherits from others."""
-    cdef const EntityRow* e
+    cdef const EntityRow* entity
     cdef const SectionRow* info
-    cdef int32_t section
+    cdef SectionNumber section
     cdef size_t i
     for i in range(search.graph.nodes):
-        search.highest[i] = <int32_t>i
+        search.regcount_from[i] = <int32_t>i
     for i in range(search.merged.entity_count):
-        e = &search.merged.entities[i]
+        entity = &search.merged.entities[i]
         section = search.rows[i].merc_info if search.rows[i].merc_info >= 0 else search.rows[i].info
         if section >= 0:
             info = &search.objects.sections[section]
             search.reconfigures[i] = find_record(search.objects.arena + info.offset, info.size,
                                                  EIATTR_REG_RECONFIG) != NULL
-        search.kernel[i] = e.flags & EF_KERNEL != 0
-        if e.flags & EF_DEFINED:
-            search.regcount[i] = e.regcount
-            if e.flags & EF_UNBOUNDED:
+        search.is_kernel[i] = entity.flags & EF_KERNEL != 0
+        if entity.flags & EF_DEFINED:
+            search.regcount[i] = entity.regcount
+            if entity.flags & EF_UNBOUNDED:
                 search.stack[i] = NO_STACK_BOUND
             if search.objects.traits & TRAIT_EARLY_FILES:
-                search.barriers[i] = barriers_of_flags(search, e)
+                search.barriers[i] = barriers_of_flags(search, entity)
 
 
 cdef void fill_rows(ComponentSearch* search) noexcept nogil:
-    """Fill in the rows of all functions; only kernels get barriers and inherited register counts.
+    """Fill the rows of all functions; only kernels get barriers and inherited register counts.
 
-    A kernel that keeps its registers was raised by no function.
+    A kernel that keeps its own register count has no `raised_by`.
     """
-    cdef const EntityRow* e = search.merged.entities
+    cdef const EntityRow* entities = search.merged.entities
     cdef FunctionRow* row
-    cdef int64_t alone = find_lone_kernel(search)
+    cdef int64_t lone_kernel = find_lone_kernel(search)
     cdef size_t i
     for i in range(search.merged.entity_count):
         row = &search.rows[i]
         row.keeps = 0
-        row.regcount = e[i].regcount
-        row.raised_by = search.highest[i] if search.highest[i] != <int32_t>i else -1
+        row.regcount = entities[i].regcount
+        row.raised_by = search.regcount_from[i] if search.regcount_from[i] != <int32_t>i else -1
         row.stack = search.stack[i]
         row.barriers = 0
-        if e[i].flags & EF_KERNEL:
+        if entities[i].flags & EF_KERNEL:
             row.barriers = search.barriers[i]
-            row.keeps = find_kept_parts(search, i, alone)
+            row.keeps = find_kept_parts(search, i, lone_kernel)
             if row.keeps:
                 row.raised_by = -1
             else:
@@ -142,21 +155,21 @@ cdef void fill_rows(ComponentSearch* search) noexcept nogil:
 
 
 cdef inline uint32_t barriers_of_flags(const ComponentSearch* search,
-                                       const EntityRow* e) noexcept nogil:
-    """The barriers of a function by sh_flags, where objects from before CUDA 13.0 have them."""
-    cdef int32_t section = search.objects.symbols[e.winner].section
+                                       const EntityRow* function) noexcept nogil:
+    """Return a function's number of barriers from sh_flags, where early releases have it."""
+    cdef SectionNumber section = search.objects.symbols[function.winner].section
     if section < 0:
         return 0
     return <uint32_t>((search.objects.sections[section].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST)
 
 
 cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
-    """The only kernel that is alive for its own sake; -1 without, or with others."""
-    cdef const EntityRow* e = search.merged.entities
+    """Return the only kernel that is a root and alive; -1 if there is none, or several."""
+    cdef const EntityRow* entities = search.merged.entities
     cdef size_t i
     cdef int64_t kernel = -1
     for i in range(search.merged.entity_count):
-        if is_root(&e[i]) and e[i].flags & EF_LIVE:
+        if is_root(&entities[i]) and entities[i].flags & EF_LIVE:
             if kernel >= 0:
                 return -1
             kernel = <int64_t>i
@@ -164,23 +177,23 @@ cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
 
 
 cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
-                              int64_t alone) noexcept nogil:
-    """The KeepsFlag bits of a kernel: values that it keeps of its own instead of inheriting them.
+                              int64_t lone_kernel) noexcept nogil:
+    """Return the KeepsFlag bits of a kernel: its own values that no callee raises.
 
-    Without a lone kernel: the registers, if it or a function it reaches sets their number. With a
-    lone kernel: that one keeps its registers if any live function sets their number, and all other
-    kernels keep everything. An idle kernel always keeps everything.
+    Without a lone kernel (-1), a kernel keeps its registers if it or a function it reaches sets
+    their number. With one, the lone kernel keeps its registers if any live function sets their
+    number, and all other kernels keep everything. An idle kernel always keeps everything.
     """
-    cdef const EntityRow* e = search.merged.entities
+    cdef const EntityRow* entities = search.merged.entities
     cdef size_t i
-    if is_idle(&e[kernel]):
+    if is_idle(&entities[kernel]):
         return KEEPS_REGISTERS | KEEPS_ALL
-    if alone < 0:
+    if lone_kernel < 0:
         return KEEPS_REGISTERS if search.reconfigures[kernel] else 0
-    if <int64_t>kernel != alone:
+    if <int64_t>kernel != lone_kernel:
         return KEEPS_REGISTERS | KEEPS_ALL
     for i in range(search.merged.entity_count):
-        if search.reconfigures[i] and e[i].flags & EF_LIVE:
+        if search.reconfigures[i] and entities[i].flags & EF_LIVE:
             return KEEPS_REGISTERS
     return 0
 
@@ -188,13 +201,13 @@ cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
 cdef void find_components(ComponentSearch* search) noexcept nogil:
     """Find the strongly connected components, and propagate values from callees to callers."""
     cdef size_t root, depth = 0, pending_count = 0
-    cdef uint32_t visits = 0, node, to
+    cdef uint32_t visits = 0, node, caller, callee
     for root in range(search.graph.nodes):
-        if search.order[root]:
+        if search.visit_number[root]:
             continue
         node = <uint32_t>root
         visits += 1
-        search.order[node] = search.low[node] = visits
+        search.visit_number[node] = search.lowest_reached[node] = visits
         search.path[0] = node
         depth = 1
         search.pending[pending_count] = node
@@ -203,71 +216,72 @@ cdef void find_components(ComponentSearch* search) noexcept nogil:
         while depth:
             node = search.path[depth - 1]
             if search.graph.start[node] + search.next_edge[node] < search.graph.start[node + 1]:
-                to = search.graph.edges[search.graph.start[node] + search.next_edge[node]]
+                callee = search.graph.edges[search.graph.start[node] + search.next_edge[node]]
                 search.next_edge[node] += 1
-                if not search.order[to]:
+                if not search.visit_number[callee]:
                     visits += 1
-                    search.order[to] = search.low[to] = visits
-                    search.path[depth] = to
+                    search.visit_number[callee] = search.lowest_reached[callee] = visits
+                    search.path[depth] = callee
                     depth += 1
-                    search.pending[pending_count] = to
+                    search.pending[pending_count] = callee
                     pending_count += 1
-                    search.on_pending[to] = True
-                elif search.on_pending[to]:
-                    if search.order[to] < search.low[node]:
-                        search.low[node] = search.order[to]
-                    if to == node:
+                    search.on_pending[callee] = True
+                elif search.on_pending[callee]:
+                    if search.visit_number[callee] < search.lowest_reached[node]:
+                        search.lowest_reached[node] = search.visit_number[callee]
+                    if callee == node:
                         search.stack[node] = NO_STACK_BOUND
                 else:
-                    inherit_values(search, node, to)
+                    inherit_values(search, node, callee)
                 continue
             depth -= 1
-            if search.low[node] == search.order[node]:
+            if search.lowest_reached[node] == search.visit_number[node]:
                 pending_count = close_component(search, node, pending_count)
             if depth:
-                to = search.path[depth - 1]
-                if search.low[node] < search.low[to]:
-                    search.low[to] = search.low[node]
+                caller = search.path[depth - 1]
+                if search.lowest_reached[node] < search.lowest_reached[caller]:
+                    search.lowest_reached[caller] = search.lowest_reached[node]
                 if not search.on_pending[node]:
-                    inherit_values(search, to, node)
+                    inherit_values(search, caller, node)
 
 
 cdef void count_recursive(ComponentSearch* search) noexcept nogil:
-    """Count the functions without a bound that a kernel calls, directly or through a pointer.
+    """Count, for each kernel, the functions without a bound on their stack that it calls.
 
-    A function counts once for a prototype, whatever number of files takes its address.
+    Calls through a pointer count, too: a function counts once for a prototype, whatever number of
+    files takes its address.
     """
     cdef const CallGraph* graph = &search.graph
     cdef const uint32_t* stack = search.stack
-    cdef size_t n = search.merged.entity_count, i
-    cdef uint32_t j, to
-    for i in range(n, graph.nodes):
+    cdef size_t entity_count = search.merged.entity_count, i
+    cdef uint32_t j, callee
+    for i in range(entity_count, graph.nodes):
         for j in range(graph.start[i], graph.start[i + 1]):
-            to = graph.edges[j]
-            if search.last[to] != i:
-                search.last[to] = <uint32_t>i
-                search.unbounded[i] += stack[to] == NO_STACK_BOUND
-    for i in range(n):
+            callee = graph.edges[j]
+            if search.last_prototype[callee] != i:
+                search.last_prototype[callee] = <uint32_t>i
+                search.unbounded[i] += stack[callee] == NO_STACK_BOUND
+    for i in range(entity_count):
         search.rows[i].recursive_calls = 0
         if not search.merged.entities[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
             continue
         for j in range(graph.start[i], graph.start[i + 1]):
-            to = graph.edges[j]
-            if to < n:
-                search.rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
+            callee = graph.edges[j]
+            if callee < entity_count:
+                search.rows[i].recursive_calls += stack[callee] == NO_STACK_BOUND
             else:
-                search.rows[i].recursive_calls += search.unbounded[to]
+                search.rows[i].recursive_calls += search.unbounded[callee]
 
 
 cdef inline void inherit_values(ComponentSearch* search, uint32_t caller,
                                 uint32_t callee) noexcept nogil:
     """Raise the values of a caller to those of a callee."""
     if search.regcount[callee] > search.regcount[caller] or (
-            # The function that was created first is named if several are equal.
-            search.regcount[callee] == search.regcount[caller] and not search.kernel[caller]
-            and search.highest[callee] < search.highest[caller]):
+            # Of several with the same count, `raised_by` is the one that was created first.
+            search.regcount[callee] == search.regcount[caller] and not search.is_kernel[caller]
+            and search.regcount_from[callee] < search.regcount_from[caller]):
         search.regcount[caller] = search.regcount[callee]
-        search.highest[caller] = search.highest[callee]
+        search.regcount_from[caller] = search.regcount_from[callee]
     if search.stack[callee] > search.stack[caller]:
         search.stack[caller] = search.stack[callee]
     search.barriers[caller] = max(search.barriers[caller], search.barriers[callee])
@@ -276,8 +290,12 @@ cdef inline void inherit_values(ComponentSearch* search, uint32_t caller,
 
 cdef size_t close_component(ComponentSearch* search, uint32_t root,
                             size_t pending_count) noexcept nogil:
-    """Give the component its common values; `stack` is that of the deepest callee seen so far."""
-    cdef const EntityRow* e = search.merged.entities
+    """Take the component of `root` off the pending nodes, and give its nodes common values.
+
+    Until now `stack` of a node is that of its deepest callee, without its own frame. Returns the
+    number of nodes that stay pending.
+    """
+    cdef const EntityRow* entities = search.merged.entities
     cdef size_t first = pending_count, i
     cdef uint32_t node, best = root, stack = 0, barriers = 0
     cdef uint8_t reconfigures = 0
@@ -299,18 +317,18 @@ cdef size_t close_component(ComponentSearch* search, uint32_t root,
         node = search.pending[i]
         if search.regcount[best] > search.regcount[node]:
             search.regcount[node] = search.regcount[best]
-            search.highest[node] = search.highest[best]
+            search.regcount_from[node] = search.regcount_from[best]
         search.reconfigures[node] = reconfigures
         search.barriers[node] = barriers
         search.stack[node] = stack
         if (stack != NO_STACK_BOUND and node < search.merged.entity_count
-                and e[node].flags & EF_DEFINED):
-            search.stack[node] = stack + e[node].frame
+                and entities[node].flags & EF_DEFINED):
+            search.stack[node] = stack + entities[node].frame
     return first
 
 
 cdef void find_info(ComponentSearch* search) noexcept nogil:
-    """Find the sections with the attributes of each function."""
+    """Find the sections with the attributes of each function's linked copy."""
     cdef const SectionRow* section
     cdef FunctionRow* row
     cdef size_t i
@@ -329,37 +347,40 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    cdef ObjectsView v
+    cdef ObjectsView objects
     cdef const SectionRow* info
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const FunctionRow* f = merged.functions.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef const FunctionRow* functions = merged.functions.rows
     cdef list recursive = []
-    cdef bint crowded = False
+    cdef bint lacks_registers = False
     cdef size_t i
-    merged.objects.view(&v)
+    merged.objects.view(&objects)
     for i in range(merged.entities.count):
-        if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE or is_idle(&e[i]):
+        if (not entities[i].flags & EF_KERNEL or not entities[i].flags & EF_LIVE
+                or is_idle(&entities[i])):
             continue
-        recursive.extend([i] * f[i].recursive_calls)
-        if f[i].raised_by >= 0 and f[i].info >= 0:
-            info = &v.sections[f[i].info]
-            crowded |= f[i].regcount > register_limit(v.arena + info.offset, info.size)
-    return recursive, crowded
+        recursive.extend([i] * functions[i].recursive_calls)
+        if functions[i].raised_by >= 0 and functions[i].info >= 0:
+            info = &objects.sections[functions[i].info]
+            lacks_registers |= (functions[i].regcount > register_limit(objects.arena + info.offset,
+                                                               info.size))
+    return recursive, lacks_registers
 
 
 def find_unpatched(MergedTables merged not None):
-    cdef ObjectsView v
+    cdef ObjectsView objects
     cdef const SectionRow* info
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const FunctionRow* f = merged.functions.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef const FunctionRow* functions = merged.functions.rows
     cdef Py_ssize_t i
-    merged.objects.view(&v)
+    merged.objects.view(&objects)
     for i in range(<Py_ssize_t>merged.entities.count):
-        if e[i].kind != E_FUNC or not e[i].flags & EF_DEFINED or e[i].flags & EF_INNER:
+        if (entities[i].kind != E_FUNC or not entities[i].flags & EF_DEFINED
+                or entities[i].flags & EF_INNER):
             continue
-        if f[i].info < 0:
+        if functions[i].info < 0:
             return i
-        info = &v.sections[f[i].info]
-        if find_record(v.arena + info.offset, info.size, EIATTR_TOOLS_PATCH_FUNC) == NULL:
+        info = &objects.sections[functions[i].info]
+        if find_record(objects.arena + info.offset, info.size, EIATTR_TOOLS_PATCH_FUNC) == NULL:
             return i
     return -1

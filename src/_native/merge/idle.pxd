@@ -1,14 +1,15 @@
-# Shared memory of kernels that nobody selected, in a link that keeps all code.
+# Sections for the shared memory of idle kernels, which a link that keeps all code can have: kernels
+# that nobody selected and no device code launches.
 #
-# Such a kernel has no section at its creation. It gets one when nvlink lays shared memory out, in
-# this order:
+# Such a kernel gets no .nv.shared.K when its code is read. nvlink creates it when it lays shared
+# memory out, in this order:
 #
 # 1. for a common variable that no other kernel uses, in the order in which these are sorted
 #    (`shared.pyx`);
 # 2. for a common variable that other kernels use, too;
 # 3. for extern arrays.
 #
-# Only references from its own code count. With -r, only arrays are laid out.
+# Only references from the kernel's own code count. With -r, only arrays are laid out.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -23,111 +24,120 @@ from rownumbers cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_RELOCATAB
 from sectionkinds cimport IS_CODE, K_SHARED
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport EntityRow, FixupRow
+from tables.rows cimport EntityNumber, EntityRow, FixupRow
 from tables.sharedrows cimport VariableRow, sort_list
 
 
 # One reference from the code of an idle kernel to a common variable.
 ctypedef struct IdleUse:
-    int32_t variable            # entities
-    int32_t kernel
-    int32_t of_kernel           # IdleUse: an earlier one of the kernel, or -1
-    int32_t of_variable         # the next one of the variable, by kernel, or -1
+    EntityNumber variable       # entity
+    EntityNumber kernel         # entity
+    int32_t of_kernel           # IdleUse: the previous one of this kernel, or -1
+    int32_t of_variable         # IdleUse: the next one of this variable, by kernel, or -1
 
 
+# All such references, chained by kernel and by variable.
 ctypedef struct IdleUses:
     Vec rows                    # IdleUse
     Vec variables               # VariableRow: common ones and arrays, in creation order
-    int32_t* of_kernel          # by entity: the last one, or -1
-    int32_t* of_variable        # by entity: the first one, or -1
-    uint8_t* has_array          # by entity of a kernel
+    int32_t* of_kernel          # by entity: the last IdleUse of the kernel, or -1
+    int32_t* of_variable        # by entity: the first IdleUse of the variable, or -1
+    uint8_t* has_array          # by entity: an idle kernel that uses extern arrays
 
 
 cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
     """Create the sections of idle kernels that the layout of shared memory needs."""
-    cdef size_t n = merge.merged.entity_count, i
+    cdef size_t entity_count = merge.merged.entity_count, i
     cdef IdleUses uses
     cdef Scratch scratch
     cdef bint any_idle = False
-    for i in range(n):
+    for i in range(entity_count):
         any_idle = any_idle or is_idle_code(merge, i)
     if not any_idle:
         return
     scratch_init(&scratch)
     scratch_vector(&scratch, &uses.rows, sizeof(IdleUse))
     scratch_vector(&scratch, &uses.variables, sizeof(VariableRow))
-    uses.of_kernel = scratch_nones(&scratch, n)
-    uses.of_variable = scratch_nones(&scratch, n)
-    uses.has_array = <uint8_t*>scratch_zeros(&scratch, n, 1)
+    uses.of_kernel = scratch_nones(&scratch, entity_count)
+    uses.of_variable = scratch_nones(&scratch, entity_count)
+    uses.has_array = <uint8_t*>scratch_zeros(&scratch, entity_count, 1)
     if not scratch.failed:
         find_idle_uses(merge, &uses)
         if uses.rows.count and not merge.failed:
-            create_variables(merge, &scratch, &uses)
-        for i in range(n):
+            create_sections_by_variable(merge, &scratch, &uses)
+        for i in range(entity_count):
             if uses.has_array[i]:
-                create_idle(merge, <int32_t>i)
+                create_idle_section(merge, <int32_t>i)
     merge.failed |= scratch.failed
     scratch_free(&scratch)
 
 
 cdef inline bint is_idle_code(const Merge* merge, size_t entity) noexcept nogil:
-    """Whether it is a kernel of the output that nobody selected or launches (`is_idle`)."""
-    cdef const EntityRow* e = &merge.merged.entities[entity]
-    return e.flags & EF_LIVE != 0 and e.flags & EF_KERNEL != 0 and is_idle(e)
+    """Whether an entity is an idle kernel whose code the output has."""
+    cdef const EntityRow* entity_row = &merge.merged.entities[entity]
+    return (entity_row.flags & EF_LIVE != 0 and entity_row.flags & EF_KERNEL != 0
+            and is_idle(entity_row))
 
 
 cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
     """List the references from idle kernels to common variables, and mark users of arrays."""
     cdef const FixupRow* fixup = <const FixupRow*>merge.columns.fixups.data
     cdef IdleUse* use
-    cdef size_t i, k
-    cdef int32_t e, kernel, number
+    cdef size_t i, entity
+    cdef EntityNumber variable, kernel
+    cdef int32_t use_number
     for i in range(merge.merged.entity_count):
         uses.has_array[i] = merge.columns.array_align[i] != 0 and is_idle_code(merge, i)
     for i in range(0 if merge.objects.mode & LINK_RELOCATABLE else merge.columns.fixups.count):
-        e = fixup[i].entity
+        variable = fixup[i].entity
         kernel = fixup[i].function
-        if (e < 0 or kernel < 0 or merge.merged.entities[e].kind != E_SHARED
+        if (variable < 0 or kernel < 0 or merge.merged.entities[variable].kind != E_SHARED
                 or not is_idle_code(merge, kernel)
                 or not is_a(out_row(merge, fixup[i].out).kind, IS_CODE)):
             continue
-        if merge.merged.entities[e].flags & EF_UNSIZED:
+        if merge.merged.entities[variable].flags & EF_UNSIZED:
             uses.has_array[kernel] = True
             continue
         use = <IdleUse*>vec_push(&uses.rows)
         if use == NULL:
             merge.failed = True
             return
-        use.variable = e
+        use.variable = variable
         use.kernel = kernel
         use.of_kernel = uses.of_kernel[kernel]
         uses.of_kernel[kernel] = <int32_t>uses.rows.count - 1
     for i in range(merge.merged.entity_count):
-        k = merge.merged.entity_count - 1 - i
-        number = uses.of_kernel[k]
-        while number >= 0:
-            use = <IdleUse*>uses.rows.data + number
+        entity = merge.merged.entity_count - 1 - i
+        use_number = uses.of_kernel[entity]
+        while use_number >= 0:
+            use = <IdleUse*>uses.rows.data + use_number
             use.of_variable = uses.of_variable[use.variable]
-            uses.of_variable[use.variable] = number
-            number = use.of_kernel
+            uses.of_variable[use.variable] = use_number
+            use_number = use.of_kernel
 
 
-cdef inline void create_variables(Merge* merge, Scratch* scratch, IdleUses* uses) noexcept nogil:
-    """One common variable after the other, as `place_common_variables` walks over them, twice."""
+cdef inline void create_sections_by_variable(Merge* merge, Scratch* scratch,
+                                             IdleUses* uses) noexcept nogil:
+    """Create sections of the kernels that use common variables, variable by variable.
+
+    The order is that in which `place_common_variables` of the layout walks over these variables,
+    last one first: in a first walk those that one kernel alone uses, in a second one the others.
+    """
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
     cdef uint32_t* order
     cdef const EntityRow* entity
     cdef size_t i
-    cdef int32_t e, number
+    cdef EntityNumber variable
+    cdef int32_t number
     for i in range(merge.objects.symbol_count):
-        e = merge.merged.symbol_entity[i]
-        if e < 0:
+        variable = merge.merged.symbol_entity[i]
+        if variable < 0:
             continue
-        entity = &merge.merged.entities[e]
+        entity = &merge.merged.entities[variable]
         if entity.winner != <int32_t>i or entity.kind != E_SHARED:
             continue
-        if not entity.flags & EF_UNSIZED and not is_common(merge, e):
+        if not entity.flags & EF_UNSIZED and not is_common(merge, variable):
             continue
         row = <VariableRow*>vec_push(variables)
         if row == NULL:
@@ -135,7 +145,7 @@ cdef inline void create_variables(Merge* merge, Scratch* scratch, IdleUses* uses
             break
         row.size = entity.size
         row.align = entity.align
-        row.owner = e               # ignored by the sort
+        row.owner = variable        # the sort does not look at it
     order = <uint32_t*>scratch_room(scratch, 2 * variables.count, 4)
     if not merge.failed and not scratch.failed:
         for i in range(variables.count):
@@ -144,15 +154,15 @@ cdef inline void create_variables(Merge* merge, Scratch* scratch, IdleUses* uses
                   False)
         for i in range(2 * variables.count):
             number = order[variables.count - 1 - i % variables.count]
-            e = (<VariableRow*>variables.data)[number].owner
-            number = (uses.of_variable[e] if (merge.work.users[e] >= 0) == (i < variables.count)
-                      else -1)
+            variable = (<VariableRow*>variables.data)[number].owner
+            number = (uses.of_variable[variable]
+                      if (merge.work.users[variable] >= 0) == (i < variables.count) else -1)
             while number >= 0:
-                create_idle(merge, (<const IdleUse*>uses.rows.data)[number].kernel)
+                create_idle_section(merge, (<const IdleUse*>uses.rows.data)[number].kernel)
                 number = (<const IdleUse*>uses.rows.data)[number].of_variable
 
 
-cdef inline void create_idle(Merge* merge, int32_t kernel) noexcept nogil:
+cdef inline void create_idle_section(Merge* merge, EntityNumber kernel) noexcept nogil:
     """Create the shared memory section of an idle kernel, unless it exists."""
     if not merge.failed and find_function_section(merge, kernel, K_SHARED, 0) < 0:
         create_shared_section(merge, kernel)

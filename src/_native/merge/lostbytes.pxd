@@ -1,12 +1,20 @@
-# The bytes of variables that lost against another file's definition, and which relocations in them
-# are removed.
+# The bytes of variables that lost against another file's definition: which relocations in them are
+# removed.
 #
-# In initialized data, those in the bytes of a weak variable that lost against a weak one go. In a
-# constant bank nvlink looks at the symbol instead: an entry that names a weak definition of its
-# file goes if that definition lost. Where the entry's own place counts it is kept here, as the
-# program needs it (docs/nvlink-differences.md).
+# The bytes of such a variable stay in the output, since sections of inputs are never cut. Whether
+# the relocations in them stay depends on the kind of the section:
+#
+# * In initialized data, an entry is removed if its field lies in the bytes of a weak variable that
+#   lost against a weak one.
+# * In a constant bank nvlink looks at the symbol that an entry names, and removes the entry if that
+#   is a definition of the file which lost. pylink removes it only if its field, too, lies in bytes
+#   that lost; other entries are needed by the program (docs/nvlink-differences.md).
+#
+# `find_lost_bytes` lists the ranges of one section, once for all of its entries.
+# `is_removed_with_lost_bytes` then looks for an entry's offset among them: with N ranges and M
+# entries both take O((N + M) log N).
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from base.vector cimport Vec, vec_push
@@ -15,28 +23,30 @@ from merge.state cimport Merge
 from rownumbers cimport EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED
 from sectionkinds cimport IS_VARIABLES, KIND
 from tables.kinds cimport is_a
-from tables.rows cimport FileRow, SymbolRow, has_lost
+from tables.rows cimport FileRow, SectionNumber, SymbolNumber, SymbolRow, has_lost
 
 
+# A range of bytes of an input section; `end` is the offset after the last one.
 cdef struct LostRange:
     uint64_t start
     uint64_t end
 
 
 cdef inline int compare_ranges(const void* a, const void* b) noexcept nogil:
-    cdef uint64_t x = (<const LostRange*>a).start, y = (<const LostRange*>b).start
-    return (x > y) - (x < y)
+    cdef uint64_t start = (<const LostRange*>a).start, other_start = (<const LostRange*>b).start
+    return (start > other_start) - (start < other_start)
 
 
 cdef inline bint is_data(uint16_t kind) noexcept nogil:
-    """Whether variables of a kind in either form are initialized data, not constants."""
+    """Whether sections of a kind, or the plain form of these, hold initialized data."""
     return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
 cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint data) noexcept nogil:
-    """Whether the bytes of a definition are of the kind that loses relocations.
+    """Whether relocations in the bytes of a definition may be removed.
 
-    In initialized data it lost against a weak one: any that was replaced later is weak.
+    For initialized data (`data`) this is a definition that lost against a weak one: RESOLUTION_LOST
+    with a weak winner, or RESOLUTION_LOST_EARLY, as only a weak winner is replaced later.
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     if data:
@@ -46,25 +56,25 @@ cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint data) noex
     return has_lost(resolution) or resolution == RESOLUTION_REPLACED
 
 
-cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, int32_t section,
+cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumber section,
                                  Vec* lost) noexcept nogil:
-    """The bytes of `section` in which relocations may go, as disjoint ranges in order.
+    """Append the ranges of `section` in which relocations may be removed, disjoint and in order.
 
-    Only initialized data and constants have any; the mercury form is that of the file's plain
-    section.
+    Only initialized data and constants have any. Variables lie in the plain section; a mercury
+    section gets the ranges of the file's plain one.
     """
     cdef uint16_t kind = merge.objects.sections[section].kind
     cdef bint mercury = KIND[kind].mercury
-    cdef const SymbolRow* s
+    cdef const SymbolRow* symbol
     cdef LostRange* ranges
     cdef size_t i, kept_count = 0
     if not is_a(kind, IS_VARIABLES):
         return
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        s = &merge.objects.symbols[i]
-        if (s.section != section
-                and not (mercury and s.section >= 0
-                         and KIND[merge.objects.sections[s.section].kind].twin == kind)):
+        symbol = &merge.objects.symbols[i]
+        if (symbol.section != section
+                and not (mercury and symbol.section >= 0
+                         and KIND[merge.objects.sections[symbol.section].kind].twin == kind)):
             continue
         if not is_lost_definition(merge, i, is_data(kind)):
             continue
@@ -72,8 +82,8 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, int32_t sect
         if ranges == NULL:
             merge.failed = True
             return
-        ranges.start = s.value
-        ranges.end = s.value + s.size
+        ranges.start = symbol.value
+        ranges.end = symbol.value + symbol.size
     if lost.count < 2:
         return
     ranges = <LostRange*>lost.data
@@ -88,8 +98,8 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, int32_t sect
 
 
 cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint16_t kind,
-                                            uint64_t offset, int32_t symbol) noexcept nogil:
-    """Whether the entry of a section of that kind goes with the bytes that it patches."""
+                                            uint64_t offset, SymbolNumber symbol) noexcept nogil:
+    """Whether an entry with this offset and symbol is removed, in a section of that kind."""
     return ((is_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))
 

@@ -18,7 +18,7 @@ each input:
 2. `create_objects`: the other symbols, each after the section that holds it.
 3. `create_other_sections`: the sections that no symbol has created.
 4. `create_info_sections`: .nv.info.F of all other functions.
-5. `sort_relocations`: every relocation entry is emitted, resolved or dropped.
+5. `decide_relocations`: every relocation entry is emitted, resolved or dropped.
 
 `finish_input` creates what follows the last input, such as the call graph. `write_names` then walks
 over the lists and writes the names, so dead code has numbers but no names. After that, no section
@@ -47,14 +47,14 @@ from merge.final cimport create_symtab_shndx, make_final_file
 from merge.idle cimport create_idle_sections
 from merge.lostbytes cimport LostRange
 from merge.names cimport write_names
-from merge.relocations cimport find_referenced, sort_relocations
+from merge.relocations cimport decide_relocations, mark_referenced_entities
 from merge.sharedusers cimport (
     allocate_users, find_reaching_kernels, has_common_variable, needs_users,
 )
 from merge.state cimport (
     INSTANCE, SHNDX, ListEntry, Merge, create_file_section, create_link_section,
-    create_link_section_with_symbol, intern_empty_string, keep_name, list_number,
-    name_out_text, new_local, new_section_of_kind, new_symbol, out_row,
+    create_link_section_with_symbol, intern_empty_string, name_out_text, new_local,
+    new_section_of_kind, new_symbol, out_row, reserve_name, reserve_number,
 )
 from pylink._native.tables cimport (
     Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, OutSymbols, Outs, Rebuilds,
@@ -69,8 +69,8 @@ from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
 from tables.poolrows cimport POOL_NEW, PoolRow
 from tables.rows cimport (
-    OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow,
-    SectionRow,
+    OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, FileRow, FixupRow, OutNumber, OutRow, OutSymbolNumber,
+    OutSymbolRow, RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
 
@@ -135,7 +135,7 @@ cdef int check_inputs(MergedTables merged) except -1:
 
 
 cdef tuple make_columns(Merge* merge):
-    """Make the columns of the result with one row per input section or entity."""
+    """Make the columns `out_of`, `base`, `referenced` and `array_align` of the result."""
     cdef Numbers out_of = Numbers(new_rows(4 * merge.objects.section_count))
     cdef Values base = Values(new_rows(8 * merge.objects.section_count))
     cdef Marks referenced = Marks(new_rows(merge.merged.entity_count))
@@ -152,7 +152,7 @@ cdef tuple make_columns(Merge* merge):
 
 
 cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) noexcept:
-    """Allocate the columns of the result, and the memory that the merge alone needs."""
+    """Allocate the tables of the result that grow, and the memory that the merge alone needs."""
     cdef CallRows calls
     scratch_vector(scratch, &merge.columns.outs, sizeof(OutRow))
     scratch_vector(scratch, &merge.work.section_list, sizeof(ListEntry))
@@ -168,7 +168,7 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
     scratch_strings(scratch, &merge.columns.str)
     scratch_index(scratch, &merge.work.by_name, 64)
     scratch_texts(scratch, &merge.work.texts)
-    merge.work.keep_reasons = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
+    merge.work.section_marks = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
     merge.work.own_pool = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
     merge.work.has_relocations = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
     merge.work.pool_end = <uint64_t*>scratch_zeros(scratch, merge.merged.entity_count, 8)
@@ -186,45 +186,45 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
 
 
 cdef enum:
-    FIND_REFERENCED_COST = 16 << 10    # bytes moved in the time that `find_referenced` takes
+    MARK_COST = 16 << 10    # bytes moved in the time that `mark_referenced_entities` takes
 
 
-cdef void find_referenced_by(void* context, size_t number) noexcept nogil:
-    """Call `find_referenced` for one file, on any thread."""
-    cdef Merge* m = <Merge*>context
-    find_referenced(m, &m.objects.files[number])
+cdef void mark_referenced_entities_of(void* context, size_t number) noexcept nogil:
+    """Call `mark_referenced_entities` for one file, on any thread."""
+    cdef Merge* merge = <Merge*>context
+    mark_referenced_entities(merge, &merge.objects.files[number])
 
 
 cdef void read_inputs(Merge* merge) noexcept nogil:
-    """Go through the events of docs/order.md, from the start to the end of input."""
-    cdef size_t f
+    """Go through the events of docs/order.md, from before the first input to after the last."""
+    cdef size_t number
     cdef const FileRow* file
     find_own_pools(merge)
     if needs_users(merge):
         find_reaching_kernels(merge)
-    for f in range(merge.objects.file_count):
-        intern_prototypes(merge, &merge.objects.files[f])
+    for number in range(merge.objects.file_count):
+        intern_prototypes(merge, &merge.objects.files[number])
         if merge.work.users != NULL:
-            find_referenced(merge, &merge.objects.files[f])
+            mark_referenced_entities(merge, &merge.objects.files[number])
     if merge.work.users == NULL:
-        run_each(find_referenced_by, merge, merge.objects.file_count,
-                 merge.objects.file_count * FIND_REFERENCED_COST)
+        run_each(mark_referenced_entities_of, merge, merge.objects.file_count,
+                 merge.objects.file_count * MARK_COST)
     merge.arrays_stay = has_common_variable(merge)
     create_first_sections(merge)
-    for f in range(merge.objects.file_count):
-        file = &merge.objects.files[f]
+    for number in range(merge.objects.file_count):
+        file = &merge.objects.files[number]
         create_functions(merge, file)
         create_objects(merge, file)
         create_other_sections(merge, file)
         create_info_sections(merge, file)
-        sort_relocations(merge, file)
+        decide_relocations(merge, file)
         if merge.failed:
             return
     finish_input(merge)
 
 
 cdef void find_own_pools(Merge* merge) noexcept nogil:
-    """Mark the input sections whose function gets a pool of its own, and set the pools' ends."""
+    """Set `own_pool` of the input sections for which a function gets a pool, and `pool_end`."""
     cdef size_t i
     cdef const PoolRow* pool
     for i in range(merge.merged.pool_count):
@@ -243,7 +243,7 @@ cdef void finish_input(Merge* merge) noexcept nogil:
             out_row(merge, i).marks |= OF_NO_SYMBOL
     for i in range(merge.merged.entity_count):
         if merge.merged.entities[i].flags & EF_COMMON:
-            # Common symbols get room in .nv.global; no input's section need exist.
+            # Common symbols get room in .nv.global, even if no input has such a section.
             create_file_section(merge, K_GLOBAL, -1)
             break
     create_link_section_with_symbol(merge, K_CALLGRAPH)
@@ -264,7 +264,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
     create_link_section(merge, K_STRTAB)
     create_link_section(merge, K_SYMTAB)
     merge.symtab_shndx_position = merge.work.section_list.count
-    keep_name(merge, <const uint8_t*>SHNDX, <uint32_t>strlen(SHNDX))
+    reserve_name(merge, <const uint8_t*>SHNDX, <uint32_t>strlen(SHNDX))
     if merge.objects.traits & TRAIT_EARLY_FILES:
         create_early_notes(merge)
     else:
@@ -276,12 +276,15 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
     if merge.objects.traits & TRAIT_COMPAT and not merge.objects.traits & TRAIT_EARLY_FILES:
         create_link_section(merge, K_COMPAT)
     if not merge.objects.mode & LINK_RELOCATABLE:
-        list_number(merge)      # a number that no section of the output has
+        reserve_number(merge)       # nvlink skips this number, too
 
 
 cdef void create_early_notes(Merge* merge) noexcept nogil:
-    """Create notes of releases before 13.0: from sm_100 on, one of another name, no symbols."""
-    cdef int32_t out
+    """Create the notes of releases before 13.0, which have no section symbols.
+
+    Only files for sm_100 and later have them, the second one as .note.nv.cuver.
+    """
+    cdef OutNumber out
     if not merge.objects.traits & TRAIT_MERCURY:
         return
     create_link_section(merge, K_TKINFO)
@@ -291,11 +294,13 @@ cdef void create_early_notes(Merge* merge) noexcept nogil:
 
 
 cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
-    """Add the strings that begin .strtab: blocks -2 and -3 of .nv.callgraph, then .nv.prototype,
-    dead or not.
+    """Add the prototypes of a file, dead or not, to .strtab, where no other string is yet.
+
+    The file's .nv.callgraph comes first, which names them in the blocks of functions whose address
+    is taken and of indirect calls; then its .nv.prototype.
     """
-    cdef uint32_t i, walk
-    cdef const SectionRow* s
+    cdef uint32_t i, walk               # walk 0 is over .nv.callgraph, walk 1 over .nv.prototype
+    cdef const SectionRow* section
     cdef const uint32_t* pair
     cdef const uint8_t* text
     cdef uint64_t j
@@ -303,20 +308,19 @@ cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
     cdef int32_t block
     for walk in range(2):
         for i in range(file.first_note, file.note_end):
-            s = &merge.objects.sections[i]
-            if s.kind != (K_PROTOTYPE if walk else K_CALLGRAPH):
+            section = &merge.objects.sections[i]
+            if section.kind != (K_PROTOTYPE if walk else K_CALLGRAPH):
                 continue
-            pair = <const uint32_t*>(merge.objects.arena + s.offset)
+            pair = <const uint32_t*>(merge.objects.arena + section.offset)
             block = 0
-            for j in range(s.size // 8):
+            for j in range(section.size // 8):
                 if not walk and pair[2 * j] == 0:
                     block = <int32_t>pair[2 * j + 1]
                 elif walk or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
                     text = merge.objects.arena + file.strtab + pair[2 * j + 1]
                     size = <uint32_t>strlen(<const char*>text)
                     if size == 0:
-                        # Kernels launched from the device have an empty prototype: a string of its
-                        # own.
+                        # Kernels that device code launches have an empty prototype.
                         intern_empty_string(merge)
                     elif strings_intern(&merge.columns.str, text, size) < 0:
                         merge.failed = True
@@ -335,14 +339,14 @@ cdef void resolve_prototype_offsets(Merge* merge, uint32_t* offsets) noexcept no
 
 
 cdef void create_array_instances(Merge* merge) noexcept nogil:
-    """Create one symbol for each kernel that uses extern arrays itself, with -r.
+    """Create the instances of extern arrays with -r: one symbol for each kernel that uses arrays.
 
     Their order is that of the relocations that use the arrays, not that of the kernels' symbols. A
     weak kernel is created before others, but its relocations need not come before theirs.
     """
-    cdef const int32_t* kernel = <const int32_t*>merge.work.array_kernels.data
+    cdef const int32_t* kernels = <const int32_t*>merge.work.array_kernels.data
     cdef size_t i
-    cdef int32_t row
+    cdef OutSymbolNumber row
     for i in range(merge.work.array_kernels.count):
         if merge.objects.traits & TRAIT_WEAK_GLOBAL:
             row = new_symbol(merge, -1, -1, PART_GLOBAL)
@@ -350,4 +354,4 @@ cdef void create_array_instances(Merge* merge) noexcept nogil:
             row = new_local(merge, -1, <const uint8_t*>INSTANCE, <uint32_t>strlen(INSTANCE))
         if row < 0:
             return
-        (<OutSymbolRow*>merge.columns.out_symbols.data)[row].instance = kernel[i]
+        (<OutSymbolRow*>merge.columns.out_symbols.data)[row].instance = kernels[i]

@@ -1,9 +1,14 @@
-# Names: walks over the section list and over the lists of symbols.
+# Writing names into .shstrtab and .strtab: one walk over the section list, and one over the list of
+# local symbols and then the global ones.
 #
-# A walk stands after the removal of dead code, which leaves no names, and before that of sections
-# which turned out empty, which do (docs/order.md). Each table keeps each string once.
+# Both come after dead code was removed, which therefore has no names in the tables, and before
+# sections without contents are removed, which have (docs/order.md). Each table has each string
+# once.
+#
+# Most of the time is spent waiting for cells of the hash tables. So each name is hashed, and its
+# cell fetched into the cache, some names before it is written (`fetch_entry`).
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport strlen
 
 from base.nameindex cimport (
@@ -12,12 +17,12 @@ from base.nameindex cimport (
 from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
 from merge.state cimport INSTANCE, ListEntry, Merge, entity_name, intern_empty_string, out_row
-from tables.rows cimport PART_GLOBAL, OutSymbolRow
+from tables.rows cimport PART_GLOBAL, EntityNumber, OutSymbolRow
 
 
 cdef enum:
-    AHEAD = 8                   # names looked for while the tables are fetched
-    NAME_COST = 1 << 10         # moved in the time that writing a name takes
+    AHEAD = 8                   # names between the fetch of a cell and its use
+    NAME_COST = 1 << 10         # bytes moved in the time that writing a name takes
 
 
 cdef inline void write_names(Merge* merge) noexcept nogil:
@@ -32,6 +37,7 @@ cdef inline void write_names(Merge* merge) noexcept nogil:
 
 
 cdef inline void write_table(void* context, size_t table) noexcept nogil:
+    """Fill .strtab, for `table` 0, or .shstrtab, for 1; a task of `run_parts`."""
     if table:
         name_sections(<Merge*>context)
     else:
@@ -41,51 +47,51 @@ cdef inline void write_table(void* context, size_t table) noexcept nogil:
 cdef inline void name_sections(Merge* merge) noexcept nogil:
     """Write the names of sections to .shstrtab, and set their offsets."""
     cdef size_t i
-    cdef const ListEntry* row
+    cdef const ListEntry* entry
     cdef int64_t offset
-    if not expect_names(&merge.work.section_list, &merge.columns.shstr, 0):
+    if not reserve_names(&merge.work.section_list, &merge.columns.shstr, 0):
         merge.failed = True
         return
     for i in range(merge.work.section_list.count):
-        row = fetch_entry(&merge.work.section_list, &merge.columns.shstr, i)
-        offset = enter_name(merge, &merge.columns.shstr, row)
-        if row.out >= 0:
-            out_row(merge, row.out).name = <uint32_t>offset
+        entry = fetch_entry(&merge.work.section_list, &merge.columns.shstr, i)
+        offset = enter_name(merge, &merge.columns.shstr, entry)
+        if entry.out >= 0:
+            out_row(merge, entry.out).name = <uint32_t>offset
 
 
-cdef inline bint expect_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:
-    """Reserve room for the names of a list and `more` cells; False without memory."""
-    cdef const ListEntry* rows = <const ListEntry*>list.data
+cdef inline bint reserve_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:
+    """Make room in a table for the names of a list and `more` others; False without memory."""
+    cdef const ListEntry* entries = <const ListEntry*>list.data
     cdef size_t i, size = 0
     for i in range(list.count):
-        size += <size_t>rows[i].size + 1
+        size += <size_t>entries[i].size + 1
     return strings_expect(table, size, list.count + more)
 
 
 cdef inline void name_symbols(Merge* merge) noexcept nogil:
     """Write the names of symbols to .strtab, and set their offsets."""
     cdef size_t i
-    cdef const ListEntry* row
+    cdef const ListEntry* entry
     cdef OutSymbolRow* symbol
-    cdef uint32_t[2 * AHEAD] tag
+    cdef uint32_t[2 * AHEAD] tags           # of global names between fetch and use, in a ring
     cdef int64_t offset
-    if not expect_names(&merge.work.local_list, &merge.columns.str,
-                        merge.columns.out_symbols.count):
+    if not reserve_names(&merge.work.local_list, &merge.columns.str,
+                         merge.columns.out_symbols.count):
         merge.failed = True
         return
     for i in range(merge.work.local_list.count):
-        row = fetch_entry(&merge.work.local_list, &merge.columns.str, i)
-        offset = (enter_name(merge, &merge.columns.str, row) if row.size or row.symbol < 0
-                  else intern_empty_string(merge))
-        if row.out >= 0:
-            out_row(merge, row.out).symbol_name = <uint32_t>offset
-        if row.symbol >= 0:
-            (<OutSymbolRow*>merge.columns.out_symbols.data)[row.symbol].name = <uint32_t>offset
+        entry = fetch_entry(&merge.work.local_list, &merge.columns.str, i)
+        offset = (enter_name(merge, &merge.columns.str, entry) if entry.size
+                  or entry.symbol < 0 else intern_empty_string(merge))
+        if entry.out >= 0:
+            out_row(merge, entry.out).symbol_name = <uint32_t>offset
+        if entry.symbol >= 0:
+            (<OutSymbolRow*>merge.columns.out_symbols.data)[entry.symbol].name = <uint32_t>offset
     for i in range(min(<size_t>AHEAD, merge.columns.out_symbols.count)):
-        find_global(merge, i, tag)
+        prefetch_global_name(merge, i, tags)
     for i in range(merge.columns.out_symbols.count):
         if i + AHEAD < merge.columns.out_symbols.count:
-            find_global(merge, i + AHEAD, tag)
+            prefetch_global_name(merge, i + AHEAD, tags)
         symbol = <OutSymbolRow*>merge.columns.out_symbols.data + i
         if symbol.section >= 0:
             symbol.name = out_row(merge, symbol.section).symbol_name
@@ -96,48 +102,49 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
                 merge.failed = True
             symbol.name = <uint32_t>offset
         elif symbol.part == PART_GLOBAL:
-            symbol.name = enter_global_name(merge, symbol.entity, tag[i % (2 * AHEAD)])
+            symbol.name = enter_global_name(merge, symbol.entity, tags[i % (2 * AHEAD)])
 
 
 cdef inline const ListEntry* fetch_entry(const Vec* list, StringTable* table,
-                                         size_t i) noexcept nogil:
-    """Element `i`; a later one is hashed and its cell fetched while its name is written."""
-    cdef ListEntry* rows = <ListEntry*>list.data
+                                         size_t number) noexcept nogil:
+    """Return element `number`; hash the name of a later one, and fetch its cell into the cache."""
+    cdef ListEntry* entries = <ListEntry*>list.data
     cdef size_t ahead
-    for ahead in range(0 if i == 0 else i + AHEAD, min(i + AHEAD + 1, list.count)):
-        if rows[ahead].text != NULL:
-            rows[ahead].tag = <uint32_t>hash_name(rows[ahead].text, rows[ahead].size)
-            prefetch(&table.cells[rows[ahead].tag & table.mask])
-    if i + 2 * AHEAD < list.count:
-        prefetch(rows[i + 2 * AHEAD].text)
-    return rows + i
+    for ahead in range(0 if number == 0 else number + AHEAD, min(number + AHEAD + 1, list.count)):
+        if entries[ahead].text != NULL:
+            entries[ahead].tag = <uint32_t>hash_name(entries[ahead].text, entries[ahead].size)
+            prefetch(&table.cells[entries[ahead].tag & table.mask])
+    if number + 2 * AHEAD < list.count:
+        prefetch(entries[number + 2 * AHEAD].text)
+    return entries + number
 
 
 cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
-                                const ListEntry* row) noexcept nogil:
-    """The offset of an entry's name, added if it is new."""
+                                const ListEntry* entry) noexcept nogil:
+    """Return the offset of an entry's name, added if it is new; 0 for an entry without name."""
     cdef int64_t offset
-    if row.text == NULL:
+    if entry.text == NULL:
         return 0
-    offset = strings_enter(table, row.text, row.size, row.tag)
+    offset = strings_enter(table, entry.text, entry.size, entry.tag)
     if offset < 0:
         merge.failed = True
     return <uint32_t>offset
 
 
-cdef inline void find_global(Merge* merge, size_t i, uint32_t* tag) noexcept nogil:
-    """Hash the name of a global symbol and fetch its cell, for `enter_global_name`."""
+cdef inline void prefetch_global_name(Merge* merge, size_t i, uint32_t* tags) noexcept nogil:
+    """Hash the name of global symbol `i` and fetch its cell, for `enter_global_name`."""
     cdef const OutSymbolRow* symbol = <const OutSymbolRow*>merge.columns.out_symbols.data + i
     cdef uint32_t size
     cdef const uint8_t* text
     if symbol.section < 0 and symbol.part == PART_GLOBAL and symbol.instance < 0:
         text = entity_name(merge, symbol.entity, &size)
-        tag[i % (2 * AHEAD)] = <uint32_t>hash_name(text, size)
-        prefetch(&merge.columns.str.cells[tag[i % (2 * AHEAD)] & merge.columns.str.mask])
+        tags[i % (2 * AHEAD)] = <uint32_t>hash_name(text, size)
+        prefetch(&merge.columns.str.cells[tags[i % (2 * AHEAD)] & merge.columns.str.mask])
 
 
-cdef inline uint32_t enter_global_name(Merge* merge, int32_t entity, uint32_t tag) noexcept nogil:
-    """The offset of an entity's name, added if it is new."""
+cdef inline uint32_t enter_global_name(Merge* merge, EntityNumber entity,
+                                       uint32_t tag) noexcept nogil:
+    """Return the offset of an entity's name, added if it is new; `tag` is the name's hash."""
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(merge, entity, &size)
     cdef int64_t offset = strings_enter(&merge.columns.str, text, size, tag)

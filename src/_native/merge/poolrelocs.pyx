@@ -1,4 +1,19 @@
-"""Mercury relocations of pools, which go where `pools.place_pools` placed their bytes."""
+"""Mercury relocations of pools, which go where `pools.place_pools` placed their bytes.
+
+From sm_100 on, the jump tables in a function's pool have relocations, in `.nv.merc.rela.S` of the
+input. A pool that is appended to the pools of kernels takes them along, with offsets that fit the
+new place. An example: the pool of a device function F has tables at 0 and 16, and is placed at 32
+in the pool of kernel K, whose is_own relocations are A and B:
+
+    list of K before                        A, B
+    constants of F's pool, last first       table at 16: relocations at 24, 16; at 0: 8, 0
+    list of K after, with new offsets       A, B, 56, 48, 40, 32
+
+1. `find_relocations_of_pools` finds the relocation section of each kernel's pool.
+2. `list_constants` lists the constants of all pools, to know which relocations belong to one.
+3. `adopt_entries` is called for each PoolRow: it appends copies of the relocations of that pool,
+   which `list_pool_entries` has put into the right order, to the list of its kernel.
+"""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -13,231 +28,250 @@ from pylink._native.tables cimport Emitted, MergedTables, Outs, Table, detach_ro
 from sectionkinds cimport IS_LITERALS
 from tables.kinds cimport is_plain
 from tables.poolrows cimport POOL_LOST, PoolRow, find_relocation_lists
-from tables.rows cimport EmittedRow, OutRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    EmittedNumber, EmittedRow, OutNumber, OutRow, SectionNumber, SectionRow, SymbolRow,
+    function_symbol,
+)
 from tables.views cimport MergedView, ObjectsView
 
 
-# One constant of a pool: a table, or bytes that code reads.
+# One constant of a pool: a jump table, or bytes that code reads.
 ctypedef struct Constant:
-    int32_t section
-    uint64_t value
-    uint64_t size
+    SectionNumber section       # input section: the pool
+    uint64_t value              # offset in the pool
+    uint64_t size               # bytes
 
 
-# A mercury relocation of a pool, and the constant it lies in.
+# A mercury relocation of a pool, and the constant in which its field lies.
 ctypedef struct PoolEntry:
-    const Rela* r
-    size_t constant
+    const Rela* rela
+    size_t constant             # 1 + index of a Constant; 0: pools as a whole; -1: after all
 
 
 ctypedef struct Adoption:
     ObjectsView objects
     MergedView merged
     OutRow* outs
-    Vec emitted                 # EmittedRow: those of before, then those of pools
-    int32_t* reloc_of           # by kernel: OutRow of the list, or -1
-    int32_t* tail_of            # by kernel: the last entry there, or -1
-    # By symbol of a function: 1 + the section of its pool's mercury relocations, or 0.
-    int32_t* list_of
-    Vec constants               # Constant, of all pools, by section and place
-    int32_t* end_of             # by section with a pool: the end of its constants
-    Vec entries                 # PoolEntry: relocations in the order that kernels take over
-    int32_t listed              # a section, numbered from 1
+    Vec emitted                 # EmittedRow: those of the merge, then those added here
+    OutNumber* relocations_of   # by entity of a kernel: OutRow, its pool's relocations, or -1
+    EmittedNumber* tail_of      # by entity of a kernel: the last EmittedRow of these, or -1
+    # By SymbolRow of a function: 1 + input section with the mercury relocations of its pool, or 0.
+    int32_t* input_relocations_of
+    Vec constants               # Constant: of all pools, by section and value
+    int32_t* constants_end      # by input section: index after the last Constant of this pool
+    Vec entries                 # PoolEntry: relocations of one pool in the order of appending
+    int32_t listed_relocations  # 1 + input section with the relocations in `entries`, or 0
 
 
 def adopt_relocations(MergedTables merged not None):
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
-    cdef Adoption a
+    cdef Adoption adoption
     cdef Scratch scratch
-    merged.objects.view(&a.objects)
-    merged.view(&a.merged)
-    a.outs = <OutRow*>outs.rows
-    a.listed = 0
+    merged.objects.view(&adoption.objects)
+    merged.view(&adoption.merged)
+    adoption.outs = <OutRow*>outs.rows
+    adoption.listed_relocations = 0
     scratch_init(&scratch)
     try:
-        a.reloc_of = scratch_nones(&scratch, a.merged.entity_count)
-        a.tail_of = <int32_t*>scratch_zeros(&scratch, a.merged.entity_count, 4)
-        a.list_of = <int32_t*>scratch_zeros(&scratch, a.objects.symbol_count + 1, 4)
-        a.end_of = <int32_t*>scratch_zeros(&scratch, a.objects.section_count, 4)
-        scratch_vector(&scratch, &a.constants, sizeof(Constant))
-        scratch_vector(&scratch, &a.entries, sizeof(PoolEntry))
-        scratch_vector(&scratch, &a.emitted, sizeof(EmittedRow))
+        adoption.relocations_of = scratch_nones(&scratch, adoption.merged.entity_count)
+        adoption.tail_of = <int32_t*>scratch_zeros(&scratch, adoption.merged.entity_count, 4)
+        adoption.input_relocations_of = <int32_t*>scratch_zeros(&scratch,
+                                                                adoption.objects.symbol_count + 1,
+                                                                4)
+        adoption.constants_end = <int32_t*>scratch_zeros(&scratch, adoption.objects.section_count,
+                                                         4)
+        scratch_vector(&scratch, &adoption.constants, sizeof(Constant))
+        scratch_vector(&scratch, &adoption.entries, sizeof(PoolEntry))
+        scratch_vector(&scratch, &adoption.emitted, sizeof(EmittedRow))
         if not scratch.failed:
             with nogil:
-                scratch.failed = not (
-                    vec_append(&a.emitted, a.merged.emitted, a.merged.emitted_count)
-                    and find_pools(&a) and adopt_all(&a, outs.count))
+                scratch.failed = not (vec_append(&adoption.emitted, adoption.merged.emitted,
+                                                 adoption.merged.emitted_count)
+                                      and list_constants(&adoption)
+                                      and adopt_all(&adoption, outs.count))
         if scratch.failed:
             raise MemoryError
         merged.outs = outs
-        merged.emitted = Emitted(detach_rows(&a.emitted))
+        merged.emitted = Emitted(detach_rows(&adoption.emitted))
     finally:
         scratch_free(&scratch)
 
 
-cdef bint adopt_all(Adoption* a, size_t out_count) noexcept nogil:
-    """Take over the entries for all pools; False without memory."""
-    cdef const PoolRow* row = a.merged.pools
+cdef bint adopt_all(Adoption* adoption, size_t out_count) noexcept nogil:
+    """Append the entries of all pools to the lists of their kernels; False without memory."""
+    cdef const PoolRow* pools = adoption.merged.pools
     cdef const PoolRow* pool
-    cdef size_t n = a.merged.pool_count, first = 0, last, i
-    cdef bint own
-    find_reloc_lists(a, out_count)
-    while first < n:
-        last = first
-        while last < n and row[last].function == row[first].function:
-            last += 1
-        # Each of a kernel's own goes to the head of the list, the others to its end.
-        own = row[first].kernel == <int32_t>row[first].function
-        for i in range(last - first):
-            pool = &row[first + i] if own else &row[last - 1 - i]
-            if a.reloc_of[pool.kernel] >= 0 and not adopt_entries(a, pool):
+    cdef size_t pool_count = adoption.merged.pool_count, first = 0, end, i
+    cdef bint is_own
+    find_relocations_of_pools(adoption, out_count)
+    while first < pool_count:
+        end = first
+        while end < pool_count and pools[end].function == pools[first].function:
+            end += 1
+        # A pool of the kernel's is_own goes to the front of the list, any other to its end.
+        is_own = pools[first].kernel == <int32_t>pools[first].function
+        for i in range(end - first):
+            pool = &pools[first + i] if is_own else &pools[end - 1 - i]
+            if adoption.relocations_of[pool.kernel] >= 0 and not adopt_entries(adoption, pool):
                 return False
-        first = last
+        first = end
     return True
 
 
-cdef void find_reloc_lists(Adoption* a, size_t out_count) noexcept nogil:
-    """Find the list of mercury relocations of each pool of the output."""
+cdef void find_relocations_of_pools(Adoption* adoption, size_t out_count) noexcept nogil:
+    """Find the mercury relocations of each pool of the output, and the last one in their list."""
     cdef const OutRow* out
     cdef size_t i
-    cdef int32_t reloc
+    cdef OutNumber relocations
     for i in range(out_count):
-        out = &a.outs[i]
+        out = &adoption.outs[i]
         if is_plain(out.kind, IS_LITERALS) and out.rela >= 0:
-            reloc = a.outs[out.rela].merc
-            a.reloc_of[out.entity] = reloc
-            a.tail_of[out.entity] = last_entry(&a.emitted, a.outs[reloc].head) if reloc >= 0 else -1
+            relocations = adoption.outs[out.rela].merc
+            adoption.relocations_of[out.entity] = relocations
+            adoption.tail_of[out.entity] = (last_entry(&adoption.emitted,
+                                                       adoption.outs[relocations].head)
+                                            if relocations >= 0 else -1)
 
 
 cdef int compare_constants(const void* a, const void* b) noexcept nogil:
-    cdef const Constant* x = <const Constant*>a
-    cdef const Constant* y = <const Constant*>b
-    if x.section != y.section:
-        return -1 if x.section < y.section else 1
-    return -1 if x.value < y.value else x.value > y.value
+    cdef const Constant* constant = <const Constant*>a
+    cdef const Constant* other = <const Constant*>b
+    if constant.section != other.section:
+        return -1 if constant.section < other.section else 1
+    return -1 if constant.value < other.value else constant.value > other.value
 
 
 cdef int compare_entries(const void* a, const void* b) noexcept nogil:
-    """The last constant first, and in each the last relocation."""
-    cdef const PoolEntry* x = <const PoolEntry*>a
-    cdef const PoolEntry* y = <const PoolEntry*>b
-    if x.constant != y.constant:
-        return -1 if x.constant > y.constant else 1
-    return -1 if x.r > y.r else x.r < y.r
+    """Order entries by constant, the last one first; in each, the last relocation first."""
+    cdef const PoolEntry* entry = <const PoolEntry*>a
+    cdef const PoolEntry* other = <const PoolEntry*>b
+    if entry.constant != other.constant:
+        return -1 if entry.constant > other.constant else 1
+    return -1 if entry.rela > other.rela else entry.rela < other.rela
 
 
-cdef bint find_pools(Adoption* a) noexcept nogil:
-    """The constants of each pool, and the mercury relocations that it brings."""
-    cdef const SectionRow* s = a.objects.sections
+cdef bint list_constants(Adoption* adoption) noexcept nogil:
+    """List the constants of each pool, and find its mercury relocations; False without memory."""
+    cdef const SectionRow* sections = adoption.objects.sections
     cdef const SymbolRow* symbol
     cdef Constant* constant
     cdef size_t i
-    find_relocation_lists(a.list_of, s, a.objects.section_count)
-    for i in range(a.objects.symbol_count):
-        symbol = &a.objects.symbols[i]
-        if (symbol.section >= 0 and is_plain(s[symbol.section].kind, IS_LITERALS)
+    find_relocation_lists(adoption.input_relocations_of, sections, adoption.objects.section_count)
+    for i in range(adoption.objects.symbol_count):
+        symbol = &adoption.objects.symbols[i]
+        if (symbol.section >= 0 and is_plain(sections[symbol.section].kind, IS_LITERALS)
                 and (symbol.info & 15) != STT_SECTION):
-            constant = <Constant*>vec_push(&a.constants)
+            constant = <Constant*>vec_push(&adoption.constants)
             if constant == NULL:
                 return False
             constant.section = symbol.section
             constant.value = symbol.value
             constant.size = symbol.size
-    qsort(a.constants.data, a.constants.count, sizeof(Constant), compare_constants)
-    constant = <Constant*>a.constants.data
-    for i in range(a.constants.count):
-        a.end_of[constant[i].section] = <int32_t>(i + 1)
+    qsort(adoption.constants.data, adoption.constants.count, sizeof(Constant), compare_constants)
+    constant = <Constant*>adoption.constants.data
+    for i in range(adoption.constants.count):
+        adoption.constants_end[constant[i].section] = <int32_t>(i + 1)
     return True
 
 
-cdef inline int32_t last_entry(const Vec* table, int32_t entry) noexcept nogil:
-    """The end of the list that begins with EmittedRow `entry`; -1 for an empty list."""
+cdef inline EmittedNumber last_entry(const Vec* table, EmittedNumber entry) noexcept nogil:
+    """Return the last EmittedRow of the list that begins with `entry`; -1 for an empty list."""
     while entry >= 0 and (<const EmittedRow*>table.data)[entry].next >= 0:
         entry = (<const EmittedRow*>table.data)[entry].next
     return entry
 
 
-cdef bint adopt_entries(Adoption* a, const PoolRow* pool) noexcept nogil:
-    """Take over the entries for one pool into the list of its kernel; False without memory."""
-    cdef OutRow* reloc = &a.outs[a.reloc_of[pool.kernel]]
-    cdef const SectionRow* s = a.objects.sections
-    cdef uint32_t first = a.objects.files[s[pool.section].file].first_symbol
-    cdef int32_t code = s[pool.section].target
-    cdef int32_t relocations = a.list_of[s[code].target]    # the target of code is its function
-    cdef int32_t head = -1
-    cdef bint own = pool.kernel == <int32_t>pool.function
-    cdef int32_t* tail_entry = &head if own else &a.tail_of[pool.kernel]
-    cdef const PoolEntry* entry
+cdef bint adopt_entries(Adoption* adoption, const PoolRow* pool) noexcept nogil:
+    """Add the entries of one pool to the list of its kernel; False without memory."""
+    cdef OutRow* output = &adoption.outs[adoption.relocations_of[pool.kernel]]
+    cdef const SectionRow* sections = adoption.objects.sections
+    cdef uint32_t first = adoption.objects.files[sections[pool.section].file].first_symbol
+    cdef SectionNumber code = sections[pool.section].target
+    cdef int32_t input_relocations = adoption.input_relocations_of[function_symbol(&sections[code])]
+    cdef EmittedNumber own_tail = -1
+    cdef bint is_own = pool.kernel == <int32_t>pool.function
+    cdef EmittedNumber* tail = &own_tail if is_own else &adoption.tail_of[pool.kernel]
+    cdef const PoolEntry* entries
     cdef EmittedRow* emitted
+    cdef EmittedNumber added
     cdef size_t i
-    if not relocations or (own and not pool.flags & POOL_LOST):
-        return True             # relocations of a pool that does not move do not move
-    if relocations != a.listed:
-        if not list_entries(a, pool, relocations, own or pool.flags & POOL_LOST):
+    if not input_relocations or (is_own and not pool.flags & POOL_LOST):
+        return True             # the pool stays where it is, and its relocations are listed
+    if input_relocations != adoption.listed_relocations:
+        if not list_pool_entries(adoption, pool, input_relocations,
+                                 is_own or pool.flags & POOL_LOST):
             return False
-        a.listed = relocations
-    entry = <const PoolEntry*>a.entries.data
-    for i in range(a.entries.count):
-        emitted = <EmittedRow*>vec_push(&a.emitted)
+        adoption.listed_relocations = input_relocations
+    entries = <const PoolEntry*>adoption.entries.data
+    for i in range(adoption.entries.count):
+        emitted = <EmittedRow*>vec_push(&adoption.emitted)
         if emitted == NULL:
             return False
-        emitted.offset = entry[i].r.r_offset + pool.offset
-        emitted.addend = entry[i].r.r_addend
-        emitted.type = entry[i].r.r_type
-        emitted.entity = a.merged.symbol_entity[first + entry[i].r.r_sym]
+        added = <int32_t>(adoption.emitted.count - 1)
+        emitted.offset = entries[i].rela.r_offset + pool.offset
+        emitted.addend = entries[i].rela.r_addend
+        emitted.type = entries[i].rela.r_type
+        emitted.entity = adoption.merged.symbol_entity[first + entries[i].rela.r_sym]
         emitted.section = -1
-        if tail_entry[0] >= 0:
-            emitted.next = (<EmittedRow*>a.emitted.data)[tail_entry[0]].next
-            (<EmittedRow*>a.emitted.data)[tail_entry[0]].next = <int32_t>(a.emitted.count - 1)
+        if tail[0] >= 0:
+            emitted.next = (<EmittedRow*>adoption.emitted.data)[tail[0]].next
+            (<EmittedRow*>adoption.emitted.data)[tail[0]].next = added
         else:
-            emitted.next = reloc.head
-            reloc.head = <int32_t>(a.emitted.count - 1)
-        tail_entry[0] = <int32_t>(a.emitted.count - 1)
-        reloc.count += 1
+            emitted.next = output.head
+            output.head = added
+        tail[0] = added
+        output.count += 1
     return True
 
 
-cdef bint list_entries(Adoption* a, const PoolRow* pool, int32_t relocations,
-                       bint is_whole) noexcept nogil:
-    """The relocations of one pool as `entries`; `is_whole` pools are not taken apart by constant.
+cdef bint list_pool_entries(Adoption* adoption, const PoolRow* pool, int32_t input_relocations,
+                            bint is_whole) noexcept nogil:
+    """Fill `entries` with the relocations of one pool; False without memory.
 
-    Those of bytes that no link takes over come first, if copies of this link stand in their place.
+    An `is_whole` pool is taken over in one piece, whatever constants it has; of any other, only
+    relocations in constants are taken. An entry may lie after the end of the pool, which
+    `pools.cut_pools` has cut: it comes first if the pools of lost copies now stand in its place.
+
+    `input_relocations` is 1 + the input section with the entries.
     """
-    cdef const SectionRow* s = a.objects.sections
-    cdef const Rela* r = <const Rela*>(a.objects.arena + s[relocations - 1].offset)
-    cdef uint64_t n = s[relocations - 1].size // sizeof(Rela), i
+    cdef const SectionRow* sections = adoption.objects.sections
+    cdef const Rela* relas = <const Rela*>(adoption.objects.arena
+                                           + sections[input_relocations - 1].offset)
+    cdef uint64_t rela_count = sections[input_relocations - 1].size // sizeof(Rela), i
     cdef size_t constant = 0
     cdef PoolEntry* entry
-    a.entries.count = 0
-    for i in range(n):
-        if r[i].r_offset >= s[pool.section].size:
-            if is_whole or r[i].r_offset >= pool.end - pool.offset:
+    adoption.entries.count = 0
+    for i in range(rela_count):
+        if relas[i].r_offset >= sections[pool.section].size:
+            if is_whole or relas[i].r_offset >= pool.end - pool.offset:
                 continue
             constant = <size_t>-1
         elif not is_whole:
-            constant = constant_at(a, pool.section, r[i].r_offset)
+            constant = constant_at(adoption, pool.section, relas[i].r_offset)
             if not constant:
                 continue
-        entry = <PoolEntry*>vec_push(&a.entries)
+        entry = <PoolEntry*>vec_push(&adoption.entries)
         if entry == NULL:
             return False
-        entry.r = r + i
+        entry.rela = relas + i
         entry.constant = constant
-    qsort(a.entries.data, a.entries.count, sizeof(PoolEntry), compare_entries)
+    qsort(adoption.entries.data, adoption.entries.count, sizeof(PoolEntry), compare_entries)
     return True
 
 
-cdef size_t constant_at(const Adoption* a, int32_t section, uint64_t offset) noexcept nogil:
-    """1 + the number of the constant that holds an offset of a pool, or 0."""
-    cdef const Constant* c = <const Constant*>a.constants.data
-    cdef size_t low = 0, high = a.end_of[section], middle
+cdef size_t constant_at(const Adoption* adoption, SectionNumber section,
+                        uint64_t offset) noexcept nogil:
+    """Return 1 + the index of the Constant that covers an offset of a pool, or 0."""
+    cdef const Constant* constants = <const Constant*>adoption.constants.data
+    cdef size_t low = 0, high = adoption.constants_end[section], middle
     while low < high:
         middle = (low + high) // 2
-        if c[middle].section < section or c[middle].value <= offset:
+        if constants[middle].section < section or constants[middle].value <= offset:
             low = middle + 1
         else:
             high = middle
-    if not low or c[low - 1].section != section or offset - c[low - 1].value >= c[low - 1].size:
+    if (not low or constants[low - 1].section != section
+            or offset - constants[low - 1].value >= constants[low - 1].size):
         return 0
     return low

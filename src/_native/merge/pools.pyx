@@ -11,8 +11,9 @@ example with pools of 8 bytes in K1, 16 in K2, and 8 in each of two functions:
 
 F is placed first here since its section comes last in the inputs.
 
-1. `find_pieces` finds the pool of each function's copy that stays, and chains the pools of copies
-   that came later and lost: nvlink drops their code but keeps these bytes.
+1. `find_pieces` finds the pool of each function's linked copy, and chains the pools of copies that
+   came later and lost: nvlink drops their code but keeps these bytes. Such a pool of one copy is a
+   piece.
 2. `place_own` puts the pools of lost copies after the kernel's own, each at its alignment; with -r
    for any function, whose section then stays separate. A device function whose own pool has no
    constants, or that has only pools of lost copies, keeps a section of its own, too.
@@ -24,8 +25,8 @@ F is placed first here since its section comes last in the inputs.
 `cut_pools` comes before all this: it ends the pool of a copy that stays at its last constant, since
 what an earlier stage of linking put after it goes (docs/format-notes/literal-pools.md).
 
-A row of the result says where a piece stands in the pool of one kernel; `layout/poolmerge.pyx`
-takes over if such a pool is larger than a bank.
+A row of the result says where a piece stands in the pool of one kernel. If such a pool is larger
+than a bank, `layout/poolmerge.pyx` later makes one pool for all kernels.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -42,73 +43,78 @@ from rownumbers cimport EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, POOL_NEW, PoolRow
-from tables.rows cimport EntityRow, SectionRow, SymbolRow
+from tables.rows cimport EntityNumber, EntityRow, SectionNumber, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
 
 
+# State of the placement. Sections are input sections; pieces are those that are pools.
 ctypedef struct PoolPlacement:
     ObjectsView objects
     MergedView merged
-    int32_t* piece              # by entity: the section of the copy that stays, -1: none
-    int32_t* last               # by entity: the section of the last copy that adds to it, -1: none
-    int32_t* alone              # by entity without a piece: that of the first copy that lost, -1
-    uint8_t* named              # by section: constants lie there
-    bint shared                 # some go to the kernels that reach their functions
-    int32_t* next               # by section: the pool of the next copy, 0: none
-    uint64_t* size              # by kernel: bytes so far
-    uint32_t* align             # by kernel
-    CallGraph callers
-    uint32_t* stamp             # by node: the last function that it was visited for, and 1
-    uint32_t* stack
-    Vec rows
+    # By entity: the piece of the linked copy, or -1. A kernel without one gets the first that is
+    # placed in its pool.
+    SectionNumber* first_piece
+    SectionNumber* last_piece   # by entity: the last piece of any copy, or -1
+    SectionNumber* first_lost   # by entity whose linked copy has no piece: the first one, or -1
+    SectionNumber* next_piece   # by section: the next piece of the function, or 0
+    uint8_t* has_constants      # by section: symbols of constants lie in it
+    bint has_shared             # some pieces go to the kernels that reach their functions
+    uint64_t* pool_size         # by entity: bytes of its pool so far
+    uint32_t* pool_align        # by entity: alignment of its pool so far
+    CallGraph callers           # the call graph, with edges from callees to callers
+    uint32_t* visited_for       # by node: 1 + the last function that it was visited for, or 0
+    uint32_t* stack             # nodes that a walk of the graph still has to visit
+    Vec rows                    # PoolRow
 
 
 def cut_pools(MergedTables merged not None):
-    cdef ObjectsView v
+    cdef ObjectsView objects
     cdef const uint8_t* resolution = merged.section_resolution.rows
     cdef const SymbolRow* symbol
     cdef Table result = merged.objects.sections
-    cdef SectionRow* row = NULL
-    cdef uint64_t* end                  # by section with a pool: where its constants end
+    cdef SectionRow* rows = NULL
+    cdef uint64_t* end_of           # by section: the end of the constants in a pool, else 0
     cdef Scratch scratch
     cdef size_t i
-    merged.objects.view(&v)
-    if merged.section_resolution.count != v.section_count:
+    merged.objects.view(&objects)
+    if merged.section_resolution.count != objects.section_count:
         raise ValueError("one resolution per section")
-    if not has_pool(&v):
+    if not has_pool(&objects):
         return result
     scratch_init(&scratch)
     try:
-        end = <uint64_t*>scratch_zeros(&scratch, v.section_count, 8)
+        end_of = <uint64_t*>scratch_zeros(&scratch, objects.section_count, 8)
         if scratch.failed:
             raise MemoryError
         with nogil:
-            for i in range(v.symbol_count):
-                symbol = &v.symbols[i]
+            for i in range(objects.symbol_count):
+                symbol = &objects.symbols[i]
                 if (symbol.section >= 0 and (symbol.info & 15) != STT_SECTION
-                        and is_pool_row(&v.sections[symbol.section])):
-                    end[symbol.section] = max(end[symbol.section], symbol.value + symbol.size)
-        for i in range(v.section_count):
-            if end[i] == 0 or end[i] >= v.sections[i].size or resolution[i] != RESOLUTION_WON:
+                        and is_pool_section(&objects.sections[symbol.section])):
+                    end_of[symbol.section] = max(end_of[symbol.section], symbol.value + symbol.size)
+        for i in range(objects.section_count):
+            if (end_of[i] == 0 or end_of[i] >= objects.sections[i].size
+                    or resolution[i] != RESOLUTION_WON):
                 continue
-            if row == NULL:
+            if rows == NULL:
                 result = merged.objects.sections.copy()
-                row = <SectionRow*>result.start
-            row[i].size = end[i]
+                rows = <SectionRow*>result.start
+            rows[i].size = end_of[i]
         return result
     finally:
         scratch_free(&scratch)
 
 
-cdef inline bint is_pool_row(const SectionRow* s) noexcept nogil:
-    return is_pool(s.kind, s.bank)
+cdef inline bint is_pool_section(const SectionRow* section) noexcept nogil:
+    """Whether an input section is the pool of a function."""
+    return is_pool(section.kind, section.bank)
 
 
-cdef bint has_pool(const ObjectsView* v) noexcept:
+cdef bint has_pool(const ObjectsView* objects) noexcept:
     """Whether any input section is a pool."""
     cdef size_t i
-    for i in range(v.section_count):
-        if is_pool_row(&v.sections[i]):
+    for i in range(objects.section_count):
+        if is_pool_section(&objects.sections[i]):
             return True
     return False
 
@@ -116,129 +122,140 @@ cdef bint has_pool(const ObjectsView* v) noexcept:
 def place_pools(MergedTables merged not None):
     merged.fill()
     cdef CallRows calls = calls_of(merged)
-    cdef bint copies = False
+    cdef bint has_lost = False
     cdef Scratch scratch
-    cdef PoolPlacement pools
-    merged.objects.view(&pools.objects)
-    merged.view(&pools.merged)
-    if (merged.section_function.count != pools.objects.section_count
-            or merged.section_resolution.count != pools.objects.section_count):
+    cdef PoolPlacement placement
+    merged.objects.view(&placement.objects)
+    merged.view(&placement.merged)
+    if (merged.section_function.count != placement.objects.section_count
+            or merged.section_resolution.count != placement.objects.section_count):
         raise ValueError("one function and one resolution per section")
     scratch_init(&scratch)
     try:
-        allocate_merge(&pools, &scratch, calls.nodes)
+        allocate_placement(&placement, &scratch, calls.nodes)
         if not scratch.failed:
-            find_named(&pools)
-            pools.shared = find_pieces(&pools, &copies) and pools.objects.executable
-            if pools.shared:
-                graph_init(&pools.callers, &scratch, &calls, True)
-            if (copies or pools.shared) and not scratch.failed:
+            find_sections_with_constants(&placement)
+            placement.has_shared = (find_pieces(&placement, &has_lost)
+                                    and placement.objects.executable)
+            if placement.has_shared:
+                graph_init(&placement.callers, &scratch, &calls, True)
+            if (has_lost or placement.has_shared) and not scratch.failed:
                 with nogil:
-                    scratch.failed = not place_all(&pools)
+                    scratch.failed = not place_all(&placement)
         if scratch.failed:
             raise MemoryError
-        merged.pools = LiteralPools(vec_to_bytes(&pools.rows))
+        merged.pools = LiteralPools(vec_to_bytes(&placement.rows))
     finally:
         scratch_free(&scratch)
 
 
-cdef void allocate_merge(PoolPlacement* pools, Scratch* scratch, size_t nodes) noexcept:
+cdef void allocate_placement(PoolPlacement* pools, Scratch* scratch, size_t nodes) noexcept:
     """Allocate the tables of the placement; `scratch` frees them."""
-    cdef size_t n = pools.merged.entity_count, section_count = pools.objects.section_count
-    pools.piece = scratch_nones(scratch, n)
-    pools.last = scratch_nones(scratch, n)
-    pools.alone = scratch_nones(scratch, n)
-    pools.named = <uint8_t*>scratch_zeros(scratch, section_count, 1)
-    pools.next = <int32_t*>scratch_zeros(scratch, section_count, 4)
-    pools.size = <uint64_t*>scratch_zeros(scratch, n, 8)
-    pools.align = <uint32_t*>scratch_zeros(scratch, n, 4)
-    pools.stamp = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    cdef size_t entity_count = pools.merged.entity_count
+    cdef size_t section_count = pools.objects.section_count
+    pools.first_piece = scratch_nones(scratch, entity_count)
+    pools.last_piece = scratch_nones(scratch, entity_count)
+    pools.first_lost = scratch_nones(scratch, entity_count)
+    pools.has_constants = <uint8_t*>scratch_zeros(scratch, section_count, 1)
+    pools.next_piece = <int32_t*>scratch_zeros(scratch, section_count, 4)
+    pools.pool_size = <uint64_t*>scratch_zeros(scratch, entity_count, 8)
+    pools.pool_align = <uint32_t*>scratch_zeros(scratch, entity_count, 4)
+    pools.visited_for = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     pools.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     scratch_vector(scratch, &pools.rows, sizeof(PoolRow))
 
 
-cdef void find_named(PoolPlacement* pools) noexcept:
-    """Mark the sections in which symbols other than those of sections lie."""
+cdef void find_sections_with_constants(PoolPlacement* pools) noexcept:
+    """Mark the sections in which symbols other than section symbols lie."""
     cdef const SymbolRow* symbol
     cdef size_t i
     for i in range(pools.objects.symbol_count):
         symbol = &pools.objects.symbols[i]
         if symbol.section >= 0 and (symbol.info & 15) != STT_SECTION:
-            pools.named[symbol.section] = True
+            pools.has_constants[symbol.section] = True
 
 
 cdef bint place_all(PoolPlacement* pools) noexcept nogil:
-    """Place what moves within its function, then what kernels share; False without memory."""
+    """Place the pieces of each function's own pool, then those of device functions in kernels'.
+
+    False without memory.
+    """
     cdef size_t i
-    cdef int32_t section, k
-    cdef bint stays
+    cdef SectionNumber section
+    cdef EntityNumber function
+    cdef bint is_own                # the linked copy has a piece, in a pool of the function's own
     for i in range(pools.merged.entity_count):
-        stays = (pools.piece[i] >= 0
-                 and not (pools.objects.executable and is_for_kernels(pools, <uint32_t>i)))
-        if (pools.alone[i] >= 0 or stays) and not place_own(pools, <uint32_t>i):
+        is_own = (pools.first_piece[i] >= 0
+                  and not (pools.objects.executable and is_for_kernels(pools, <uint32_t>i)))
+        if (pools.first_lost[i] >= 0 or is_own) and not place_own(pools, <uint32_t>i):
             return False
-    for i in range(pools.objects.section_count if pools.shared else 0):
+    for i in range(pools.objects.section_count if pools.has_shared else 0):
         section = <int32_t>(pools.objects.section_count - 1 - i)
-        k = pool_owner(pools, section)
-        if (k >= 0 and pools.piece[k] == section and is_for_kernels(pools, <uint32_t>k)
-                and not place_shared(pools, <uint32_t>k)):
+        function = find_pool_function(pools, section)
+        if (function >= 0 and pools.first_piece[function] == section
+                and is_for_kernels(pools, <uint32_t>function)
+                and not place_shared(pools, <uint32_t>function)):
             return False
     return True
 
 
-cdef inline int32_t pool_owner(const PoolPlacement* pools, int32_t section) noexcept nogil:
-    """The live function whose pool section `section` is, or -1."""
-    cdef int32_t k = pools.merged.section_function[section]
-    if k < 0 or not is_pool_row(&pools.objects.sections[section]):
+cdef inline EntityNumber find_pool_function(const PoolPlacement* pools,
+                                            SectionNumber section) noexcept nogil:
+    """Return the live function whose pool `section` is, or -1."""
+    cdef EntityNumber function = pools.merged.section_function[section]
+    if function < 0 or not is_pool_section(&pools.objects.sections[section]):
         return -1
-    return k if pools.merged.entities[k].flags & EF_LIVE else -1
+    return function if pools.merged.entities[function].flags & EF_LIVE else -1
 
 
-cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t k) noexcept nogil:
-    """Whether the pool goes to kernels: that of a device function, if it has constants.
+cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t function) noexcept nogil:
+    """Whether a function's pool goes to kernels: it is a device function's and has constants.
 
-    A pool that an earlier stage made of the pools of copies that lost has none.
+    A pool without constants comes from an earlier stage of linking, which made it of the pools of
+    copies that lost.
     """
-    return not pools.merged.entities[k].flags & EF_KERNEL and pools.named[pools.piece[k]]
+    return (not pools.merged.entities[function].flags & EF_KERNEL
+            and pools.has_constants[pools.first_piece[function]])
 
 
-cdef bint find_pieces(PoolPlacement* pools, bint* copies) noexcept nogil:
-    """Find the pools of each function, in input order. Returns whether a device function has one.
+cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
+    """Chain the pieces of each function in input order. Returns whether a device function has one.
 
-    Sets `copies` if a copy that lost against an earlier one has a pool.
+    Sets `has_lost` if a copy that lost against an earlier one has a piece.
     """
     cdef size_t i
-    cdef int32_t k
+    cdef EntityNumber function
     cdef bint of_device = False
     for i in range(pools.objects.section_count):
-        k = (pool_owner(pools, <int32_t>i) if pools.merged.section_resolution[i] == RESOLUTION_WON
-             else -1)
-        if k >= 0:
-            pools.piece[k] = pools.last[k] = <int32_t>i
-            pools.size[k] = pools.objects.sections[i].size
-            pools.align[k] = pools.objects.sections[i].align
-            of_device |= not pools.merged.entities[k].flags & EF_KERNEL
+        function = (find_pool_function(pools, <int32_t>i)
+                    if pools.merged.section_resolution[i] == RESOLUTION_WON else -1)
+        if function >= 0:
+            pools.first_piece[function] = pools.last_piece[function] = <int32_t>i
+            pools.pool_size[function] = pools.objects.sections[i].size
+            pools.pool_align[function] = pools.objects.sections[i].align
+            of_device |= not pools.merged.entities[function].flags & EF_KERNEL
     for i in range(pools.objects.section_count):
-        k = (pool_owner(pools, <int32_t>i) if pools.merged.section_resolution[i] == RESOLUTION_LOST
-             else -1)
-        if k < 0:
+        function = (find_pool_function(pools, <int32_t>i)
+                    if pools.merged.section_resolution[i] == RESOLUTION_LOST else -1)
+        if function < 0:
             continue
-        if pools.last[k] >= 0:
-            pools.next[pools.last[k]] = <int32_t>i
+        if pools.last_piece[function] >= 0:
+            pools.next_piece[pools.last_piece[function]] = <int32_t>i
         else:
-            pools.alone[k] = <int32_t>i
-        pools.last[k] = <int32_t>i
-        copies[0] = True
+            pools.first_lost[function] = <int32_t>i
+        pools.last_piece[function] = <int32_t>i
+        has_lost[0] = True
     return of_device
 
 
 cdef inline uint64_t align_up(uint64_t size, uint64_t align) noexcept nogil:
+    """Return `size` rounded up to a multiple of `align`, a power of two."""
     return (size + align - 1) & ~(align - 1)
 
 
-cdef inline PoolRow* new_row(PoolPlacement* pools, int32_t section, int32_t kernel,
+cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, EntityNumber kernel,
                              uint32_t function) noexcept nogil:
-    """Add a row of zeros for a section in the pool of a kernel; NULL without memory."""
+    """Add a row for a piece in the pool of a kernel, otherwise zeros; NULL without memory."""
     cdef PoolRow* row = <PoolRow*>vec_push(&pools.rows)
     if row != NULL:
         memset(row, 0, sizeof(PoolRow))
@@ -248,98 +265,100 @@ cdef inline PoolRow* new_row(PoolPlacement* pools, int32_t section, int32_t kern
     return row
 
 
-cdef bint place_own(PoolPlacement* pools, uint32_t kernel) noexcept nogil:
-    """Place the pools of lost copies of a function after its own; False without memory.
+cdef bint place_own(PoolPlacement* pools, uint32_t function) noexcept nogil:
+    """Place the pieces of lost copies after the piece of the linked copy; False without memory.
 
-    If the copy that stays has no pool, those of the lost copies make one, also for a device
+    If the linked copy has no piece, those of the lost copies make a pool, also for a device
     function.
     """
-    cdef bint alone = pools.alone[kernel] >= 0
-    cdef int32_t section = pools.alone[kernel] if alone else pools.next[pools.piece[kernel]]
+    cdef bint is_only_lost = pools.first_lost[function] >= 0
+    cdef SectionNumber section = (pools.first_lost[function] if is_only_lost
+                                  else pools.next_piece[pools.first_piece[function]])
     cdef PoolRow* row
-    if pools.objects.executable and not (alone or pools.merged.entities[kernel].flags & EF_KERNEL):
-        row = new_row(pools, pools.piece[kernel], <int32_t>kernel, kernel)
+    if (pools.objects.executable
+            and not (is_only_lost or pools.merged.entities[function].flags & EF_KERNEL)):
+        row = new_row(pools, pools.first_piece[function], <int32_t>function, function)
         if row == NULL:
             return False
         row.flags = POOL_NEW
-        row.end = pools.size[kernel]
-        row.align = pools.align[kernel]
+        row.end = pools.pool_size[function]
+        row.align = pools.pool_align[function]
     while section:
-        row = new_row(pools, section, <int32_t>kernel, kernel)
+        row = new_row(pools, section, <int32_t>function, function)
         if row == NULL:
             return False
-        row.flags = POOL_LOST | (POOL_ALONE if alone else 0)
-        if section == pools.alone[kernel]:
+        row.flags = POOL_LOST | (POOL_ALONE if is_only_lost else 0)
+        if section == pools.first_lost[function]:
             row.flags |= POOL_NEW
-        row.offset = align_up(pools.size[kernel], pools.objects.sections[section].align)
-        pools.size[kernel] = row.end = row.offset + pools.objects.sections[section].size
-        pools.align[kernel] = row.align = max(pools.align[kernel],
-                                              pools.objects.sections[section].align)
-        section = pools.next[section]
+        row.offset = align_up(pools.pool_size[function], pools.objects.sections[section].align)
+        pools.pool_size[function] = row.end = row.offset + pools.objects.sections[section].size
+        pools.pool_align[function] = row.align = max(pools.pool_align[function],
+                                                     pools.objects.sections[section].align)
+        section = pools.next_piece[section]
     return True
 
 
 cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
     """Order rows by kernel, the one created last first."""
-    cdef int32_t x = (<const PoolRow*>a).kernel, y = (<const PoolRow*>b).kernel
-    return (x < y) - (x > y)
+    cdef EntityNumber kernel = (<const PoolRow*>a).kernel, other = (<const PoolRow*>b).kernel
+    return (kernel < other) - (kernel > other)
 
 
 cdef bint place_shared(PoolPlacement* pools, uint32_t function) noexcept nogil:
-    """Place a device function's pools, at one offset in all its kernels; False without memory."""
-    cdef size_t depth = 1, first = pools.rows.count, count, i
-    cdef uint32_t node, to, j, align = 1
+    """Place a device function's pieces, at one offset in all its kernels; False without memory."""
+    cdef size_t depth = 1, first_row = pools.rows.count, row_count, i
+    cdef uint32_t node, caller, j, align = 1
     cdef uint64_t start = 0, size
-    cdef int32_t section
-    cdef const EntityRow* e
+    cdef SectionNumber piece
+    cdef const EntityRow* entity
     cdef PoolRow* row
     pools.stack[0] = function
-    pools.stamp[function] = function + 1
+    pools.visited_for[function] = function + 1
     while depth:
         depth -= 1
         node = pools.stack[depth]
-        e = &pools.merged.entities[node]
-        if (node < pools.merged.entity_count and e.flags & EF_KERNEL and e.flags & EF_LIVE
-                and not is_idle(e)):
-            row = new_row(pools, pools.piece[function], <int32_t>node, function)
+        entity = &pools.merged.entities[node]
+        if (node < pools.merged.entity_count and entity.flags & EF_KERNEL and entity.flags & EF_LIVE
+                and not is_idle(entity)):
+            row = new_row(pools, pools.first_piece[function], <int32_t>node, function)
             if row == NULL:
                 return False
-            if pools.piece[node] < 0:
-                pools.piece[node] = pools.piece[function]
+            if pools.first_piece[node] < 0:
+                pools.first_piece[node] = pools.first_piece[function]
                 row.flags = POOL_NEW
-            start = max(start, pools.size[node])
-            align = max(align, pools.align[node])
+            start = max(start, pools.pool_size[node])
+            align = max(align, pools.pool_align[node])
         for j in range(pools.callers.start[node], pools.callers.start[node + 1]):
-            to = pools.callers.edges[j]
-            if pools.stamp[to] != function + 1:
-                pools.stamp[to] = function + 1
-                pools.stack[depth] = to
+            caller = pools.callers.edges[j]
+            if pools.visited_for[caller] != function + 1:
+                pools.visited_for[caller] = function + 1
+                pools.stack[depth] = caller
                 depth += 1
-    count = pools.rows.count - first
-    qsort(<PoolRow*>pools.rows.data + first, count, sizeof(PoolRow), compare_pool_rows)
-    # All copies stand one after the other in every kernel.
-    section = pools.piece[function]
-    while section:
-        align = max(align, pools.objects.sections[section].align)
-        section = pools.next[section]
+    row_count = pools.rows.count - first_row
+    qsort(<PoolRow*>pools.rows.data + first_row, row_count, sizeof(PoolRow), compare_pool_rows)
+    # All pieces stand one after the other in the pool of each kernel.
+    piece = pools.first_piece[function]
+    while piece:
+        align = max(align, pools.objects.sections[piece].align)
+        piece = pools.next_piece[piece]
     start = align_up(start, align)
     size = 0
-    section = pools.piece[function]
-    while section:
-        size = align_up(size, pools.objects.sections[section].align)
-        for i in range(count):
-            row = <PoolRow*>pools.rows.data + first + i
-            if section != pools.piece[function]:
-                row = new_row(pools, section, row.kernel, function)
+    piece = pools.first_piece[function]
+    while piece:
+        size = align_up(size, pools.objects.sections[piece].align)
+        for i in range(row_count):
+            row = <PoolRow*>pools.rows.data + first_row + i
+            if piece != pools.first_piece[function]:
+                row = new_row(pools, piece, row.kernel, function)
                 if row == NULL:
                     return False
                 row.flags = POOL_LOST
             row.offset = start + size
-        size += pools.objects.sections[section].size
-        section = pools.next[section]
+        size += pools.objects.sections[piece].size
+        piece = pools.next_piece[piece]
     size = align_up(start + size, align)
-    for i in range(first, pools.rows.count):
+    for i in range(first_row, pools.rows.count):
         row = <PoolRow*>pools.rows.data + i
-        row.end = pools.size[row.kernel] = size
-        row.align = pools.align[row.kernel] = align
+        row.end = pools.pool_size[row.kernel] = size
+        row.align = pools.pool_align[row.kernel] = align
     return True

@@ -15,12 +15,14 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
 from base.vector cimport Vec, vec_append, vec_push
-from elfnumbers cimport SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
+from elfnumbers cimport SHF_INFO_LINK, SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
 from pylink._native.tables cimport Emitted, MergedTables, Outs, PlacedTables, detach_rows
 from rownumbers cimport EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC
 from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
 from tables.kinds cimport is_a
-from tables.rows cimport EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow, start_out
+from tables.rows cimport (
+    EmittedRow, EntityRow, FixupRow, OutNumber, OutRow, OutSymbolRow, start_out_row,
+)
 from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 
@@ -28,10 +30,10 @@ from traits cimport TRAIT_MERCURY
 ctypedef struct Record:
     MergedView merged
     uint32_t traits
-    int32_t* lists              # by OutRow: the row that lists what was resolved in it, or -1
-    uint8_t* named              # by entity: the output has its symbol
-    Vec outs
-    Vec emitted
+    OutNumber* record_of        # by OutRow: OutRow that lists what was resolved in it, or -1
+    uint8_t* has_symbol         # by entity: the output has its symbol
+    Vec outs                    # OutRow: those of the merge, then those created here
+    Vec emitted                 # EmittedRow: those of the merge, then those added here
 
 
 def record_resolved(MergedTables merged not None):
@@ -42,8 +44,8 @@ def record_resolved(MergedTables merged not None):
     record.traits = merged.objects.traits
     scratch_init(&scratch)
     try:
-        record.named = <uint8_t*>scratch_zeros(&scratch, record.merged.entity_count, 1)
-        record.lists = scratch_nones(&scratch, record.merged.out_count)
+        record.has_symbol = <uint8_t*>scratch_zeros(&scratch, record.merged.entity_count, 1)
+        record.record_of = scratch_nones(&scratch, record.merged.out_count)
         scratch_vector(&scratch, &record.outs, sizeof(OutRow))
         scratch_vector(&scratch, &record.emitted, sizeof(EmittedRow))
         if not scratch.failed:
@@ -63,107 +65,113 @@ def record_resolved(MergedTables merged not None):
 
 
 cdef bint find_record_lists(Record* record, Scratch* scratch) noexcept nogil:
-    """Fill `lists`; False without memory.
+    """Fill `record_of`; False without memory.
 
-    Sections of one name, code of local functions, share the first one's list.
+    Records of one name, which code of local functions can have, share the list of the first one.
     """
-    cdef const OutRow* row = record.merged.outs
+    cdef const OutRow* outs = record.merged.outs
     cdef size_t i, names = 0
-    cdef int32_t* first
+    cdef int32_t* first_of
     for i in range(record.merged.out_count):
-        if row[i].kind == K_RESOLVED_RELA and row[i].symbol_name >= names:
-            names = <size_t>row[i].symbol_name + 1
-    first = <int32_t*>scratch_zeros(scratch, names, 4)      # by offset of a name: OutRow + 1
-    if first == NULL:
+        if outs[i].kind == K_RESOLVED_RELA and outs[i].symbol_name >= names:
+            names = <size_t>outs[i].symbol_name + 1
+    # By offset of a name in .strtab: 1 + the first OutRow of that name, or 0.
+    first_of = <int32_t*>scratch_zeros(scratch, names, 4)
+    if first_of == NULL:
         return False
     for i in range(record.merged.out_count):
-        if row[i].kind == K_RESOLVED_RELA:
-            if first[row[i].symbol_name] == 0:
-                first[row[i].symbol_name] = <int32_t>i + 1
-            record.lists[row[i].target] = first[row[i].symbol_name] - 1
+        if outs[i].kind == K_RESOLVED_RELA:
+            if first_of[outs[i].symbol_name] == 0:
+                first_of[outs[i].symbol_name] = <int32_t>i + 1
+            record.record_of[outs[i].target] = first_of[outs[i].symbol_name] - 1
     return True
 
 
 cdef bint record_all(Record* record) noexcept nogil:
-    """Enter what was resolved; False without memory."""
+    """Add an entry for each resolved relocation that has a record; False without memory."""
     cdef const OutSymbolRow* symbol
     cdef const FixupRow* fixup
     cdef size_t i
-    cdef int32_t at
+    cdef OutNumber number
     for i in range(record.merged.out_symbol_count):
         symbol = &record.merged.out_symbols[i]
         if symbol.entity >= 0 and not symbol.dropped:
-            record.named[symbol.entity] = True
+            record.has_symbol[symbol.entity] = True
     for i in range(record.merged.fixup_count):
         fixup = &record.merged.fixups[i]
-        if fixup.reloc < 0 or fixup.how & FIXUP_CLEAR or not has_record(record, fixup):
+        if fixup.listed_in < 0 or fixup.how & FIXUP_CLEAR or not has_record(record, fixup):
             continue
-        at = find_or_create_list(record, fixup)
-        if at == NO_MEMORY or (at >= 0 and not push_entry(record, at, fixup)):
+        number = find_or_create_list(record, fixup)
+        if number == NO_MEMORY or (number >= 0 and not push_entry(record, number, fixup)):
             return False
     return True
 
 
 cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
-    """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
-    cdef const EntityRow* e = NULL
+    """Whether a resolved relocation has a record: its symbol must be one of the output."""
+    cdef const EntityRow* entity = NULL
     if fixup.entity >= 0:
-        e = &record.merged.entities[fixup.entity]
-        if not record.named[fixup.entity] or e.kind in (E_UNIFIED, E_CONST0_SIZE):
+        entity = &record.merged.entities[fixup.entity]
+        if not record.has_symbol[fixup.entity] or entity.kind in (E_UNIFIED, E_CONST0_SIZE):
             return False
     if not record.traits & TRAIT_MERCURY:
         return True
-    return (e != NULL and e.kind == E_SHARED
-            and is_a(row_at(record, fixup.out).kind, IS_CODE))
+    return (entity != NULL and entity.kind == E_SHARED
+            and is_a(out_at(record, fixup.out).kind, IS_CODE))
 
 
-def names_deleted(PlacedTables placed not None, uint64_t reserved):
+def refers_to_deleted_array(PlacedTables placed not None, uint64_t reserved):
     cdef MergedTables merged = placed.merged
     cdef size_t out_count = placed.outs.count
-    cdef size_t n = merged.fixups.count, i
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const OutRow* row = placed.outs.rows
-    cdef const FixupRow* fixup = merged.fixups.rows
-    cdef bint common = False
+    cdef size_t fixup_count = merged.fixups.count, i
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef const OutRow* outs = placed.outs.rows
+    cdef const FixupRow* fixups = merged.fixups.rows
+    cdef bint has_common = False
     for i in range(out_count):
-        common = common or (is_a(row[i].kind, IS_COMMON_SHARED) and row[i].size > reserved)
-    for i in range(n if common else 0):
-        if (fixup[i].entity >= 0 and e[fixup[i].entity].flags & EF_UNSIZED
-                and not is_a(row[fixup[i].out].kind, IS_CODE)):
+        has_common = (has_common
+                      or (is_a(outs[i].kind, IS_COMMON_SHARED) and outs[i].size > reserved))
+    for i in range(fixup_count if has_common else 0):
+        if (fixups[i].entity >= 0 and entities[fixups[i].entity].flags & EF_UNSIZED
+                and not is_a(outs[fixups[i].out].kind, IS_CODE)):
             return True
     return False
 
 
 cdef enum:
-    NO_MEMORY = -2
+    NO_MEMORY = -2          # in place of an OutRow
 
 
-cdef inline OutRow* row_at(Record* r, size_t number) noexcept nogil:
-    return <OutRow*>r.outs.data + number
+cdef inline OutRow* out_at(Record* record, size_t number) noexcept nogil:
+    """Return an OutRow; it moves when the next one is added."""
+    return <OutRow*>record.outs.data + number
 
 
-cdef int32_t find_or_create_list(Record* record, const FixupRow* fixup) noexcept nogil:
-    """The section of a resolved relocation, made for mercury ones; -1 without one, NO_MEMORY."""
-    cdef const OutRow* reloc = row_at(record, fixup.reloc)
-    cdef int32_t plain = record.lists[row_at(record, reloc.twin).target if reloc.twin >= 0
-                                      else reloc.target]
+cdef OutNumber find_or_create_list(Record* record, const FixupRow* fixup) noexcept nogil:
+    """Return the OutRow that lists a resolved relocation; -1 if none does, or NO_MEMORY.
+
+    One for mercury relocations is created if it is new.
+    """
+    cdef const OutRow* relocations = out_at(record, fixup.listed_in)
+    cdef OutNumber plain = record.record_of[out_at(record, relocations.twin).target
+                                            if relocations.twin >= 0 else relocations.target]
     cdef OutRow* row
     if plain < 0 or not fixup.how & FIXUP_MERC:
         return plain
-    if row_at(record, plain).merc < 0:
+    if out_at(record, plain).merc < 0:
         row = <OutRow*>vec_push(&record.outs)
         if row == NULL:
             return NO_MEMORY
-        start_out(row, K_MERC_RELA, SHT_CUDA_MERC_RESOLVED_RELA, SHF_MERCURY | 0x40, 8,
-                  sizeof(Rela))
+        start_out_row(row, K_MERC_RELA, SHT_CUDA_MERC_RESOLVED_RELA, SHF_MERCURY | SHF_INFO_LINK, 8,
+                      sizeof(Rela))
         row.twin = plain
-        row_at(record, plain).merc = <int32_t>(record.outs.count - 1)
-    return row_at(record, plain).merc
+        out_at(record, plain).merc = <int32_t>(record.outs.count - 1)
+    return out_at(record, plain).merc
 
 
-cdef bint push_entry(Record* record, int32_t number, const FixupRow* fixup) noexcept nogil:
-    """Add the entry that records a resolved relocation; False without memory."""
-    cdef OutRow* row = row_at(record, number)
+cdef bint push_entry(Record* record, OutNumber number, const FixupRow* fixup) noexcept nogil:
+    """Add a resolved relocation to the list of OutRow `number`; False without memory."""
+    cdef OutRow* row = out_at(record, number)
     cdef EmittedRow* emitted = <EmittedRow*>vec_push(&record.emitted)
     if emitted == NULL:
         return False

@@ -1,12 +1,18 @@
-# The kernels that use a shared variable, as far as creation depends on them, in links that keep all
-# code: when idle kernels get their sections (merge/idle.pxd), and with --preserve-relocs, whether
-# extern arrays keep their symbols.
+# Which kernels use each shared variable: none, one, or several. Creation depends on it in two sorts
+# of links: those that keep all code, for the order in which idle kernels get their sections
+# (merge/idle.pxd); and those with --preserve-relocs, where extern arrays may keep their symbols.
 #
-# nvlink takes symbols of shared memory out that have no place, the value -1; without -g an extern
-# array has no place. If sections of shared memory exist for the system's bytes alone, it first adds
-# these to all of .nv_debug.shared, if a variable has its place there: arrays then have -1 + 0x400,
-# and stay. A variable has its place there if several kernels use it, or no kernel does
-# (`shared.pyx`).
+#     K1 calls F, K2 calls F, F uses v, K2 uses w        users of v: SEVERAL; of w: K2
+#
+# `find_reaching_kernels` propagates kernels down the call graph, so that each function knows the
+# kernels that reach it. `mark_referenced_entities` then adds these to the users of what the
+# function's code names.
+#
+# Extern arrays keep their symbols (`arrays_stay`) by an accident. nvlink removes symbols of shared
+# memory with the value -1, which is that of an extern array without -g. But where .nv.shared
+# sections exist for the system's bytes alone, it first adds 0x400 to every value in
+# .nv_debug.shared, if some variable has its place there. Arrays then have -1 + 0x400, and stay. A
+# variable has its place there if several kernels use it, or no kernel does (`shared.pyx`).
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -19,29 +25,34 @@ from rownumbers cimport (
 from sectionkinds cimport IS_KERNEL_SHARED
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport EntityRow
+from tables.rows cimport EntityNumber, EntityRow, SectionNumber
 from traits cimport TRAIT_FILLS_SHARED
 
 
+# A set of kernels: the entity of the only one, or one of these.
 cdef enum:
     NO_KERNEL = -1
     SEVERAL = -2
 
 
 cdef inline bint needs_users(const Merge* merge) noexcept nogil:
+    """Whether the options of the link make the users of shared variables matter."""
     cdef uint32_t mode = merge.objects.mode
     return mode & (LINK_KEEP_RELOCS | LINK_KEEP_CODE) and not mode & (LINK_RELOCATABLE | LINK_DEBUG)
 
 
 cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
-    """Allocate the columns of users: the entity of a kernel, NO_KERNEL or SEVERAL."""
+    """Allocate the sets of users and of reaching kernels, all empty, and a list for the walk."""
     merge.work.users = scratch_nones(scratch, merge.merged.entity_count)
     merge.work.reaching_kernel = scratch_nones(scratch, merge.work.calls.nodes)
     merge.work.work_list = <uint32_t*>scratch_room(scratch, 2 * merge.work.calls.nodes, 4)
 
 
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
-    """Whether some variable has its place in .nv_debug.shared, when all users are known."""
+    """Whether a variable has its place in .nv_debug.shared, so that extern arrays keep symbols.
+
+    All users must be known.
+    """
     cdef size_t i
     if (merge.work.users == NULL or not merge.objects.traits & TRAIT_FILLS_SHARED
             or not merge.objects.mode & LINK_KEEP_RELOCS):
@@ -52,8 +63,8 @@ cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
     return False
 
 
-cdef inline bint add_user(int32_t* users, int32_t kernel) noexcept nogil:
-    """Add a user, or the users of a caller. Returns whether the set changed."""
+cdef inline bint add_user(EntityNumber* users, EntityNumber kernel) noexcept nogil:
+    """Add the set `kernel` to the set `users`. Returns whether `users` changed."""
     if kernel == NO_KERNEL or users[0] == kernel or users[0] == SEVERAL:
         return False
     users[0] = kernel if users[0] == NO_KERNEL else SEVERAL
@@ -63,7 +74,7 @@ cdef inline bint add_user(int32_t* users, int32_t kernel) noexcept nogil:
 cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
     """Fill `reaching_kernel`: propagate kernels down the call graph.
 
-    A node waits at most twice, since it changes so often.
+    A node enters the work list at most twice, since its set changes at most twice.
     """
     cdef const CallGraph* graph = &merge.work.calls
     cdef uint32_t* work_list = merge.work.work_list
@@ -89,17 +100,20 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
 
 
 cdef inline bint is_common(const Merge* merge, size_t entity) noexcept nogil:
-    """A shared variable that is not a kernel's own."""
-    cdef const EntityRow* e = &merge.merged.entities[entity]
-    cdef int32_t section = merge.objects.symbols[e.winner].section
-    return (e.kind == E_SHARED and e.flags & EF_DEFINED and not e.flags & EF_UNSIZED
+    """Whether an entity is a defined shared variable that does not belong to one kernel."""
+    cdef const EntityRow* entity_row = &merge.merged.entities[entity]
+    cdef SectionNumber section = merge.objects.symbols[entity_row.winner].section
+    return (entity_row.kind == E_SHARED and entity_row.flags & EF_DEFINED
+            and not entity_row.flags & EF_UNSIZED
             and (section < 0 or not is_a(merge.objects.sections[section].kind, IS_KERNEL_SHARED)))
 
 
-cdef inline bint is_unrecorded(const Merge* merge, int32_t entity, int32_t function) noexcept nogil:
-    """Whether what is resolved against the entity leaves no record, though that has a symbol.
+cdef inline bint is_unrecorded(const Merge* merge, EntityNumber entity,
+                               EntityNumber function) noexcept nogil:
+    """Whether --preserve-relocs has no record of what `function` has resolved against an entity.
 
-    Code of kernels takes the address of an array from the kernel, and is done before the rest.
+    That is so for extern arrays which keep their symbols, in code that a kernel reaches: nvlink
+    resolves these entries with the kernel's own address of the array, before it makes records.
     """
     return (merge.arrays_stay and entity >= 0 and function >= 0
             and merge.merged.entities[entity].flags & EF_UNSIZED

@@ -1,10 +1,24 @@
-# The merge in progress: the lists that events append to, and how they make sections and symbols.
+# The state of a merge, and the functions that create sections and symbols of the output.
 #
-# Nothing has a name in a string table yet: names are written by walks over the lists, when all is
-# there (merge/names.pxd, docs/order.md).
+# A section that is created gets a row of `outs` and an element of the section list; its name and
+# the place of its symbol are an element of the list of local symbols. For a kernel `k`, `.text.k`:
 #
-# A function without memory sets `failed`; a `bint` function that is a verb then returns False, and
-# a function that returns a row number returns -1, if its docstring does not say otherwise.
+#     outs            row 5: kind K_TEXT, entity k, created 7
+#     section_list    element 6 (the 7th): text ".text.k", out 5
+#     local_list      an element: text ".text.k", out 5
+#     out_symbols     a row: section 5
+#
+# The number of a section among all sections created (`created`) is its place in the section list.
+# The list also has elements without a row: sections that nvlink creates and later removes, so that
+# their numbers stay unused (`reserve_number`), and some names with them (`reserve_name`).
+#
+# No name is in a string table yet: merge/names.pxd walks over both lists when they are complete,
+# and writes the names (docs/order.md).
+#
+# A function that finds no memory sets `failed`. A `bint` function that is a verb then returns
+# False, and a function that returns a row number returns -1, if its docstring does not say
+# otherwise. In all of merge/, `out` is the number of an OutRow, which is a section of the output,
+# while `section` is the number of a SectionRow, which is a section of an input.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
@@ -25,7 +39,8 @@ from sectionkinds cimport (
 from tables.graph cimport CallGraph
 from tables.kinds cimport first_name, is_renamed
 from tables.rows cimport (
-    PART_LOCAL, OutRow, OutSymbolRow, SectionRow, SymbolRow, start_out, was_current,
+    PART_LOCAL, EntityNumber, OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, SectionNumber,
+    SectionRow, SymbolRow, start_out_row, was_current,
 )
 from tables.views cimport MergedView, ObjectsView
 
@@ -45,14 +60,14 @@ cdef enum:
 
 # An element of the section list or of the list of local symbols.
 ctypedef struct ListEntry:
-    const uint8_t* text         # the name; NULL for a number without a name
-    uint32_t size
-    uint32_t tag                # hash of the name, from when names are written
-    int32_t out                 # OutRow; -1: only a name or a number
-    int32_t symbol              # OutSymbolRow of a symbol that is not a section's, or -1
+    const uint8_t* text         # the name, without NUL; NULL for a number without a name
+    uint32_t size               # bytes of the name
+    uint32_t tag                # hash of the name; set when names are written
+    OutNumber out               # -1: only a name or a number
+    OutSymbolNumber symbol      # OutSymbolRow of a symbol that is not a section's, or -1
 
 
-# Sections of dead functions, of which only the number counts; by entity.
+# Sections of a dead function that have got a number already. The output has none of them.
 cdef enum DeadSection:
     DEAD_TEXT = 1
     DEAD_INFO = 2
@@ -62,89 +77,97 @@ cdef enum DeadSection:
     DEAD_REL = 32
 
 
-# Why an input section without an output section is not omitted.
-cdef enum KeepReason:
-    KEEP_SYMBOLS = 1            # has symbols, or is listed already
-    KEEP_DEFINITION = 2         # one of its symbols counts
+# What the merge has found out about an input section. For a mercury relocation section MARK_SYMBOL
+# says that its entries have been decided.
+cdef enum SectionMark:
+    MARK_SYMBOL = 1            # a symbol lies in it
+    MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose
 
 
-# The rows that become columns of the result.
+# The tables of the result while they grow; `MergedTables` in tables.pyi says what each holds.
 ctypedef struct Columns:
-    Vec outs
-    Vec out_symbols
-    Vec emitted
-    Vec fixups
-    Vec rebuilds
-    StringTable shstr
-    StringTable str
-    int32_t* out_of             # by input section
-    uint64_t* base              # by input section
+    Vec outs                    # OutRow
+    Vec out_symbols             # OutSymbolRow
+    Vec emitted                 # EmittedRow
+    Vec fixups                  # FixupRow
+    Vec rebuilds                # RebuildRow
+    StringTable shstr           # .shstrtab
+    StringTable str             # .strtab
+    OutNumber* out_of           # by input section: OutRow that has its bytes, or -1
+    uint64_t* base              # by input section: offset of its bytes in that OutRow
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
-    uint64_t* array_align       # by entity: -r, kernels whose code uses extern arrays, else 0
+    # By entity, with -r: alignment of the extern arrays that a kernel's own code uses, 1 if they
+    # state none; 0 without such arrays.
+    uint64_t* array_align
 
 
 # The memory that the merge alone needs.
 ctypedef struct Work:
-    Vec section_list            # ListEntry: every section that has a number
-    Vec local_list              # ListEntry: every section's symbol and the local symbols
-    Vec lost_ranges             # LostRange of the current relocation section
-    Vec array_kernels           # int32_t: those with `array_align`, in order of their relocations
-    Vec capsules                # int32_t: input sections
-    NameIndex by_name           # file-scope sections
-    TextPool texts
-    uint8_t* keep_reasons       # by input section: KeepReason bits
-    uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
-    uint8_t* has_relocations    # by input section: code that has relocations
-    uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
-    uint8_t* numbered_dead      # by entity: DeadSection bits
-    int32_t* symbol_of          # by entity: out symbol, or -1
-    int32_t* sections_of        # by entity: newest OutRow, or -1
-    int32_t* parameters_of      # by entity, on family C: input section of a kernel's parameters
-    int32_t* users              # by entity: its users (merge/sharedusers.pxd), or NULL
-    int32_t* reaching_kernel    # by node of the call graph: who reaches it
-    uint32_t* work_list         # nodes that a walk of the call graph has before it
-    CallGraph calls             # for these, or empty
+    Vec section_list                # ListEntry: every section that has a number
+    Vec local_list                  # ListEntry: every section's symbol and the local symbols
+    Vec lost_ranges                 # LostRange: bytes that lost of the section being relocated
+    Vec array_kernels               # EntityNumber: kernels with `array_align`, by first relocation
+    Vec capsules                    # SectionNumber: sections that are capsules
+    NameIndex by_name               # OutRow of each file-scope section
+    TextPool texts                  # names that the link makes
+    uint8_t* section_marks          # by input section: SectionMark bits
+    uint8_t* own_pool               # by input section: PoolFlag bits, if its function gets a pool
+    uint8_t* has_relocations        # by input section: it is code that has relocations
+    uint64_t* pool_end              # by entity: bytes of its pool with what other functions add
+    uint8_t* numbered_dead          # by entity: DeadSection bits
+    OutSymbolNumber* symbol_of      # by entity: its OutSymbolRow, or -1
+    OutNumber* sections_of          # by entity: its newest section, or -1; then follow `next`
+    SectionNumber* parameters_of    # by entity, on family C: input section of a kernel's parameters
+    EntityNumber* users             # by entity: see merge/sharedusers.pxd; NULL if not needed
+    EntityNumber* reaching_kernel   # by node of the call graph: the kernels that reach it
+    uint32_t* work_list             # nodes that a walk of the call graph still has to visit
+    CallGraph calls                 # the call graph, if `users` are needed
 
 
-# State of a merge: inputs, columns of the result, scratch memory, position.
+# State of a merge: inputs, tables of the result, working memory, and where it is in the inputs.
 ctypedef struct Merge:
     ObjectsView objects
     MergedView merged
     Columns columns
     Work work
     size_t met_before               # rows of `met` that the walk over the files has passed
-    uint32_t empty_string_offset    # offset of an empty string of its own, or 0
-    uint32_t first_mercury          # input section: before it, no mercury relocations wait
-    int32_t merc_shndx              # .nv.merc.symtab_shndx of the file at hand, or -1
+    uint32_t empty_string_offset    # .strtab offset of the second empty string, 0 before it exists
+    uint32_t first_mercury          # input section: those before it of its file that are mercury
+                                    # relocations have been decided
+    SectionNumber merc_shndx        # .nv.merc.symtab_shndx of the file, or -1
     size_t symtab_shndx_position    # index of .symtab_shndx in the section list
-    bint has_finalizer              # a second program makes the final file (docs/order.md)
+    bint has_finalizer              # family C: a second program makes the final file
     bint arrays_stay                # extern arrays keep symbols (merge/sharedusers.pxd)
     bint needs_symtab_shndx         # section numbers do not fit 16 bits
     bint has_compat                 # .nv.compat was created (early releases)
     bint failed                     # memory is exhausted
 
 
-cdef inline bint is_folded(Merge* merge, int32_t section) noexcept nogil:
-    """Whether the output has another input's copy of the section instead."""
+cdef inline bint is_folded(Merge* merge, SectionNumber section) noexcept nogil:
+    """Whether a fold omits an input section: the output has an earlier input's copy of it."""
     return merge.merged.stand_ins != NULL and merge.merged.stand_ins[section] >= 0
 
 
-cdef inline ListEntry* add_listed(Merge* merge, Vec* list, const uint8_t* text, uint32_t size,
-                                  int32_t out, int32_t symbol) noexcept nogil:
-    """Append an element to a list; NULL without memory."""
-    cdef ListEntry* row = <ListEntry*>vec_push(list)
-    if row == NULL:
+cdef inline ListEntry* append_list_entry(Merge* merge, Vec* list, const uint8_t* text,
+                                         uint32_t size, OutNumber out,
+                                         OutSymbolNumber symbol) noexcept nogil:
+    """Append an element to the section list or the list of local symbols; NULL without memory."""
+    cdef ListEntry* entry = <ListEntry*>vec_push(list)
+    if entry == NULL:
         merge.failed = True
         return NULL
-    row.text = text
-    row.size = size
-    row.out = out
-    row.symbol = symbol
-    return row
+    entry.text = text
+    entry.size = size
+    entry.out = out
+    entry.symbol = symbol
+    return entry
 
 
 cdef inline uint32_t intern_empty_string(Merge* merge) noexcept nogil:
-    """The .strtab offset of the empty string of prototypes and nameless symbols, added once."""
+    """Return the .strtab offset of the empty name of prototypes and nameless symbols.
+
+    It is a second empty string, beside the one at offset 0, and is added at the first call.
+    """
     if merge.empty_string_offset == 0:
         merge.empty_string_offset = <uint32_t>merge.columns.str.text.count
         if strings_append(&merge.columns.str, <const uint8_t*>b"", 0) < 0:
@@ -152,29 +175,33 @@ cdef inline uint32_t intern_empty_string(Merge* merge) noexcept nogil:
     return merge.empty_string_offset
 
 
-cdef inline void list_number(Merge* merge) noexcept nogil:
-    """Number a section that the output does not have."""
-    add_listed(merge, &merge.work.section_list, NULL, 0, -1, -1)
+cdef inline void reserve_number(Merge* merge) noexcept nogil:
+    """Let the next number of a section stay unused: nvlink creates one that it later removes."""
+    append_list_entry(merge, &merge.work.section_list, NULL, 0, -1, -1)
 
 
-cdef inline void list_dead(Merge* merge, int32_t entity, DeadSection which) noexcept nogil:
-    """Number a section of a dead function, once."""
+cdef inline void number_dead_section(Merge* merge, EntityNumber entity,
+                                     DeadSection which) noexcept nogil:
+    """Reserve a number for a section of a dead function, unless that section has one."""
     if not merge.work.numbered_dead[entity] & which:
         merge.work.numbered_dead[entity] |= which
-        list_number(merge)
+        reserve_number(merge)
 
 
-cdef inline ListEntry* section_entry(Merge* merge, int32_t out) noexcept nogil:
-    """The entry of a plain section in the section list."""
+cdef inline ListEntry* section_entry(Merge* merge, OutNumber out) noexcept nogil:
+    """Return the element of a section in the section list; mercury twins have none."""
     return <ListEntry*>merge.work.section_list.data + out_row(merge, out).created - 1
 
 
-cdef inline void create_resolved_section(Merge* merge, int32_t out) noexcept nogil:
-    """Create the named section of the relocations resolved in `out` (--preserve-relocs)."""
+cdef inline void create_resolved_section(Merge* merge, OutNumber out) noexcept nogil:
+    """Create .nv.resolvedrela.S, which lists relocations resolved in section S, the OutRow `out`.
+
+    Only --preserve-relocs has such sections.
+    """
     cdef const ListEntry* entry = section_entry(merge, out)
     cdef uint32_t size = entry.size
     cdef uint8_t* text = pool_join_text(&merge.work.texts, b".nv.resolvedrela", entry.text, &size)
-    cdef int32_t row = new_section_of_kind(merge, K_RESOLVED_RELA)
+    cdef OutNumber row = new_section_of_kind(merge, K_RESOLVED_RELA)
     if text == NULL or row < 0:
         merge.failed = True
         return
@@ -182,35 +209,39 @@ cdef inline void create_resolved_section(Merge* merge, int32_t out) noexcept nog
     name_out(merge, row, text, size)
 
 
-cdef inline OutRow* out_row(Merge* merge, int32_t out) noexcept nogil:
+cdef inline OutRow* out_row(Merge* merge, OutNumber out) noexcept nogil:
+    """Return the row of a section of the output; it moves when the next section is created."""
     return <OutRow*>merge.columns.outs.data + out
 
 
-cdef inline int32_t new_out(Merge* merge, uint16_t kind, uint32_t type, uint64_t flags,
-                            uint32_t align, uint32_t entsize) noexcept nogil:
-    """A nameless section row; -1 without memory."""
+cdef inline OutNumber new_out(Merge* merge, uint16_t kind, uint32_t type, uint64_t flags,
+                              uint32_t align, uint32_t entsize) noexcept nogil:
+    """Create a section of the output without a name; -1 without memory.
+
+    A mercury section does not enter the section list and gets no number.
+    """
     cdef OutRow* row = <OutRow*>vec_push(&merge.columns.outs)
     if row == NULL:
         merge.failed = True
         return -1
-    start_out(row, kind, type, flags, align, entsize)
+    start_out_row(row, kind, type, flags, align, entsize)
     if not flags & SHF_MERCURY:
-        add_listed(merge, &merge.work.section_list, NULL, 0,
-                   <int32_t>(merge.columns.outs.count - 1), -1)
+        append_list_entry(merge, &merge.work.section_list, NULL, 0,
+                          <int32_t>(merge.columns.outs.count - 1), -1)
         row.created = <uint32_t>merge.work.section_list.count
     return <int32_t>(merge.columns.outs.count - 1)
 
 
-cdef inline int32_t new_section_of_kind(Merge* merge, uint16_t kind) noexcept nogil:
-    """Create a nameless row with the header of its kind; -1 without memory."""
+cdef inline OutNumber new_section_of_kind(Merge* merge, uint16_t kind) noexcept nogil:
+    """Create a section without a name, with the header fields of its kind; -1 without memory."""
     cdef const KindFacts* facts = &KIND[kind]
     return new_out(merge, kind, facts.type, facts.flags, facts.align, facts.entsize)
 
 
-cdef inline void name_out(Merge* merge, int32_t out, const uint8_t* text,
+cdef inline void name_out(Merge* merge, OutNumber out, const uint8_t* text,
                           uint32_t size) noexcept nogil:
-    """Give a section its name, and list its symbol."""
-    cdef ListEntry* symbol = add_listed(merge, &merge.work.local_list, text, size, out, -1)
+    """Give a section its name, and append its symbol to the list of local symbols."""
+    cdef ListEntry* symbol = append_list_entry(merge, &merge.work.local_list, text, size, out, -1)
     cdef ListEntry* section = section_entry(merge, out)
     if symbol == NULL:
         return
@@ -218,23 +249,26 @@ cdef inline void name_out(Merge* merge, int32_t out, const uint8_t* text,
     section.size = size
 
 
-cdef inline void name_out_text(Merge* merge, int32_t out, const char* text) noexcept nogil:
-    """`name_out` with a text that stands in the source."""
+cdef inline void name_out_text(Merge* merge, OutNumber out, const char* text) noexcept nogil:
+    """Call `name_out` with a text that stands in the source."""
     name_out(merge, out, <const uint8_t*>text, <uint32_t>strlen(text))
 
 
-cdef inline void keep_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
-    """List only the names and the number of a section that the output does not have."""
+cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
+    """Reserve the number and the names of a section and its symbol, which the output has not."""
     if text == NULL:
         merge.failed = True
         return
-    add_listed(merge, &merge.work.section_list, text, size, -1, -1)
-    add_listed(merge, &merge.work.local_list, text, size, -1, -1)
+    append_list_entry(merge, &merge.work.section_list, text, size, -1, -1)
+    append_list_entry(merge, &merge.work.local_list, text, size, -1, -1)
 
 
-cdef inline int32_t new_symbol(Merge* merge, int32_t entity, int32_t section,
-                               uint32_t part) noexcept nogil:
-    """Create a symbol of the output; -1 without memory."""
+cdef inline OutSymbolNumber new_symbol(Merge* merge, EntityNumber entity, OutNumber section,
+                                       uint32_t part) noexcept nogil:
+    """Create a symbol of the output for an entity or for an OutRow `section`; -1 without memory.
+
+    The other one is -1; both are -1 for an instance.
+    """
     cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&merge.columns.out_symbols)
     if row == NULL:
         merge.failed = True
@@ -248,22 +282,22 @@ cdef inline int32_t new_symbol(Merge* merge, int32_t entity, int32_t section,
     return <int32_t>(merge.columns.out_symbols.count - 1)
 
 
-cdef inline void add_section_symbol(Merge* merge, int32_t out) noexcept nogil:
+cdef inline void add_section_symbol(Merge* merge, OutNumber out) noexcept nogil:
     """Create the section symbol of a section."""
     new_symbol(merge, -1, out, PART_LOCAL)
 
 
-cdef inline int32_t new_local(Merge* merge, int32_t entity, const uint8_t* text,
-                              uint32_t size) noexcept nogil:
-    """Create a local symbol that is not a section's; -1 without memory."""
-    cdef int32_t row = new_symbol(merge, entity, -1, PART_LOCAL)
-    add_listed(merge, &merge.work.local_list, text, size, -1, row)
+cdef inline OutSymbolNumber new_local(Merge* merge, EntityNumber entity, const uint8_t* text,
+                                      uint32_t size) noexcept nogil:
+    """Create a local symbol of an entity, or of none for an instance; -1 without memory."""
+    cdef OutSymbolNumber row = new_symbol(merge, entity, -1, PART_LOCAL)
+    append_list_entry(merge, &merge.work.local_list, text, size, -1, row)
     return row
 
 
-cdef inline int32_t create_link_section(Merge* merge, uint16_t kind) noexcept nogil:
+cdef inline OutNumber create_link_section(Merge* merge, uint16_t kind) noexcept nogil:
     """Create a section that the output has once; -1 without memory."""
-    cdef int32_t out = new_section_of_kind(merge, kind)
+    cdef OutNumber out = new_section_of_kind(merge, kind)
     if out >= 0:
         name_out(merge, out, <const uint8_t*>KIND[kind].name, KIND[kind].stem)
     return out
@@ -271,15 +305,15 @@ cdef inline int32_t create_link_section(Merge* merge, uint16_t kind) noexcept no
 
 cdef inline void create_link_section_with_symbol(Merge* merge, uint16_t kind) noexcept nogil:
     """Create a section that the output has once, with its section symbol."""
-    cdef int32_t out = create_link_section(merge, kind)
+    cdef OutNumber out = create_link_section(merge, kind)
     if out >= 0:
         add_section_symbol(merge, out)
 
 
-cdef inline int32_t find_function_section(Merge* merge, int32_t entity, uint16_t kind,
-                                          uint16_t bank) noexcept nogil:
-    """The section of that kind that the function already has, or -1."""
-    cdef int32_t section = merge.work.sections_of[entity]
+cdef inline OutNumber find_function_section(Merge* merge, EntityNumber entity, uint16_t kind,
+                                            uint16_t bank) noexcept nogil:
+    """Return the OutRow of that kind and bank that the function already has, or -1."""
+    cdef OutNumber section = merge.work.sections_of[entity]
     while section >= 0:
         if out_row(merge, section).kind == kind and out_row(merge, section).bank == bank:
             return section
@@ -287,28 +321,28 @@ cdef inline int32_t find_function_section(Merge* merge, int32_t entity, uint16_t
     return -1
 
 
-cdef inline int32_t code_of(Merge* merge, int32_t entity) noexcept nogil:
-    """The code section of a function, or -1."""
+cdef inline OutNumber code_of(Merge* merge, EntityNumber entity) noexcept nogil:
+    """Return the OutRow of a function's code, or -1."""
     return find_function_section(merge, entity, K_TEXT, 0)
 
 
-cdef inline int32_t pool_of(Merge* merge, int32_t entity) noexcept nogil:
-    """The section of a function's literals and jump tables, or -1."""
+cdef inline OutNumber pool_of(Merge* merge, EntityNumber entity) noexcept nogil:
+    """Return the OutRow of a function's literals and jump tables, or -1."""
     return find_function_section(merge, entity, K_CONSTANT_FUNC, POOL_BANK)
 
 
-# The fields with which a section of a function or of a file is created.
+# The fields with which a section of a function or of a file is created: those of an OutRow.
 ctypedef struct SectionHead:
     uint16_t kind
     uint16_t bank
     uint32_t type
     uint64_t flags
     uint32_t align
-    int32_t source              # input section, or -1
+    SectionNumber source        # that it is created for, or -1
 
 
 cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept nogil:
-    """The head of an input section."""
+    """Return the fields of an input section."""
     cdef SectionHead head
     head.kind = source.kind
     head.bank = source.bank
@@ -320,7 +354,7 @@ cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept
 
 
 cdef inline SectionHead head_of_kind(uint16_t kind) noexcept nogil:
-    """The head of a section that the link makes."""
+    """Return the fields of a section that the link makes, without an input section."""
     cdef SectionHead head
     head.kind = kind
     head.bank = 0
@@ -331,10 +365,10 @@ cdef inline SectionHead head_of_kind(uint16_t kind) noexcept nogil:
     return head
 
 
-cdef inline int32_t create_unnamed_section(Merge* merge, int32_t entity,
-                                           const SectionHead* head) noexcept nogil:
-    """Create a section of a function without a name; -1 without memory."""
-    cdef int32_t out = new_out(merge, head.kind, head.type, head.flags, head.align, 0)
+cdef inline OutNumber create_unnamed_section(Merge* merge, EntityNumber entity,
+                                             const SectionHead* head) noexcept nogil:
+    """Create a section of a function, still without a name; -1 without memory."""
+    cdef OutNumber out = new_out(merge, head.kind, head.type, head.flags, head.align, 0)
     cdef OutRow* row
     if out < 0:
         return -1
@@ -348,24 +382,26 @@ cdef inline int32_t create_unnamed_section(Merge* merge, int32_t entity,
     return out
 
 
-cdef inline int32_t create_named_section(Merge* merge, int32_t entity, const SectionHead* head,
-                                         const uint8_t* name, uint32_t size) noexcept nogil:
-    """Create a section of a function with that name; -1 without memory."""
-    cdef int32_t out = create_unnamed_section(merge, entity, head)
+cdef inline OutNumber create_named_section(Merge* merge, EntityNumber entity,
+                                           const SectionHead* head, const uint8_t* name,
+                                           uint32_t size) noexcept nogil:
+    """Create a section of a function with a name of `size` bytes; -1 without memory."""
+    cdef OutNumber out = create_unnamed_section(merge, entity, head)
     if out >= 0:
         name_out(merge, out, name, size)
     return out
 
 
-cdef inline const uint8_t* entity_name(Merge* merge, int32_t entity, uint32_t* size) noexcept nogil:
-    """The name of an entity, of `size` bytes."""
-    cdef const SymbolRow* s = &merge.objects.symbols[merge.merged.entities[entity].first]
-    size[0] = s.name_size
-    return merge.objects.arena + s.name
+cdef inline const uint8_t* entity_name(Merge* merge, EntityNumber entity,
+                                       uint32_t* size) noexcept nogil:
+    """Return the name of an entity in the arena, and set `size` to its bytes."""
+    cdef const SymbolRow* symbol = &merge.objects.symbols[merge.merged.entities[entity].first]
+    size[0] = symbol.name_size
+    return merge.objects.arena + symbol.name
 
 
-cdef inline int32_t create_function_section(Merge* merge, int32_t entity,
-                                            uint16_t kind) noexcept nogil:
+cdef inline OutNumber create_function_section(Merge* merge, EntityNumber entity,
+                                              uint16_t kind) noexcept nogil:
     """Create a section of a function, named after kind and function; -1 without memory."""
     cdef const KindFacts* facts = &KIND[kind]
     cdef SectionHead head = head_of_kind(kind)
@@ -378,18 +414,19 @@ cdef inline int32_t create_function_section(Merge* merge, int32_t entity,
     return create_named_section(merge, entity, &head, text, facts.stem + size)
 
 
-cdef inline int32_t create_file_section(Merge* merge, uint16_t kind, int32_t source) noexcept nogil:
+cdef inline OutNumber create_file_section(Merge* merge, uint16_t kind,
+                                          SectionNumber source) noexcept nogil:
     """Find or create the file-scope section of a kind that no input needs to have."""
     cdef SectionHead head = head_of_kind(kind)
     head.source = source
     return find_or_create_file_section(merge, KIND[kind].name, KIND[kind].stem, &head)
 
 
-cdef inline int32_t find_or_create_file_section(Merge* merge, const char* name, uint32_t size,
-                                                const SectionHead* head) noexcept nogil:
-    """The file-scope section of that name, created if it is new; -1 without memory."""
+cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name, uint32_t size,
+                                                  const SectionHead* head) noexcept nogil:
+    """Return the file-scope section of that name, created if it is new; -1 without memory."""
     cdef NameSlot* slot = index_find(&merge.work.by_name, <const uint8_t*>name, size)
-    cdef int32_t out
+    cdef OutNumber out
     if slot == NULL:
         merge.failed = True
         return -1
@@ -411,13 +448,13 @@ cdef inline int32_t find_or_create_file_section(Merge* merge, const char* name, 
     return out
 
 
-cdef inline int32_t find_plain_section(Merge* merge, const SectionRow* s) noexcept nogil:
-    """The output's plain section for a file-scope mercury section, or -1."""
+cdef inline OutNumber find_plain_section(Merge* merge, const SectionRow* mercury) noexcept nogil:
+    """Return the OutRow of the plain form of a file-scope mercury input section, or -1."""
     cdef NameSlot* slot
-    cdef const uint8_t* name = merge.objects.arena + s.name + MERC_PREFIX
-    cdef uint32_t size = s.name_size - MERC_PREFIX
-    if s.bank == PIC_BANK or s.bank == USER_BANK:
-        name = <const uint8_t*>(<const char*>b".nv.constant4" if s.bank == PIC_BANK
+    cdef const uint8_t* name = merge.objects.arena + mercury.name + MERC_PREFIX
+    cdef uint32_t size = mercury.name_size - MERC_PREFIX
+    if mercury.bank == PIC_BANK or mercury.bank == USER_BANK:
+        name = <const uint8_t*>(<const char*>b".nv.constant4" if mercury.bank == PIC_BANK
                                 else <const char*>b".nv.constant3")
         size = <uint32_t>strlen(<const char*>name)
     slot = index_find(&merge.work.by_name, name, size)
@@ -427,29 +464,31 @@ cdef inline int32_t find_plain_section(Merge* merge, const SectionRow* s) noexce
     return slot.value
 
 
-cdef inline void create_debug_shared(Merge* merge, int32_t source) noexcept nogil:
+cdef inline void create_debug_shared(Merge* merge, SectionNumber source) noexcept nogil:
     """Find or create .nv_debug.shared."""
     create_file_section(merge, K_DEBUG_SHARED, source)
 
 
-cdef inline int32_t function_read(Merge* merge, int32_t section) noexcept nogil:
-    """The function whose sections a section creates, or -1. A copy that loses creates no section.
+cdef inline EntityNumber function_if_current(Merge* merge, SectionNumber section) noexcept nogil:
+    """Return the function of a section if its copy was current when its file was read, or -1.
+
+    Only such a copy creates sections; it may be replaced by a copy of a later file.
     """
     if not was_current(merge.merged.section_resolution[section]):
         return -1
     return merge.merged.section_function[section]
 
 
-cdef inline int32_t function_kept(Merge* merge, int32_t section) noexcept nogil:
-    """The function whose final copy a section belongs to, or -1."""
+cdef inline EntityNumber function_if_linked(Merge* merge, SectionNumber section) noexcept nogil:
+    """Return the function of a section if its copy is the one that is linked, or -1."""
     if merge.merged.section_resolution[section] != RESOLUTION_WON:
         return -1
     return merge.merged.section_function[section]
 
 
-cdef inline int32_t create_twin(Merge* merge, int32_t plain) noexcept nogil:
-    """Create the mercury form of a section; -1 without memory."""
-    cdef int32_t out = new_section_of_kind(merge, KIND[out_row(merge, plain).kind].twin)
+cdef inline OutNumber create_twin(Merge* merge, OutNumber plain) noexcept nogil:
+    """Create the mercury twin of the section `plain`; -1 without memory."""
+    cdef OutNumber out = new_section_of_kind(merge, KIND[out_row(merge, plain).kind].twin)
     if out >= 0:
         if out_row(merge, out).align == 0:
             out_row(merge, out).align = out_row(merge, plain).align
@@ -462,48 +501,49 @@ cdef inline int32_t create_twin(Merge* merge, int32_t plain) noexcept nogil:
     return out
 
 
-cdef inline int32_t new_relocations(Merge* merge, int32_t out, bint explicit) noexcept nogil:
-    """Create the nameless section of relocations of `out` in one form; -1 without memory."""
-    cdef int32_t row = new_section_of_kind(merge, K_RELOC)
-    if row < 0:
+cdef inline OutNumber new_relocations(Merge* merge, OutNumber out, bint is_rela) noexcept nogil:
+    """Create the relocation section of `out`, RELA or REL, without a name; -1 without memory."""
+    cdef OutNumber relocations = new_section_of_kind(merge, K_RELOC)
+    if relocations < 0:
         return -1
-    out_row(merge, row).target = out
-    if explicit:
-        out_row(merge, out).rela = row
+    out_row(merge, relocations).target = out
+    if is_rela:
+        out_row(merge, out).rela = relocations
     else:
-        out_row(merge, row).type = SHT_REL
-        out_row(merge, row).entsize = sizeof(Rel)
-        out_row(merge, out).rel = row
-    return row
+        out_row(merge, relocations).type = SHT_REL
+        out_row(merge, relocations).entsize = sizeof(Rel)
+        out_row(merge, out).rel = relocations
+    return relocations
 
 
-cdef inline int32_t find_or_create_optimizer_relocations(Merge* merge, int32_t out) noexcept nogil:
-    """Find or create .rela.nv.constant2.F of family C, as .rela.nv.constant.optimizer.F.
+cdef inline OutNumber find_or_create_optimizer_relocations(Merge* merge,
+                                                           OutNumber out) noexcept nogil:
+    """Find or create .rela.nv.constant2.F of family C; -1 without memory.
 
-    -1 without memory.
+    Its first name is .rela.nv.constant.optimizer.F: the second program renames it.
     """
     cdef uint32_t size
     cdef const uint8_t* name
-    cdef uint8_t* first
-    cdef int32_t row = out_row(merge, out).rela
-    if row >= 0:
-        return row
+    cdef uint8_t* text
+    cdef OutNumber relocations = out_row(merge, out).rela
+    if relocations >= 0:
+        return relocations
     name = entity_name(merge, out_row(merge, out).entity, &size)
-    first = pool_join_text(&merge.work.texts, b".rela.nv.constant.optimizer.", name, &size)
-    row = new_relocations(merge, out, True)
-    if first == NULL or row < 0:
+    text = pool_join_text(&merge.work.texts, b".rela.nv.constant.optimizer.", name, &size)
+    relocations = new_relocations(merge, out, True)
+    if text == NULL or relocations < 0:
         merge.failed = True
         return -1
-    name_out(merge, row, first, size)
+    name_out(merge, relocations, text, size)
     if merge.objects.mode & LINK_KEEP_RELOCS:
         create_resolved_section(merge, out)
-    return row
+    return relocations
 
 
-cdef inline int32_t find_or_create_optimizer_twin(Merge* merge, int32_t plain,
-                                                  int32_t source) noexcept nogil:
-    """The mercury twin of a pool, created if it is new; -1 without memory."""
-    cdef int32_t out = out_row(merge, plain).merc
+cdef inline OutNumber find_or_create_optimizer_twin(Merge* merge, OutNumber plain,
+                                                    SectionNumber source) noexcept nogil:
+    """Return the mercury twin of a pool, created if it is new; -1 without memory."""
+    cdef OutNumber out = out_row(merge, plain).merc
     if out < 0:
         out = create_twin(merge, plain)
         if out >= 0:
@@ -511,18 +551,20 @@ cdef inline int32_t find_or_create_optimizer_twin(Merge* merge, int32_t plain,
     return out
 
 
-cdef inline int32_t new_mercury_relocations(Merge* merge, int32_t plain,
-                                            int32_t source) noexcept nogil:
-    cdef int32_t row = new_section_of_kind(merge, K_MERC_RELA)
-    if row >= 0:
-        out_row(merge, row).source = source
-        out_row(merge, row).twin = plain
-        out_row(merge, plain).merc = row
-    return row
+cdef inline OutNumber new_mercury_relocations(Merge* merge, OutNumber plain,
+                                              SectionNumber source) noexcept nogil:
+    """Create the mercury twin of the relocation section `plain`; -1 without memory."""
+    cdef OutNumber relocations = new_section_of_kind(merge, K_MERC_RELA)
+    if relocations >= 0:
+        out_row(merge, relocations).source = source
+        out_row(merge, relocations).twin = plain
+        out_row(merge, plain).merc = relocations
+    return relocations
 
 
-cdef inline void create_pool_relocations(Merge* merge, int32_t e) noexcept nogil:
+cdef inline void create_pool_relocations(Merge* merge, EntityNumber function) noexcept nogil:
     """Create the relocation sections of a function's pool in both forms, on family C."""
-    cdef int32_t reloc = find_or_create_optimizer_relocations(merge, pool_of(merge, e))
-    if reloc >= 0 and out_row(merge, reloc).merc < 0:
-        new_mercury_relocations(merge, reloc, -1)
+    cdef OutNumber relocations = find_or_create_optimizer_relocations(merge,
+                                                                      pool_of(merge, function))
+    if relocations >= 0 and out_row(merge, relocations).merc < 0:
+        new_mercury_relocations(merge, relocations, -1)

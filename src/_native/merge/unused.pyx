@@ -1,7 +1,11 @@
 """Constant variables that no code of the link reads, where the bank has no room for all.
 
-A link that selects kernels leaves the constants of the others out only if it has to: whole sections
-of inputs, in each of which nothing is used. What stays keeps its order and its alignments.
+A link that selects kernels omits constants of other kernels only if it must: whole sections of
+inputs in which nothing is used. The others keep their order and their alignments.
+
+A section is used if the relocations of live code, or of other sections that the link keeps, name it
+or a variable in it. Sections of constants are among these: a table of addresses in one can name
+another. So the relocations are read again until no more sections become used.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -9,7 +13,7 @@ from cpython.object cimport PyObject
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport Rela
+from base.elf64 cimport Rel, Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
 from pylink._native.tables cimport Entities, MergedTables, Table
@@ -17,20 +21,18 @@ from resolve.kernelnames cimport is_pattern_in
 from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
-from tables.rows cimport EntityRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport EntityNumber, EntityRow, FileRow, SectionNumber, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
 
 cdef enum:
-    REL = 16                    # bytes of an entry
-    RELA = 24
-    PACKED_ALIGN = 8            # alignment of larger variables, if nvlink packs the bank
+    PACKED_ALIGN = 8            # bytes from which on a variable makes nvlink align the packed bank
 
 
 ctypedef struct Uses:
     ObjectsView objects
     MergedView merged
-    uint8_t* used               # by section of constants
-    bint more                   # a section came to be used
+    uint8_t* is_used            # by input section of constants; NULL before it is known
+    bint has_new                # a section has become used in this round
 
 
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
@@ -42,12 +44,12 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
         raise ValueError("one function per section")
     if merged.symbol_entity.count != uses.objects.symbol_count:
         raise ValueError("one entity per symbol")
-    uses.used = NULL
-    if bank_size(&uses) <= limit:
+    uses.is_used = NULL
+    if measure_bank(&uses) <= limit:
         return merged.objects.sections
     scratch_init(&scratch)
     try:
-        uses.used = <uint8_t*>scratch_zeros(&scratch, uses.objects.section_count, 1)
+        uses.is_used = <uint8_t*>scratch_zeros(&scratch, uses.objects.section_count, 1)
         if scratch.failed:
             raise MemoryError
         return cut_constants(merged, &uses, names, limit)
@@ -56,48 +58,50 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
 
 
 cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t limit):
-    """`drop_constants` where all constants have not room enough."""
+    """Return the input sections without unused constants, if the others have room in the bank."""
     cdef size_t entity_count = uses.merged.entity_count, i
-    cdef int32_t section
+    cdef SectionNumber section
     cdef Table result
-    cdef SectionRow* row
+    cdef SectionRow* sections
     for i in range(entity_count):
-        section = constants_of(uses, <int32_t>i)
+        section = find_constants(uses, <int32_t>i)
         if section >= 0 and has_listed_name(uses, <int32_t>i, names):
-            uses.used[section] = 1
+            uses.is_used[section] = 1
     with nogil:
-        uses.more = True
-        while uses.more:        # once more per section that a table of addresses adds
-            uses.more = False
+        uses.has_new = True
+        while uses.has_new:       # at most one round for each section of constants
+            uses.has_new = False
             for i in range(uses.objects.section_count):
-                read_entries(uses, i)
-    if bank_size(uses) > limit:
+                mark_used_constants(uses, i)
+    if measure_bank(uses) > limit:
         return merged.objects.sections
     result = merged.objects.sections.copy()
-    row = <SectionRow*>result.start
-    cdef Entities entities = <Entities>Table.writable(<PyObject*>merged.entities)
-    cdef EntityRow* e = <EntityRow*>entities.rows
+    sections = <SectionRow*>result.start
+    cdef Entities entity_table = <Entities>Table.writable(<PyObject*>merged.entities)
+    cdef EntityRow* entities = <EntityRow*>entity_table.rows
     for i in range(uses.objects.section_count):
-        section = <int32_t>i if not is_a(row[i].kind, IS_ENTRIES) else row[i].target
-        if section >= 0 and is_spare(uses, section):
-            row[i].size = 0
-            row[i].align = 1 if section == <int32_t>i else row[i].align
-    cdef bint wide = False
+        section = <int32_t>i if not is_a(sections[i].kind, IS_ENTRIES) else sections[i].target
+        if section >= 0 and has_unused_constants(uses, section):
+            sections[i].size = 0
+            sections[i].align = 1 if section == <int32_t>i else sections[i].align
+    cdef bint is_wide = False
     for i in range(entity_count):
-        section = constants_of(uses, <int32_t>i)
-        if section >= 0 and not uses.used[section]:
-            e[i].flags |= EF_INTERNAL
-        elif section >= 0 and e[i].size >= PACKED_ALIGN:
-            wide = True
-    for i in range(uses.objects.section_count if wide else 0):
-        if is_bank(uses, <int32_t>i) and uses.used[i]:
-            row[i].align = max(row[i].align, PACKED_ALIGN)      # the bank, as nvlink aligns it
+        section = find_constants(uses, <int32_t>i)
+        if section >= 0 and not uses.is_used[section]:
+            entities[i].flags |= EF_INTERNAL
+        elif section >= 0 and entities[i].size >= PACKED_ALIGN:
+            is_wide = True
+    for i in range(uses.objects.section_count if is_wide else 0):
+        if is_in_user_bank(uses, <int32_t>i) and uses.is_used[i]:
+            # nvlink aligns the packed bank so. One section with this alignment is enough.
+            sections[i].align = max(sections[i].align, PACKED_ALIGN)
             break
-    merged.entities = entities
+    merged.entities = entity_table
     return result
 
 
-cdef bint has_listed_name(const Uses* uses, int32_t entity, list names) except -1:
+cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) except -1:
+    """Whether the name of an entity contains one of `names`."""
     cdef const SymbolRow* symbol = &uses.objects.symbols[uses.merged.entities[entity].winner]
     for name in names:
         if is_pattern_in(uses.objects.arena + symbol.name, symbol.name_size,
@@ -106,67 +110,71 @@ cdef bint has_listed_name(const Uses* uses, int32_t entity, list names) except -
     return False
 
 
-cdef uint64_t bank_size(const Uses* uses) noexcept nogil:
-    """Bytes of all constants of files or, once that is known, of those that are used."""
+cdef uint64_t measure_bank(const Uses* uses) noexcept nogil:
+    """Count the bytes of the bank with all sections or, once that is known, the used ones."""
     cdef uint64_t size = 0, align
     cdef size_t i
     for i in range(uses.objects.section_count):
-        if is_bank(uses, <int32_t>i) and (uses.used == NULL or uses.used[i]):
+        if is_in_user_bank(uses, <int32_t>i) and (uses.is_used == NULL or uses.is_used[i]):
             align = max(uses.objects.sections[i].align, 1)
             size = (size + align - 1) // align * align + uses.objects.sections[i].size
     return size
 
 
-cdef inline bint is_bank(const Uses* uses, int32_t section) noexcept nogil:
+cdef inline bint is_in_user_bank(const Uses* uses, SectionNumber section) noexcept nogil:
+    """Whether an input section holds constants of a file, `.nv.constant3`."""
     return is_user_bank(uses.objects.sections[section].kind, uses.objects.sections[section].bank)
 
 
-cdef inline int32_t constants_of(const Uses* uses, int32_t entity) noexcept nogil:
-    """The section of a constant variable of a file, or -1."""
-    cdef int32_t section
+cdef inline SectionNumber find_constants(const Uses* uses, EntityNumber entity) noexcept nogil:
+    """Return the input section of a constant variable in `.nv.constant3`, or -1."""
+    cdef SectionNumber section
     if uses.merged.entities[entity].kind != E_CONSTANT:
         return -1
     section = uses.objects.symbols[uses.merged.entities[entity].winner].section
-    return section if section >= 0 and is_bank(uses, section) else -1
+    return section if section >= 0 and is_in_user_bank(uses, section) else -1
 
 
-cdef int32_t plain_of(const Uses* uses, int32_t mercury) noexcept nogil:
-    """The constants of a file that a section is the mercury form of, or -1."""
-    cdef const SectionRow* s = &uses.objects.sections[mercury]
-    cdef const FileRow* file = &uses.objects.files[s.file]
+cdef SectionNumber find_plain_constants(const Uses* uses, SectionNumber mercury) noexcept nogil:
+    """Return the plain form of a file's mercury constants, or -1."""
+    cdef const SectionRow* mercury_row = &uses.objects.sections[mercury]
+    cdef const FileRow* file = &uses.objects.files[mercury_row.file]
     cdef uint32_t i
-    if not is_merc(s.kind, IS_VARIABLES) or s.bank != USER_BANK:
+    if not is_merc(mercury_row.kind, IS_VARIABLES) or mercury_row.bank != USER_BANK:
         return -1
     for i in range(file.first_section, file.first_section + file.section_count):
-        if is_bank(uses, <int32_t>i):
+        if is_in_user_bank(uses, <int32_t>i):
             return <int32_t>i
     return -1
 
 
-cdef inline bint is_spare(const Uses* uses, int32_t section) noexcept nogil:
-    """Whether it holds constants that nothing uses, in either form."""
-    cdef int32_t plain = section if is_bank(uses, section) else plain_of(uses, section)
-    return plain >= 0 and not uses.used[plain]
+cdef inline bint has_unused_constants(const Uses* uses, SectionNumber section) noexcept nogil:
+    """Whether a section holds constants that nothing uses, in either form."""
+    cdef SectionNumber plain = (section if is_in_user_bank(uses, section)
+                                else find_plain_constants(uses, section))
+    return plain >= 0 and not uses.is_used[plain]
 
 
-cdef void read_entries(Uses* uses, size_t section) noexcept nogil:
-    """Mark the constants that the relocations of what stays name."""
-    cdef const SectionRow* s = &uses.objects.sections[section]
-    cdef uint64_t step = REL if s.type == SHT_REL else RELA, i
-    cdef int32_t function, home
+cdef void mark_used_constants(Uses* uses, size_t section) noexcept nogil:
+    """Mark the constants that entries of a relocation section name, if the link keeps it."""
+    cdef const SectionRow* section_row = &uses.objects.sections[section]
+    cdef uint64_t entry_size = sizeof(Rel) if section_row.type == SHT_REL else sizeof(Rela), i
+    cdef EntityNumber function
+    cdef SectionNumber home
     cdef uint32_t symbol
-    if not is_a(s.kind, IS_ENTRIES) or s.target < 0 or is_spare(uses, s.target):
+    if (not is_a(section_row.kind, IS_ENTRIES) or section_row.target < 0
+            or has_unused_constants(uses, section_row.target)):
         return
-    function = uses.merged.section_function[s.target]
+    function = uses.merged.section_function[section_row.target]
     if function >= 0 and not uses.merged.entities[function].flags & EF_LIVE:
         return
-    for i in range(s.size // step):
-        symbol = (uses.objects.files[s.file].first_symbol
-                  + (<const Rela*>(uses.objects.arena + s.offset + i * step)).r_sym)
+    for i in range(section_row.size // entry_size):
+        symbol = (uses.objects.files[section_row.file].first_symbol
+                  + (<const Rela*>(uses.objects.arena + section_row.offset + i * entry_size)).r_sym)
         if uses.merged.symbol_entity[symbol] >= 0:
-            home = constants_of(uses, uses.merged.symbol_entity[symbol])
+            home = find_constants(uses, uses.merged.symbol_entity[symbol])
         else:
             home = uses.objects.symbols[symbol].section
-        if home >= 0 and is_bank(uses, home) and not uses.used[home]:
-            uses.used[home] = 1
-            uses.more = True
+        if home >= 0 and is_in_user_bank(uses, home) and not uses.is_used[home]:
+            uses.is_used[home] = 1
+            uses.has_new = True

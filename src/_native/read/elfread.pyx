@@ -136,7 +136,7 @@ def find_flagged(Files files not None, int bit):
     return numbers
 
 
-def find_apart(Files files not None, uint64_t low, uint64_t high):
+def find_files_outside(Files files not None, uint64_t low, uint64_t high):
     cdef const FileRow* f = files.rows
     cdef size_t i
     cdef uint64_t tool

@@ -355,7 +355,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
         scratch_free(&scratch)
 
 
-def unselected_kernels(MergedTables merged not None, bytes borrowed, Marks selected not None):
+def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks selected not None):
     merged.fill()
     cdef const uint8_t* file = <const uint8_t*>PyBytes_AS_STRING(borrowed)
     cdef const uint8_t* chosen = selected.rows

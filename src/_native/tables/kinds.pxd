@@ -6,7 +6,7 @@ from sectionkinds cimport (
     IS_CAPSULE, IS_CODE, IS_LITERALS, IS_PARAMETERS, IS_RECORDS, KIND, K_NULL, PIC_BANK, POOL_BANK,
     USER_BANK, KindFacts,
 )
-from tables.rows cimport OutRow, start_out
+from tables.rows cimport OutRow, start_out_row
 
 
 cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
@@ -80,7 +80,7 @@ cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
     return KIND[row.kind].nobits
 
 
-cdef inline void start_made(OutRow* row, uint16_t kind) noexcept nogil:
+cdef inline void start_out_row_of_kind(OutRow* row, uint16_t kind) noexcept nogil:
     """Fill a new row for a section that the link itself makes."""
     cdef const KindFacts* facts = &KIND[kind]
-    start_out(row, kind, facts.type, facts.flags, facts.align, facts.entsize)
+    start_out_row(row, kind, facts.type, facts.flags, facts.align, facts.entsize)

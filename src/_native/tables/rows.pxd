@@ -1,5 +1,8 @@
-# The tables that pass from phase to phase: one packed row each, the row number is the only
-# reference, and -1 means no row. `pylink.rows` has the columns for Python.
+# The rows of the tables that pass from phase to phase. `pylink.rows` has the columns for Python.
+#
+# The inputs are files with sections and symbols: FileRow, SectionRow, SymbolRow. The distinct
+# symbols of the link are entities: EntityRow. The output has sections, symbols and relocations:
+# OutRow, OutSymbolRow, EmittedRow. A row refers to others by their numbers alone.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -10,94 +13,108 @@ from rownumbers cimport (
     RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED, RESOLUTION_WON,
 )
 
+# The number of a row in its table, from 0; -1 for no row. Some functions say what else is below 0.
+ctypedef int32_t FileNumber
+ctypedef int32_t SectionNumber      # a section of an input: SectionRow
+ctypedef int32_t SymbolNumber       # a symbol of an input: SymbolRow
+ctypedef int32_t EntityNumber
+ctypedef int32_t OutNumber          # a section of the output: OutRow
+ctypedef int32_t OutSymbolNumber
+ctypedef int32_t EmittedNumber
+
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
     uint64_t offset
-    uint64_t size
-    uint32_t first_section
+    uint64_t size               # bytes
+    uint32_t first_section      # SectionRow of its section 0
     uint32_t section_count
-    uint32_t first_symbol
+    uint32_t first_symbol       # SymbolRow of its symbol 0
     uint32_t symbol_count
-    uint32_t mercury_symbols    # leading symbols that .nv.merc.symtab repeats
-    uint32_t toolkit            # newest number that header and note name, 0 for none
+    uint32_t mercury_symbols    # number of leading symbols that .nv.merc.symtab repeats
+    uint32_t toolkit            # newest that header and note name: 130 for CUDA 13.0; 0 for none
     uint16_t patch              # patch level of the tool of that toolkit, 0 where unknown
-    uint16_t sm                 # SM number of the code
+    uint16_t sm                 # SM number of the code: 90 for sm_90
     uint16_t ptx_sm             # SM number of the PTX it was compiled from, or UNKNOWN_SM
     uint8_t format              # row of FORMAT
     uint8_t flags               # FileFlag bits
     uint64_t strtab             # arena offset of the string table of .symtab
-    uint64_t strtab_size
-    uint64_t merc_symtab        # arena offset, 0 without such a table
-    uint32_t first_note         # first section with a note, attribute or call record
-    uint32_t note_end           # after the last one
-    uint32_t first_code         # first section with code
-    uint32_t code_end           # after the last one
+    uint64_t strtab_size        # bytes
+    uint64_t merc_symtab        # arena offset of .nv.merc.symtab, 0 without it
+    uint32_t first_note         # first SectionRow with a note, attribute or call record
+    uint32_t note_end           # number after the last SectionRow with one
+    uint32_t first_code         # first SectionRow with code
+    uint32_t code_end           # number after the last SectionRow with code
 
 cdef enum:
     UNKNOWN_SM = 0xffff
 
 cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
-    """The SM number of the PTX that a file was made from, 0 where unknown."""
+    """Return the SM number of the PTX that a file was compiled from, 0 where unknown."""
     return file.ptx_sm if file.ptx_sm != UNKNOWN_SM else 0
 
-# One input section. `target` is what sh_info names, or -1: of code and of a capsule the symbol of
-# the function; of others (relocations, .nv.info.F ...) a section.
+# One input section: its header, and what it belongs to.
 cdef packed struct SectionRow:
     uint64_t name               # arena offset of a NUL-terminated name
     uint64_t offset             # arena offset of its bytes; 0 without bytes
-    uint64_t size
-    uint64_t flags
-    uint32_t name_size
-    uint32_t type
-    uint32_t link
-    uint32_t info
-    uint32_t align
-    uint32_t entsize
-    uint32_t file
-    int32_t target
-    uint16_t kind
-    uint16_t bank               # bank of a section of constants
+    uint64_t size               # sh_size
+    uint64_t flags              # sh_flags
+    uint32_t name_size          # bytes of the name, without NUL
+    uint32_t type               # sh_type
+    uint32_t link               # sh_link
+    uint32_t info               # sh_info
+    uint32_t align              # sh_addralign, at least 1
+    uint32_t entsize            # sh_entsize
+    uint32_t file               # FileRow
+    int32_t target              # SectionRow that sh_info names (code, capsule: SymbolRow), or -1
+    uint16_t kind               # number in facts/sectionkinds.py
+    uint16_t bank               # bank of a section of constants, else 0
 
-# One input symbol. `section` is a SectionRow, or -1 for undefined, absolute and common.
+
+cdef inline SymbolNumber function_symbol(const SectionRow* code) noexcept nogil:
+    """Return the SymbolRow of the function whose code or capsule a section is, or -1."""
+    return code.target
+
+
+# One input symbol.
 cdef packed struct SymbolRow:
     uint64_t name               # arena offset of a NUL-terminated name
-    uint64_t value
-    uint64_t size
+    uint64_t value              # st_value
+    uint64_t size               # st_size
     uint64_t merc_size          # st_size in .nv.merc.symtab: that of the mercury form
-    uint32_t name_size
-    uint32_t file
-    int32_t section
-    uint16_t shndx
-    uint8_t info
-    uint8_t other
+    uint32_t name_size          # bytes of the name, without NUL
+    uint32_t file               # FileRow
+    SectionNumber section       # SectionRow; -1 if undefined, absolute or common
+    uint16_t shndx              # st_shndx
+    uint8_t info                # st_info
+    uint8_t other               # st_other
 
-# The reason for refusing an input, with the index of the section and of the entry in it.
+# The reason for refusing an input.
 cdef packed struct FaultRow:
-    int32_t file
-    int32_t section
-    int64_t index
-    int32_t reason
-    uint64_t value
-    uint64_t limit
+    FileNumber file
+    int32_t section             # index in the file, or -1
+    int64_t index               # of an entry, symbol or byte in that section, or -1
+    int32_t reason              # ReadFault
+    uint64_t value              # the wrong value
+    uint64_t limit              # what it should be, or its largest value; 0 where none is given
 
 # One distinct symbol of the link, in creation order: file by file, functions first.
 cdef packed struct EntityRow:
-    int32_t first               # symbol row of its first mention
-    int32_t winner              # symbol row of the definition that counts, or `first`
-    uint32_t kind
-    uint32_t flags
-    uint64_t size               # common: the largest
-    uint64_t align              # common and shared
-    uint32_t regcount           # functions
-    uint32_t frame              # bytes of stack frame
+    SymbolNumber first          # its first mention
+    SymbolNumber winner         # the definition that is linked, or `first` if there is none
+    uint32_t kind               # EntityKind
+    uint32_t flags              # EntityFlag bits
+    uint64_t size               # bytes; of common symbols the largest
+    uint64_t align              # of common symbols and of shared variables, else 0
+    uint32_t regcount           # of a function: its registers
+    uint32_t frame              # of a function: bytes of its stack frame
 
-# Bytes of an executable before the variables of .nv.shared.reserved.0.
+# Bytes that the system has in .nv.shared.reserved.0 of an executable, before all variables.
 cdef enum:
     SYSTEM_RESERVE = 0x40
 
-cdef inline bint is_root(const EntityRow* e) noexcept nogil:
-    """Whether it is a kernel, and not one that lives because other code launches it."""
-    return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
+cdef inline bint is_root(const EntityRow* entity) noexcept nogil:
+    """Whether an entity is a kernel that is not there only because device code launches it."""
+    return entity.flags & EF_KERNEL and not entity.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
     """Whether a definition did nothing: another definition was current and stayed current."""
@@ -105,61 +122,62 @@ cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
 
 
 cdef inline bint was_current(uint8_t resolution) noexcept nogil:
-    """Whether a definition was the current one when its file was read: sections come of it."""
+    """Whether a definition was the current one when its file was read, so that it created sections.
+    """
     return resolution == RESOLUTION_WON or resolution == RESOLUTION_REPLACED
 
 
 # One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
-# was merged (address-taken rows: of any copy).
+# was read (address-taken rows: of any copy).
 cdef packed struct CallRow:
-    uint32_t caller             # entity
-    uint32_t callee             # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
-    int32_t block               # Block
-    uint32_t won                # whether the copy that stays has the row; first the copy's symbol
+    uint32_t caller             # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
+    uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
+    int32_t block               # CallBlock
+    uint32_t won                # 1 if the linked copy has the row; SymbolRow of the copy at first
 
+# Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
-    int32_t symbol              # symbol row of the later one
-    int32_t first               # symbol row of the earlier one
+    SymbolNumber symbol         # the later one
+    SymbolNumber first          # the earlier one
 
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
-    OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
+    OF_EMPTY_STAYS = 4          # a relocation section that the output has even without entries
     OF_OWN_BYTES = 8            # mercury: some input has other bytes there than its plain twin
     OF_STAYS = 16               # shared memory: the section is part of the output
     OF_LATE = 32                # .symtab_shndx: only the mercury file needs it
 
-# One section of the output, in creation order. Mercury twins follow their plain section by
-# `merc`; they have no creation number of their own.
+# One section of the output, in creation order. Mercury twins have no creation number of their own.
 cdef packed struct OutRow:
     uint32_t name               # offset in .shstrtab
-    uint32_t symbol_name        # offset in .strtab
-    uint16_t kind
-    uint16_t bank
-    uint32_t type
-    uint64_t flags
-    uint64_t size
-    uint32_t align
-    uint32_t entsize
-    int32_t entity              # function of a per-function section
-    int32_t target              # relocations: the section they patch
-    int32_t rel                 # OutRow of its .rel section, or -1
-    int32_t rela                # OutRow of its .rela section, or -1
-    int32_t merc                # OutRow of its mercury twin, or -1
-    int32_t twin                # a mercury section: its plain section
-    int32_t next                # next section of the same entity
-    int32_t head                # relocations: the last entry added, see EmittedRow
-    uint32_t count              # relocations: entries
-    uint32_t counted            # relocations: entries seen by the rule of two forms
+    uint32_t symbol_name        # offset in .strtab of the name of its section symbol
+    uint16_t kind               # number in facts/sectionkinds.py
+    uint16_t bank               # bank of a section of constants, else 0
+    uint32_t type               # sh_type
+    uint64_t flags              # sh_flags
+    uint64_t size               # bytes so far
+    uint32_t align              # sh_addralign
+    uint32_t entsize            # sh_entsize
+    EntityNumber entity         # function of a per-function section, or -1
+    OutNumber target            # relocations: the section they patch, or -1
+    OutNumber rel               # its .rel section, or -1
+    OutNumber rela              # its .rela section, or -1
+    OutNumber merc              # its mercury twin, or -1
+    OutNumber twin              # a mercury section: its plain section, or -1
+    OutNumber next              # the section of `entity` created before it, or -1
+    EmittedNumber head          # relocations: the entry added last, or -1
+    uint32_t count              # relocations: number of entries
+    uint32_t rela_count         # RELA entries that the rule of two forms has counted
     uint32_t marks              # OutFlag bits
-    int32_t source              # an input section that it was created for
-    int32_t text                # the .text row of its function, or -1
-    uint32_t created            # number among all sections created, 1 for the first
+    SectionNumber source        # an input section that it was created for, or -1
+    OutNumber text              # the code of its function, or -1
+    uint32_t created            # number among all sections created, 1 for the first; 0: a twin
 
 
-cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
-                           uint32_t align, uint32_t entsize) noexcept nogil:
-    """Fill a new row: no name, no size, no other row."""
+cdef inline void start_out_row(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
+                               uint32_t align, uint32_t entsize) noexcept nogil:
+    """Fill a new row with header fields: no name, no size, and -1 for all other rows."""
     memset(row, 0, sizeof(OutRow))
     row.kind = kind
     row.type = type
@@ -170,80 +188,82 @@ cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t f
     row.next = row.head = row.source = row.text = -1
 
 
-# One symbol of the output, in creation order.
+# The part of the output's symbol table in which a symbol stands.
 cdef enum Part:
     PART_LOCAL = 0
     PART_GLOBAL = 1
-    PART_TAIL = 2               # family C: section symbols of .nv.constant0.F
+    PART_TAIL = 2               # family C: section symbols of .nv.constant0.K, after the globals
 
+# One symbol of the output, in creation order.
 cdef packed struct OutSymbolRow:
     uint32_t name               # offset in .strtab
-    int32_t entity              # or -1
-    int32_t section             # section symbol: the OutRow
-    int32_t instance            # externsharedinstance: entity of its kernel, or -1
-    uint32_t part
-    uint32_t dropped            # name stays, symbol goes
+    EntityNumber entity         # -1 for a section symbol and for an instance
+    OutNumber section           # section symbol: the section; else -1
+    EntityNumber instance       # externsharedinstance: its kernel; else -1
+    uint32_t part               # Part
+    uint32_t dropped            # 1: .strtab has its name, but .symtab not the symbol
 
-# A relocation that stays. Entries of one section form a list, newest first.
+# A relocation that the output has. Entries of one section form a list, newest first.
 cdef packed struct EmittedRow:
-    uint64_t offset
+    uint64_t offset             # of the field in the section that is patched
     int64_t addend
-    uint32_t type
-    int32_t entity              # symbol, or -1
-    int32_t section             # section symbol: the OutRow; -2 - kernel: its instance; or -1
-    int32_t next
+    uint32_t type               # R_CUDA_ or R_MERCURY_ number
+    EntityNumber entity         # symbol, or -1
+    int32_t section             # section symbol: its OutRow; -2 - kernel: its instance; else -1
+    EmittedNumber next          # the entry added before it, or -1
 
 # A relocation that the link resolves.
 cdef packed struct FixupRow:
-    uint64_t offset             # in the output section
+    uint64_t offset             # of the field in the section that is patched
     int64_t addend
-    uint32_t type
-    int32_t out                 # section to patch
-    int32_t entity              # symbol, or -1
-    int32_t section             # section symbol: the input section, or -1
-    int32_t function            # entity of the code that holds it, or -1
+    uint32_t type               # R_CUDA_ or R_MERCURY_ number
+    OutNumber out               # the section that is patched
+    EntityNumber entity         # symbol, or -1
+    SectionNumber section       # section symbol: the input section; else -1
+    EntityNumber function       # function whose code has the field, or -1
     uint32_t how                # FixupFlag bits
-    int32_t reloc               # OutRow of the relocation section it came through
+    OutNumber listed_in         # relocation section for a record of it; -1: it leaves none
 
-# A relocation of a debug section that family C rebuilds.
+# What a relocation of a debug section names that family C computes again.
 cdef enum RebuildOutcome:
-    OUTCOME_LIVE = 0            # a function that stays
+    OUTCOME_LIVE = 0            # a function of the output
     OUTCOME_DEAD = 1            # a function that was removed
     OUTCOME_LOST = 2            # a copy that lost, or was replaced and has relocations
     OUTCOME_SECTION = 3         # a section symbol
-    OUTCOME_OTHER = 4
+    OUTCOME_OTHER = 4           # any other entity
 
+# A relocation of a debug section that family C computes again.
 cdef packed struct RebuildRow:
-    uint64_t offset             # in the piece
+    uint64_t offset             # of the field in `piece`
     int64_t addend
-    int32_t out                 # the debug section
-    int32_t piece               # input section
-    uint32_t type
-    uint32_t outcome
-    int32_t entity              # or -1
-    int32_t section             # input section of a section symbol, or -1
+    OutNumber out               # the debug section
+    SectionNumber piece         # the section of the input
+    uint32_t type               # R_CUDA_ number
+    uint32_t outcome            # RebuildOutcome
+    EntityNumber entity         # symbol, or -1
+    SectionNumber section       # section symbol: the input section; else -1
 
 # Resources of one function, from the call graph; rows of other entities are empty.
 cdef packed struct FunctionRow:
-    uint32_t regcount           # kernels: the largest of all functions reached
+    uint32_t regcount           # of a kernel: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
-    int32_t raised_by           # entity whose register count a kernel took, or -1
-    int32_t info                # input section: .nv.info.F of the copy that won, or -1
-    int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
-    uint32_t recursive_calls    # kernels: callees without a bound on their stack
-    uint32_t keeps              # kernels: KeepsFlag bits
-    uint32_t barriers           # kernels: largest barrier count in sh_flags of functions reached
+    EntityNumber raised_by      # function whose register count a kernel took over, or -1
+    SectionNumber info          # .nv.info.F of the linked copy, or -1
+    SectionNumber merc_info     # .nv.merc.nv.info.F of the linked copy, or -1
+    uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
+    uint32_t keeps              # of a kernel: KeepsFlag bits
+    uint32_t barriers           # of a kernel: largest count in sh_flags of functions reached
 
-# Bytes made by the link for one output section: a part of a blob.
+# Bytes that the link makes for one output section: a part of a blob.
 cdef packed struct SpanRow:
-    int32_t out
-    uint64_t offset
-    uint64_t size
+    OutNumber out
+    uint64_t offset             # in the blob
+    uint64_t size               # bytes
 
 # The place of one section in the output file.
 cdef packed struct PlaceRow:
-    uint64_t offset
-    uint64_t size
+    uint64_t offset             # sh_offset
+    uint64_t size               # sh_size
     uint32_t name               # offset in .shstrtab
     uint32_t contents           # ContentsFrom
 
@@ -251,17 +271,20 @@ cdef packed struct PlaceRow:
 cdef packed struct PatchRow:
     uint64_t offset             # in the image
     uint64_t value              # S + A; with `implicit`, S: the field holds A
-    uint32_t type
-    uint16_t bank
-    uint16_t implicit
+    uint32_t type               # R_CUDA_ or R_MERCURY_ number
+    uint16_t bank               # of the section that has the symbol, or 0
+    uint16_t implicit           # 1: the entry is a Rel
 
 
-cdef inline bint is_instance(const EntityRow* e) noexcept nogil:
-    """An instance of an extern array, made by an earlier -r link; the output may keep its name."""
-    return e.kind == E_SHARED and e.flags & (EF_UNSIZED | EF_WEAK) == EF_UNSIZED | EF_WEAK
+cdef inline bint is_instance(const EntityRow* entity) noexcept nogil:
+    """Whether an entity is an instance of an extern array, which an earlier -r link made.
+
+    The output may have its name.
+    """
+    return entity.kind == E_SHARED and entity.flags & (EF_UNSIZED | EF_WEAK) == EF_UNSIZED | EF_WEAK
 
 
-cdef inline bint is_missing(const EntityRow* e, const SymbolRow* s) noexcept nogil:
-    """A variable that this link (-r) leaves to a later one: it has no place, and no value yet."""
-    return (not e.flags & (EF_DEFINED | EF_UNSIZED) and s.info & 15 == STT_CUDA_OBJECT
-            and (e.kind == E_GLOBAL or e.kind == E_CONSTANT or e.kind == E_SHARED))
+cdef inline bint is_missing(const EntityRow* entity, const SymbolRow* symbol) noexcept nogil:
+    """Whether an entity is a variable that -r leaves to a later link: it has no place and value."""
+    return (not entity.flags & (EF_DEFINED | EF_UNSIZED) and symbol.info & 15 == STT_CUDA_OBJECT
+            and (entity.kind == E_GLOBAL or entity.kind == E_CONSTANT or entity.kind == E_SHARED))

@@ -37,7 +37,7 @@ def find_changes(files: Files) -> list[int]:
 def find_flagged(files: Files, bit: int) -> list[int]:
     """Numbers of the files with this bit in the column `flags`, ascending."""
 
-def find_apart(files: Files, low: int, high: int) -> list[int]:
+def find_files_outside(files: Files, low: int, high: int) -> list[int]:
     """Numbers of the files compiled by a tool below `low`, or by one from `high` on, ascending.
 
     Tools are numbers of `pylink.facts.releases.tool_number`.

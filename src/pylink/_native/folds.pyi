@@ -1,18 +1,23 @@
-"""The effects of an accepted fold on the tables of a link."""
+"""What accepted folds of Mercury sections mean for the tables of a link (docs/dedup.md).
+
+A fold pairs a candidate file with an earlier file, its reference, whose Mercury debug sections then
+replace the candidate's.
+"""
 
 from pylink._native.tables import MergedTables, Numbers, ObjectTables
 
-def find_stronger(merged: MergedTables, reference: int, candidate: int) -> int:
-    """The first symbol row of the candidate whose copy won while the reference's lost; or -1.
+def find_winning_symbol(merged: MergedTables, reference: int, candidate: int) -> int:
+    """Return a function of the candidate whose copy is kept while the reference's copy lost, or -1.
 
-    A losing copy loses the relocations of its debug data, too, so the reference's sections could
-    not replace the candidate's. `IndexError` for an invalid file number.
+    It is the SymbolRow of the first one. A copy that lost also loses the relocations of its debug
+    data, so the reference's sections could not replace the candidate's. `IndexError` for an invalid
+    file number.
     """
 
 def pair_sections(objects: ObjectTables, pairs: bytes) -> Numbers:
-    """By section: the one that replaces it, or -1.
+    """Return, by input section, the SectionRow that replaces it, or -1.
 
-    `pairs` are i32 numbers of a candidate and its reference, alternately. Sections that share
-    the bytes of a plain section stay. `IndexError` for an invalid file number, `ValueError` if
+    `pairs` are i32 numbers of a candidate file and its reference, alternately. Sections that share
+    the bytes of a plain section are kept. `IndexError` for an invalid file number, `ValueError` if
     the Mercury debug sections of a pair do not correspond one to one.
     """

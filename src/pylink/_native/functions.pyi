@@ -1,7 +1,4 @@
-"""Properties that a kernel takes from functions it reaches: registers, barriers, stack, recursion.
-
-Tables are packed rows of `rows.pxd`, as `elfread.parse` and `resolve` return them.
-"""
+"""What a kernel inherits from the functions it reaches: registers, barriers, stack, recursion."""
 
 from pylink._native.tables import MergedTables
 
@@ -14,15 +11,16 @@ def analyze(merged: MergedTables) -> None:
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
-    """Kernels that recurse, in creation order, and whether one lacks registers.
+    """Return (recursive, lacks_registers).
 
-    `recursive` has the entity of a kernel without a bound on its stack once for each such
-    callee. `crowded` says whether any kernel reaches a function with more registers than the
-    kernel itself was limited to.
+    `recursive` are the entities of kernels without a bound on their stack, in creation order, each
+    once for every function without a bound that it calls. `lacks_registers` says whether any kernel
+    reaches a function with more registers than the kernel itself was limited to.
     """
 
 def find_unpatched(merged: MergedTables) -> int:
-    """The first function (entity) that was not compiled as a tools patch; -1 if all were.
+    """Return the entity of the first function that is not a tools patch; -1 if all are.
 
-    TOOLS_PATCH_FUNC in a function's records says so. Functions are in creation order.
+    The attribute TOOLS_PATCH_FUNC of a function says that it was compiled as a patch for tools,
+    such as debuggers. The first function is the one that was created first.
     """

@@ -1,14 +1,15 @@
-"""Merging: creates the sections and symbols of the output, and sorts the relocations.
+"""Merging: creates the sections and symbols of the output, and decides about each relocation.
 
-The output behaves as if its sections and symbols were created one after the other while the inputs
-are read in command-line order; string tables, symbol order and section order all follow from
-this creation (docs/order.md). Afterwards no section or symbol appears.
+Sections and symbols are created one after the other while the inputs are read in command-line
+order. String tables, symbol order and section order all follow from this (docs/order.md).
+Afterwards no section or symbol appears.
 """
 
 from pylink._native.tables import MergedTables
 
 def merge(merged: MergedTables) -> None:
-    """Create every section and symbol of the output and sort the relocations.
+    """Create the sections and symbols of the output, and decide about each relocation.
 
-    Fills all columns of the output, and `shstrtab` and `strtab` as far as names are known.
+    Fills `outs`, `out_symbols`, `emitted`, `fixups`, `rebuilds`, `out_of`, `base`, `referenced`,
+    `array_align`, `prototype_offsets`, `shstrtab` and `strtab`. The layout adds to the last.
     """

@@ -1,11 +1,11 @@
-"""Mercury relocations of pools, which follow the bytes that `pools.place_pools` placed."""
+"""Mercury relocations of pools, which go where `pools.place_pools` placed their bytes."""
 
 from pylink._native.tables import MergedTables
 
 def adopt_relocations(merged: MergedTables) -> None:
-    """Move Mercury relocations of pools with their bytes (from sm_100 on), in `outs`, `emitted`.
+    """Add the Mercury relocations of placed pools to `outs` and `emitted`, from sm_100 on.
 
-    A kernel's own entries come first, then by function the entries of each constant in its pool,
-    the last constant first. Entries of losing copies come in front of those of the winning copy,
-    ascending, the last copy's first.
+    In a kernel's list its own entries come first, then those of each device function, the last
+    constant of its pool first. Entries of copies that lost come in front of the linked copy's, the
+    last copy first.
     """

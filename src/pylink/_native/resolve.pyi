@@ -42,7 +42,7 @@ def select_referenced(merged: MergedTables, external: list[bytes], internal: lis
     any characters; the whole name must match.
     """
 
-def unselected_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
+def select_unborrowed(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
     """By entity: whether it is a `selected` kernel (any, if `selected` is empty), not borrowed.
 
     `borrowed` has a byte per file. A kernel that only borrowed files mention is marked if code

@@ -3,14 +3,15 @@
 from pylink._native.tables import MergedTables, PlacedTables
 
 def record_resolved(merged: MergedTables) -> None:
-    """List every FixupRow with its `.nv.resolvedrela` section, in `outs` and `emitted`.
+    """List the resolved relocations of each section S in its `.nv.resolvedrela.S`.
 
-    The entries are appended EmittedRow rows, each list newest first; from sm_100 on only those of
-    shared memory. Mercury records get their sections here, as twins of the plain ones.
+    Appends a row to `emitted` for each of `fixups`, from sm_100 on only for shared memory; each
+    list has the newest first. Records of mercury relocations get their sections here, in `outs`, as
+    twins of the plain ones.
     """
 
-def names_deleted(placed: PlacedTables, reserved: int) -> bool:
+def refers_to_deleted_array(placed: PlacedTables, reserved: int) -> bool:
     """Return whether debug data refers to an extern array that has lost its symbol.
 
-    It only counts if `.nv_debug.shared` has variables, more than the `reserved` bytes.
+    Only in a link in which `.nv_debug.shared` has variables besides the `reserved` bytes.
     """

@@ -3,9 +3,9 @@
 from pylink._native.tables import MergedTables, Sections
 
 def drop_constants(merged: MergedTables, names: list[bytes], limit: int) -> Sections:
-    """The input sections without unused constants, if the used ones fit into `limit` bytes.
+    """Return the input sections without unused constants, if the used ones fit into `limit` bytes.
 
     The same object if all fit, or the used ones do not. A dropped section has no bytes and no
-    relocations; `entities` says that its variables have no symbols. Variables whose name contains
-    one of `names` count as used.
+    relocations; its variables get the flag INTERNAL in `entities`, so they have no symbols.
+    Variables whose name contains one of `names` count as used.
     """

@@ -235,12 +235,15 @@ def columns(native: Path) -> str:
     """The text of columns.pxd: for each row `name:code ...`, with the codes of Python's struct."""
     lines = [COLUMNS_HEAD, "cdef extern from *:", '    """']
     names = []
+    codes = dict(CODES)
     for file in ROW_FILES:
         text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
+        for kind, name in re.findall(r"^ctypedef (\w+) (\w+)\s*$", text, re.MULTILINE):
+            codes[name] = CODES[kind]
         for name, body in re.findall(r"packed struct (\w+):\n((?:[ \t]+.*\n|\n)+)", text):
             fields = re.findall(r"^ +(\w+) (\w+)\s*$", body, re.MULTILINE)
             names.append(re.sub(r"(?<!^)([A-Z])", r"_\1", name).upper())
-            row = " ".join(f"{field}:{CODES[kind]}" for kind, field in fields)
+            row = " ".join(f"{field}:{codes[kind]}" for kind, field in fields)
             lines.append(f'    #define {names[-1]} "{row}"')
     lines.append('    """')
     lines.extend(f"    const char* {name}" for name in names)

@@ -51,7 +51,7 @@ def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
     decisions = []
     for row, twin in enumerate(result.reference):
         reference = None if twin is None else files[twin]
-        stronger = find_stronger(merged, reference, files[row])
+        stronger = find_winning_symbol(merged, reference, files[row])
         decisions.append(Decision(files[row], reference, result.verdicts[row], stronger))
     return Folding(items, refused, decisions, result)
 
@@ -82,11 +82,11 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
     return stand_ins
 
 
-def find_stronger(merged: Merged, reference: int | None, candidate: int) -> str | None:
+def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -> str | None:
     """The function whose copy in `candidate` won and in `reference` lost; None if not found."""
     if reference is None:
         return None
-    symbol = folds.find_stronger(merged, reference, candidate)
+    symbol = folds.find_winning_symbol(merged, reference, candidate)
     return None if symbol < 0 else symbol_name(merged.objects, symbol)
 
 

@@ -115,7 +115,7 @@ def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
                 release, files[number].toolkit, files[number].patch, objects.job.target.sm
             ),
         )
-        for number in elfread.find_apart(files, low, high)
+        for number in elfread.find_files_outside(files, low, high)
     )
     return [(number, mode) for number, mode in file_modes if mode]
 

@@ -125,7 +125,7 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
 
         explain_deleted(diagnostic, placed)
 
-    if family != FAMILY_B and resolved.names_deleted(placed, reserved):
+    if family != FAMILY_B and resolved.refers_to_deleted_array(placed, reserved):
         reason = "Internal error: reference to deleted symbol"
         sink.fatal("internal-error", explain=explain, reason=reason)
 

@@ -21,7 +21,7 @@ def select_kernels(merged: Merged) -> Marks:
     if libraries is None or not libraries.borrowed:
         return selected
     source_numbers = merged.objects.source_numbers
-    return resolve.unselected_kernels(
+    return resolve.select_unborrowed(
         merged,
         bytes(source_number in libraries.borrowed for source_number in source_numbers),
         selected,

@@ -44,7 +44,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     if objects.job.target.family != FAMILY_C:
         return
     view = View(merged)
-    for number in elfread.find_apart(objects.files, *code_bounds(objects.release)):
+    for number in elfread.find_files_outside(objects.files, *code_bounds(objects.release)):
         file = objects.files[number]
         # TRAIT_ bits of the release that the link follows which the file's compiler lacked.
         missing = objects.traits & ~code_of(file.toolkit, file.patch)
