@@ -1,4 +1,4 @@
-# The code of one kernel: instructions of 16 bytes and the capsule that counts them.
+# The code of one kernel: instructions of 16 bytes (words), and the capsule that counts them.
 #
 # A slot is one instruction, or several that a record expands to. The capsule says which:
 #
@@ -30,43 +30,47 @@ from exits.rows cimport (
 
 
 cdef enum:
-    CAPSULE_HEADER = 12
+    CAPSULE_HEADER = 12     # bytes before the bitmap
+    CAPSULE_VERSION = 4     # offset of the version
+    CAPSULE_SLOTS = 8       # offset of the number of slots
     VERSION = 0xc0000001U
-    EARLY_VERSION = 4       # the highest hex digit
-    EARLY_HEADER = 8
+    EARLY_VERSION = 4       # the highest hex digit of the version in 12.8
+    EARLY_HEADER = 8        # bytes before the bitmap in 12.8
     ONE_WORD = 0x00d0       # record without body for one instruction
     HINT = 0x31             # first byte of a record for no instruction
 
 
-# One slot of the code while it is rewritten.
+# One slot of the input's code.
 ctypedef struct Slot:
     const uint8_t* words    # instructions of the slot
-    uint64_t count
-    const uint8_t* record   # with its count, NULL for none
-    uint64_t record_size
-    uint64_t offset         # offset of the first instruction
+    uint64_t count          # number of instructions
+    const uint8_t* record   # its record in the capsule, from the count on
+    uint64_t record_size    # bytes of the record; 0 without one
+    uint64_t offset         # offset of the first instruction in .text
     bint has_record
-    bint last
+    bint last               # the last slot of the code
 
 
-# The code being rewritten.
+# The new code, to which slots are appended.
 ctypedef struct CodeBuffer:
-    Vec words               # uint8_t, 16 for each instruction
-    Vec sources             # uint64_t: offset in the old text for each word, or INSERTED, APPENDED
-    Vec records             # uint8_t
-    Vec sizes               # uint8_t: bytes of the record of each slot
+    Vec words               # uint8_t, in rows of 16: an instruction each
+    Vec sources             # uint64_t for each word: old offset in .text, or INSERTED, APPENDED
+    Vec records             # uint8_t: records of all slots, one after the other
+    Vec sizes               # uint8_t for each slot: bytes of its record, 0 without one
 
 cdef enum:
-    INSERTED = -1           # in front of what follows: jumps to that reach it
-    APPENDED = -2           # after the rest of its slot
+    # Sources of instructions that the input does not have.
+    INSERTED = -1           # in front of the next instruction: jumps to that one reach this one
+    APPENDED = -2           # at the end of its slot: jumps to what follows skip it
 
 
 cdef inline void start_buffer(CodeBuffer* buffer) noexcept nogil:
+    """Empty the buffer for the next function."""
     buffer.words.count = buffer.sources.count = buffer.records.count = buffer.sizes.count = 0
 
 
 cdef inline bint emit(CodeBuffer* buffer, const uint8_t* word, uint64_t source) noexcept nogil:
-    """Add one instruction and the offset that it came from; False without memory."""
+    """Add one instruction and its source (see CodeBuffer); False without memory."""
     cdef uint8_t* place = <uint8_t*>vec_push(&buffer.words)
     cdef uint64_t* origin = <uint64_t*>vec_push(&buffer.sources)
     if place == NULL or origin == NULL:
@@ -77,7 +81,7 @@ cdef inline bint emit(CodeBuffer* buffer, const uint8_t* word, uint64_t source) 
 
 
 cdef inline uint8_t* emit_record(CodeBuffer* buffer, uint64_t size) noexcept nogil:
-    """Return room for the record of the next slot; NULL without memory."""
+    """Begin a slot: return room for its record of `size` bytes; NULL without memory."""
     cdef uint8_t* slot_size = <uint8_t*>vec_push(&buffer.sizes)
     if slot_size == NULL or not vec_reserve(&buffer.records, buffer.records.count + size + 1):
         return NULL
@@ -87,7 +91,10 @@ cdef inline uint8_t* emit_record(CodeBuffer* buffer, uint64_t size) noexcept nog
 
 cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t* body,
                               uint64_t size) noexcept nogil:
-    """Add a record for `count` instructions. A count of one is implied; False without memory."""
+    """Begin a slot of `count` instructions, whose record has a body of `size` bytes.
+
+    A body without a count stands for one instruction. False without memory.
+    """
     cdef uint64_t prefix = 2 if count != 1 or not size else 0
     cdef uint8_t* place = emit_record(buffer, prefix + size)
     if place == NULL:
@@ -100,7 +107,7 @@ cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t*
 
 
 cdef inline bint emit_slot(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
-    """Copy a slot with its record; False without memory."""
+    """Copy a slot of the input with its record; False without memory."""
     cdef uint64_t i
     cdef uint8_t* place = emit_record(buffer, slot.record_size)
     if place == NULL:
@@ -114,7 +121,9 @@ cdef inline bint emit_slot(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
 
 cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset,
                              Slot* slot) noexcept nogil:
-    """Set the size of the record and the instructions it stands for; False for an unknown record.
+    """Set `record_size` and `count` of a slot from its record at `offset` of a capsule.
+
+    `data` and `size` are the capsule. False for an unknown record.
     """
     cdef uint64_t prefix = 0
     cdef uint8_t head
@@ -150,14 +159,14 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset
 
 # A walk over the slots of a capsule and the instructions they stand for.
 ctypedef struct SlotWalk:
-    size_t section          # the capsule's
-    const uint8_t* data
-    uint64_t size
-    uint64_t slots
-    uint64_t bitmap_offset  # offset of its bitmap
-    uint64_t next_index     # number of the next slot
-    uint64_t record_offset  # offset of that slot's record
-    uint64_t offset         # offset of its instructions in the text
+    size_t section          # index of the capsule in the file
+    const uint8_t* data     # the capsule
+    uint64_t size           # bytes of the capsule
+    uint64_t slots          # number of slots
+    uint64_t bitmap_offset  # offset of the bitmap in the capsule
+    uint64_t next_index     # number of the next slot, from 0 on
+    uint64_t record_offset  # offset of the next slot's record in the capsule
+    uint64_t offset         # offset of the next slot's instructions in .text
     bint early              # the capsule has the form of 12.8
 
 
@@ -170,12 +179,12 @@ cdef inline bint start_walk(SlotWalk* walk, const View* capsule, size_t section,
     walk.size = capsule.size
     if walk.size < CAPSULE_HEADER:
         return set_fault(fault, section, 0, R_CUT_OFF)
-    walk.early = load32(walk.data + 4) >> 28 == EARLY_VERSION
+    walk.early = load32(walk.data + CAPSULE_VERSION) >> 28 == EARLY_VERSION
     if walk.early:
-        walk.slots = load32(walk.data + 4) & 0xfffffff
+        walk.slots = load32(walk.data + CAPSULE_VERSION) & 0xfffffff
         walk.bitmap_offset = EARLY_HEADER
     else:
-        walk.slots = load32(walk.data + 8)
+        walk.slots = load32(walk.data + CAPSULE_SLOTS)
         walk.bitmap_offset = CAPSULE_HEADER
     walk.record_offset = walk.bitmap_offset + (walk.slots + 31) // 32 * 4
     if not walk.slots or walk.record_offset > walk.size:
@@ -185,7 +194,7 @@ cdef inline bint start_walk(SlotWalk* walk, const View* capsule, size_t section,
 
 cdef inline bint next_slot(SlotWalk* walk, const View* text, Slot* slot,
                            RewriteFault* fault) noexcept nogil:
-    """Read the next slot of the walk, which must have one."""
+    """Read the next slot of the walk, which must have one; False with a fault."""
     slot.record = walk.data + walk.record_offset
     slot.record_size = 0
     slot.count = 1
@@ -194,12 +203,12 @@ cdef inline bint next_slot(SlotWalk* walk, const View* text, Slot* slot,
     slot.last = walk.next_index == walk.slots - 1
     if slot.has_record and not read_record(walk.data, walk.size, walk.record_offset, slot):
         return set_fault(fault, walk.section, walk.record_offset, R_RECORD)
-    if slot.count > (text.size - walk.offset) // 16:
+    if slot.count > (text.size - walk.offset) // WORD:
         return set_fault(fault, walk.section, walk.record_offset, R_INSTRUCTION_COUNT)
     slot.words = text.data + walk.offset
     slot.offset = walk.offset
     walk.record_offset += slot.record_size
-    walk.offset += slot.count * 16
+    walk.offset += slot.count * WORD
     walk.next_index += 1
     if slot.last:
         if slot.record_size != 2 or walk.record_offset != walk.size:

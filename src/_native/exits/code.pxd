@@ -11,6 +11,15 @@
 # 3. `write_function` makes the map from old offsets to new ones, by which the offsets in all other
 #    sections are corrected. It writes the text with corrected branches, pads it with NOPs, and
 #    writes the capsule.
+#
+# The map of a kernel whose EXIT got an error barrier of two instructions, as an example:
+#
+#     old text          new text            jump_target   instruction
+#     0x00  FADD        0x00  FADD          0x00          0x00
+#                       0x10  ERRBAR
+#                       0x20  CCTL
+#     0x10  EXIT        0x30  EXIT          0x10          0x30
+#     0x20  BRA         0x40  BRA           0x40          0x40
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -18,44 +27,47 @@ from libc.string cimport memcpy, memset
 from base.elf64 cimport WORD
 from base.vector cimport Vec, vec_extend
 from exits.capsule cimport (
-    APPENDED, CAPSULE_HEADER, INSERTED, VERSION, CodeBuffer, Slot, SlotWalk, emit, emit_counted,
-    emit_slot, next_slot, start_buffer, start_walk,
+    APPENDED, CAPSULE_HEADER, CAPSULE_SLOTS, CAPSULE_VERSION, INSERTED, VERSION, CodeBuffer, Slot,
+    SlotWalk, emit, emit_counted, emit_slot, next_slot, start_buffer, start_walk,
 )
 from exits.rows cimport (
     R_MEMORY, Code, InstructionMap, RewriteFault, View, put16, put32, replace_contents, set_fault,
 )
 from exits.slots cimport emit_exit, emit_fence, is_barrier
-from exits.words cimport OP_EXIT, W_NOP, Needs, needs_of, opcode, put_instruction, retarget
+from exits.words cimport OP_EXIT, W_NOP, Needs, needs_of, opcode, put_instruction, retarget_branch
 
 
 cdef enum:
-    PADDING = 0x80          # bytes of NOP after the code, before rounding up
-    ALIGNMENT = 128
+    PADDING = 0x80          # least bytes of NOPs after the code
+    ALIGNMENT = 128         # the size of .text is a multiple of it
 
 
 # A function while its code is rewritten.
 ctypedef struct Rewriting:
-    View* text
-    View* capsule
-    int mode
-    Code code
-    CodeBuffer buffer
-    SlotWalk walk
-    Slot slot               # the one at hand
-    Vec* places             # InstructionMap
-    RewriteFault* fault
+    View* text              # the function's .text
+    View* capsule           # the function's capsule
+    int mode                # MODE_ number, or UPDATE_ bits
+    Code code               # what becomes a row of `kernels` if the code changes
+    CodeBuffer buffer       # the new code so far
+    SlotWalk walk           # place in the old code
+    Slot slot               # the slot that was read last
+    Vec* places             # InstructionMap: the file's
+    RewriteFault* fault     # filled where a function returns False
     bint changed            # the text changes, not only the capsule
     Needs needs             # needs of code whose exits are rewritten
-    bint careful            # code that is brought up to date was not scheduled
-    bint waits              # the slot before waits, in code from before 13.0
+    bint unoptimized        # update.pxd: ptxas did not schedule the code
+    bint waits              # early.pxd: the previous slot is a NOP that waits
 
 
-# Emits the slot at hand, which is not the last; False when memory is exhausted.
-ctypedef bint (*EmitSlot)(Rewriting* r) noexcept nogil
+# Emits the rewritten slot, which is not the last; False when memory is exhausted.
+ctypedef bint (*EmitSlot)(Rewriting* rewriting) noexcept nogil
 
 
 cdef inline bint emit_code(Rewriting* rewriting, EmitSlot emit_one) noexcept nogil:
-    """Rewrite the whole function, slot by slot; the last one is the branch that ends all code."""
+    """Rewrite the whole function to the buffer, slot by slot; False with a fault.
+
+    `emit_one` gets all slots but the last one, the branch that ends all code.
+    """
     cdef bint done
     start_buffer(&rewriting.buffer)
     if not start_walk(&rewriting.walk, rewriting.capsule, rewriting.code.capsule, rewriting.fault):
@@ -77,19 +89,22 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
     """Write the new text, capsule and places; False when memory is exhausted."""
     cdef Code* code = &rewriting.code
     cdef View* text = rewriting.text
-    cdef uint64_t count = rewriting.buffer.words.count, old = code.count - 1, i, after = 0, source
-    cdef uint64_t nops
+    cdef uint64_t count = rewriting.buffer.words.count      # new instructions
+    cdef uint64_t old_count = code.count - 1                # old instructions
+    cdef uint64_t after = 0     # new offset after the last instruction that stays
+    cdef uint64_t i, source
+    cdef uint64_t nops          # instructions of padding
     cdef const uint64_t* sources = <const uint64_t*>rewriting.buffer.sources.data
     cdef InstructionMap* place = <InstructionMap*>vec_extend(rewriting.places, code.count)
     if place == NULL:
         return False
     code.first = rewriting.places.count - code.count
     for i in range(code.count):
-        place[i].instruction = <uint64_t>INSERTED
+        place[i].instruction = <uint64_t>INSERTED       # dropped, unless the next loop finds it
     for i in range(count):
         if sources[i] < <uint64_t>APPENDED:
             place[sources[i] // WORD].instruction = i * WORD
-    place[old].instruction = count * WORD
+    place[old_count].instruction = count * WORD
     for i in range(code.count):
         place[i].jump_target = after
         if place[i].instruction == <uint64_t>INSERTED:
@@ -107,7 +122,7 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
     for i in range(count):
         source = sources[i]
         if source < <uint64_t>APPENDED:
-            retarget(text.rewritten + i * WORD, source + WORD, (i + 1) * WORD, code,
+            retarget_branch(text.rewritten + i * WORD, source + WORD, (i + 1) * WORD, code,
                      <const InstructionMap*>rewriting.places.data)
     for i in range(count, count + nops):
         put_instruction(text.rewritten + i * WORD, W_NOP)
@@ -115,28 +130,29 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint put_capsule(View* capsule, const CodeBuffer* buffer, uint64_t tail) noexcept nogil:
-    """Write the new capsule; its last slot stands for `tail` instructions."""
-    cdef uint64_t slots = buffer.sizes.count, bits_size = (slots + 31) // 32 * 4, i
-    cdef uint8_t* at = replace_contents(capsule, CAPSULE_HEADER + bits_size + buffer.records.count)
-    if at == NULL:
+    """Write the new capsule; its last slot stands for `tail` instructions. False without memory."""
+    cdef uint64_t slots = buffer.sizes.count, bitmap_size = (slots + 31) // 32 * 4, i
+    cdef uint8_t* data = replace_contents(capsule,
+                                          CAPSULE_HEADER + bitmap_size + buffer.records.count)
+    if data == NULL:
         return False
-    memcpy(at, capsule.data, 4)
-    put32(at + 4, VERSION)
-    put32(at + 8, <uint32_t>slots)
-    memset(at + CAPSULE_HEADER, 0, bits_size)
+    memcpy(data, capsule.data, CAPSULE_VERSION)
+    put32(data + CAPSULE_VERSION, VERSION)
+    put32(data + CAPSULE_SLOTS, <uint32_t>slots)
+    memset(data + CAPSULE_HEADER, 0, bitmap_size)
     for i in range(slots):
         if not buffer.sizes.data[i]:
-            at[CAPSULE_HEADER + i // 8] |= 1 << i % 8
-    memcpy(at + CAPSULE_HEADER + bits_size, buffer.records.data, buffer.records.count)
-    put16(at + capsule.rewritten_size - 2, <uint16_t>(0x50 | tail << 7))
+            data[CAPSULE_HEADER + i // 8] |= 1 << i % 8
+    memcpy(data + CAPSULE_HEADER + bitmap_size, buffer.records.data, buffer.records.count)
+    put16(data + capsule.rewritten_size - 2, <uint16_t>(0x50 | tail << 7))
     return True
 
 
 cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
-    """Write the new text and capsule, if anything moved or changed."""
-    cdef uint64_t old = rewriting.slot.offset + WORD    # bytes of the code, without padding
+    """Write the new text and capsule, if anything moved or changed; False with a fault."""
+    cdef uint64_t old_size = rewriting.slot.offset + WORD   # bytes of the code, without padding
     cdef size_t i
-    rewriting.changed = rewriting.changed or rewriting.buffer.sources.count * WORD != old
+    rewriting.changed = rewriting.changed or rewriting.buffer.sources.count * WORD != old_size
     for i in range(rewriting.buffer.sources.count):
         if (<uint64_t*>rewriting.buffer.sources.data)[i] != i * WORD:
             rewriting.changed = True
@@ -144,12 +160,12 @@ cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
     if not rewriting.changed:
         return True
     rewriting.code.size = rewriting.text.size
-    rewriting.code.count = old // WORD + 1
+    rewriting.code.count = old_size // WORD + 1
     return write_function(rewriting) or set_fault(rewriting.fault, 0, 0, R_MEMORY)
 
 
 cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
-    """Emit any slot except the last one of a kernel or of a function that exits."""
+    """Emit any slot except the last one of a kernel or of a function that exits (an EmitSlot)."""
     if rewriting.needs.barrier and rewriting.slot.count and opcode(
             rewriting.text.data + rewriting.walk.offset - WORD) == OP_EXIT and (
             not rewriting.slot.has_record or is_barrier(&rewriting.slot)):
@@ -160,6 +176,9 @@ cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint rewrite_code(Rewriting* rewriting) noexcept nogil:
-    """Rewrite one kernel; if nothing changes, `changed` is False and nothing is written."""
+    """Rewrite one kernel, or the EXITs of a device function; False with a fault.
+
+    If nothing changes, `changed` is False and nothing is written.
+    """
     rewriting.needs = needs_of(rewriting.text.data, rewriting.text.size, rewriting.mode)
     return emit_code(rewriting, emit_rewritten) and write_if_changed(rewriting)

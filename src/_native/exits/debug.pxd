@@ -1,4 +1,5 @@
-# The debug sections of a file: frames, line programs and register ranges of changed kernels.
+# Debug sections of a file: finds frames, line programs and register ranges of changed kernels, and
+# has them corrected (exits/places.pxd, exits/lines.pxd).
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
@@ -21,7 +22,10 @@ cdef enum:
 
 cdef inline bint move_frames_of_section(RewrittenFile* file, size_t section, const View* rela,
                                         RewriteFault* fault) noexcept nogil:
-    """Correct the FDEs of changed kernels in one section; False with a fault."""
+    """Correct the FDEs of changed kernels in a .debug_frame; False with a fault.
+
+    `rela` is its relocation section, whose rows name the kernel of each FDE.
+    """
     cdef const Rela* rows = <const Rela*>rela.rewritten
     cdef uint64_t i
     cdef int32_t row
@@ -39,7 +43,8 @@ cdef inline bint move_frames_of_section(RewrittenFile* file, size_t section, con
 
 cdef inline bint move_line_references(RewrittenFile* file, size_t section, const Vec* units,
                                       RewriteFault* fault) noexcept nogil:
-    """Correct addends against a rebuilt line section: they name the start of a unit."""
+    """Correct addends against a rebuilt line section, which are the start of a unit. Returns True.
+    """
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
     cdef const SymbolRow* symbol
     cdef Rela* rows
@@ -69,9 +74,12 @@ cdef inline bint move_line_references(RewrittenFile* file, size_t section, const
     return True
 
 
-cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, size_t rela_at,
+cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, size_t rela_index,
                                RewriteFault* fault) noexcept nogil:
-    """Rebuild a line section, and correct the references to it."""
+    """Rebuild a line section, and correct the references to it; False with a fault.
+
+    `rela` is its relocation section, `rela_index` the index of that in the file.
+    """
     cdef View* view = &file.views[section]
     cdef Lines lines
     cdef Vec units
@@ -81,7 +89,7 @@ cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, 
     lines.out = <Vec*>scratch_room(&file.scratch, 1, sizeof(Vec))
     if lines.out == NULL:
         return set_fault(fault, 0, 0, R_MEMORY)
-    scratch_vector(&file.scratch, lines.out, 1)     # contents, with the size of the view
+    scratch_vector(&file.scratch, lines.out, 1)     # the view's contents, so it lives as long
     scratch_init(&scratch)
     scratch_vector(&scratch, &units, sizeof(UnitPlace))
     lines.units = &units
@@ -90,7 +98,7 @@ cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, 
     lines.kernels = <const Code*>file.kernels.data
     lines.places = <const InstructionMap*>file.places.data
     done = (not (scratch.failed or file.scratch.failed)
-            and move_units(&lines, view, rela, file.symbol_count, rela_at, fault))
+            and move_units(&lines, view, rela, file.symbol_count, rela_index, fault))
     if done:
         view.rewritten = lines.out.data
         view.rewritten_size = lines.out.count
@@ -101,7 +109,10 @@ cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, 
 
 cdef inline bint move_named_registers(RewrittenFile* file, size_t section,
                                       RewriteFault* fault) noexcept nogil:
-    """Correct the ranges of registers of the changed kernels, which a section names."""
+    """Correct the register ranges of changed kernels in one section; False with a fault.
+
+    The section names kernels, so an index of their names is made first.
+    """
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const View* text
     cdef NameIndex names
@@ -127,7 +138,7 @@ cdef inline bint move_named_registers(RewrittenFile* file, size_t section,
 
 
 cdef inline bint move_debug(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
-    """Correct frames, line programs and register ranges."""
+    """Correct frames, line programs and register ranges of changed kernels; False with a fault."""
     cdef View* view
     cdef size_t i
     cdef bint done = True

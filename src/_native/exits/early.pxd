@@ -19,22 +19,23 @@ cdef enum:
     OP_SHIFT = 0x819
     OP_CALL = 0x943
     OP_RETURN = 0x950
-    # Records that 12.8 does not have. As numbers: the first byte is the lowest.
+    # Capsule records of 4 bytes that 12.8 does not have, as little-endian numbers.
     CALL_RECORD = 0x0e020a42
     RETURN_RECORD = 0x0e003342
-    # Slots whose instructions differ: WARPSYNC, whose third byte varies, and a barrier with a
-    # number that is not constant.
+    # First 4 bytes of the bodies of slots whose instructions differ: WARPSYNC, whose third byte
+    # varies, and a barrier with a number that is not constant.
     WARPSYNC_RECORD = 0x0a004701
     WARPSYNC_MASK = 0xff00ffffU
-    BARRIER_RECORD = 0x06644702
-    BARRIER_SHIFT = 4           # the instruction of the slot that differs
-    NO_REGISTER = 0xff
+    BARRIER_RECORD_EARLY = 0x06644702
+    BARRIER_SHIFT = 4           # number of the instruction that differs in its slot, from 0 on
+    NO_REGISTER = 0xff          # RZ
 
 
 cdef inline bint is_dropped(uint32_t record) noexcept nogil:
-    """Whether only 12.8 has this record of 4 bytes.
+    """Whether only 12.8 has this capsule record of 4 bytes.
 
-    Seen: 0x941 and 0x945 (BSYNC, BSSY), conversions, and single ones. All others stay.
+    Seen with opcodes 0x941 and 0x945 (BSYNC, BSSY), with conversions, and some with one other
+    instruction each. All other records stay.
     """
     return record in (
         0x0a000941, 0x0a040941, 0x0c040841, 0x06000842, 0x0a401241, 0x0a941241, 0x0abc1241,
@@ -44,17 +45,23 @@ cdef inline bint is_dropped(uint32_t record) noexcept nogil:
 
 cdef inline bint emit_converted(CodeBuffer* buffer, const Slot* slot,
                                 uint32_t added) noexcept nogil:
-    """Emit a slot of 12.8 without its record, or with the record `added`."""
+    """Emit a slot of 12.8 with the record `added` of 4 bytes, or without one if that is 0.
+
+    False without memory.
+    """
     cdef uint8_t record[4]
-    cdef Slot fresh = slot[0]
+    cdef Slot converted = slot[0]
     put32(record, added)
-    fresh.record = record
-    fresh.record_size = 4 if added else 0
-    return emit_slot(buffer, &fresh)
+    converted.record = record
+    converted.record_size = 4 if added else 0
+    return emit_slot(buffer, &converted)
 
 
 cdef inline bint emit_short(CodeBuffer* buffer, const uint8_t* body) noexcept nogil:
-    """Append a record of 4 bytes with the kind of `body` and nothing else; False without memory."""
+    """Begin a slot whose record are the first 4 bytes of `body`; False without memory.
+
+    0x40 in the first byte says that the record is no longer.
+    """
     cdef uint8_t* place = emit_record(buffer, 4)
     if place == NULL:
         return False
@@ -64,11 +71,15 @@ cdef inline bint emit_short(CodeBuffer* buffer, const uint8_t* body) noexcept no
 
 
 cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
+    """Return the last instruction of the buffer, which is not empty."""
     return buffer.words.data + (buffer.words.count - 1) * WORD
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
-    """Replace a shift of the upper of two registers, the lower being RZ, by one of the lower."""
+    """Let a shift whose lower register is RZ shift its upper register as the lower one.
+
+    Returns True, as the last step of an emit function.
+    """
     if opcode(word) == OP_SHIFT and word[3] == NO_REGISTER:
         word[3] = word[8]
         word[8] = NO_REGISTER
@@ -77,14 +88,15 @@ cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
 
 
 cdef inline bint is_wait(const Slot* slot) noexcept nogil:
+    """Whether a slot is a NOP that only fills time."""
     return (slot.record_size == 2 and slot.count == 1 and load16(slot.record) == ONE_WORD
             and opcode(slot.words) == OP_NOP)
 
 
 cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
-    """Put a full wait that was just added before one that is not full."""
+    """Swap the stalls of the last two NOPs if the last one has the longest stall, the other not."""
     cdef uint8_t* last = last_word(buffer)
-    cdef uint32_t rest = stall(last - WORD)
+    cdef uint32_t rest = stall(last - WORD)     # cycles beyond full stalls
     if stall(last) != LONGEST_STALL or stall(last - WORD) == LONGEST_STALL:
         return
     set_stall(last - WORD, LONGEST_STALL)
@@ -93,14 +105,17 @@ cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
 
 cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
                             bint early) noexcept nogil:
-    """Emit any slot except the last one; `early` is that of its capsule."""
+    """Emit any slot except the last one; False without memory.
+
+    `early` says that its capsule has the form of 12.8.
+    """
     cdef uint32_t op = opcode(slot.words)
     if mode == MODE_EARLY_CODE and slot.count > 1 and slot.record_size > 6:
         if (load32(slot.record + 2) & WARPSYNC_MASK == WARPSYNC_RECORD and slot.count == 2
                 and opcode(slot.words + WORD) == OP_NOP):
             return (emit_short(buffer, slot.record + 2)
                     and emit(buffer, slot.words, slot.offset))
-        if load32(slot.record + 2) == BARRIER_RECORD and slot.count > BARRIER_SHIFT:
+        if load32(slot.record + 2) == BARRIER_RECORD_EARLY and slot.count > BARRIER_SHIFT:
             return (emit_slot(buffer, slot)
                     and swap_shift(last_word(buffer) - (slot.count - 1 - BARRIER_SHIFT) * WORD))
     if early and slot.record_size == 4 and is_dropped(load32(slot.record)):
@@ -113,7 +128,7 @@ cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
 
 
 cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
-    """Emit any slot except the last one; adjacent waits get the order of 13.0."""
+    """Emit any slot except the last one (an EmitSlot); adjacent waits get the order of 13.0."""
     cdef bint wait = is_wait(&rewriting.slot)
     if not emit_early(&rewriting.buffer, &rewriting.slot, rewriting.mode, rewriting.walk.early):
         return False
@@ -124,11 +139,14 @@ cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint convert_code(Rewriting* rewriting) noexcept nogil:
-    """Bring one function up to date; `changed` is True if its text changed."""
+    """Convert one function from before 13.0; `changed` is True if its text changed.
+
+    False with a fault.
+    """
     cdef size_t i
     if not emit_code(rewriting, emit_in_order):
         return False
-    # Instructions were also changed in place.
+    # Compare instructions, too: `write_if_changed` only sees those that moved.
     for i in range(rewriting.buffer.words.count):
         rewriting.changed = (rewriting.changed
                              or memcmp(rewriting.buffer.words.data + i * WORD,

@@ -12,20 +12,20 @@ and an EXIT alone, as an example without the barrier:
     0x60  EXIT                           0x10  EXIT
 
 The capsule's record of the fence then stands for one instruction instead of six.
-docs/format-notes/family-c-exits.md has the rules and the experiments after them.
+docs/format-notes/family-c-exits.md has the rules and the experiments.
 
-The work is done file by file on what the reader made of them, before anything is merged:
+The work is done file by file on the rows of the reader, before anything is merged:
 
 1. `rewrite_functions` rewrites text and capsule, slot by slot (exits/code.pxd), and records where
    each instruction goes.
 2. `resize_symbols` sets the new sizes of functions. `move_places` corrects attribute lists and jump
    tables, `move_relocations` offsets and addends, and `move_debug` the debug sections.
-3. `put_contents` writes what changed after the end of the arena. The rows of the sections tell
-   where, and how large it is.
+3. `put_contents` writes changed contents after the end of the arena, and sets the offset and the
+   size in the rows of their sections.
 
-All else stays, also the mercury sections other than the capsules, which count in units of their
-own. Code of one chip that is linked for another may need additional waits, which move no
-instruction (`guard_functions`).
+All other bytes stay, also those of mercury sections other than the capsules, whose offsets do not
+count bytes of .text. Code of one chip that is linked for another may need additional waits, which
+move no instruction (`guard_functions`).
 
 Cost: linear in the bytes of the sections read, and of the arena where something changed.
 """
@@ -66,7 +66,7 @@ from traits cimport TRAIT_EARLY_FILES
 
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
-    PLACEMENT = 16          # alignment of rewritten contents in the arena
+    CONTENTS_ALIGNMENT = 16     # of rewritten contents in the arena
 
 
 cdef inline bint is_defined_function(const SymbolRow* symbol) noexcept nogil:
@@ -84,7 +84,7 @@ cdef inline bint has_exit(const View* text) noexcept nogil:
 
 
 cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil:
-    """Remove the waits of a kernel that does nothing but trap; False with a fault."""
+    """Remove the waits of a kernel if it only traps (exits/trap.pxd); False with a fault."""
     if not is_only_trap(text.data, text.size):
         return True
     if make_writable(text) == NULL:
@@ -95,12 +95,15 @@ cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil
 
 cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const SymbolRow* symbol,
                            int32_t capsule, int mode) noexcept nogil:
-    """Rewrite one kernel if necessary; a changed one becomes a row of `file.kernels`."""
-    cdef bint kernel = symbol.other & STO_ENTRY != 0, done
+    """Rewrite one function if necessary; a changed one becomes a row of `file.kernels`.
+
+    `capsule` is the index of its capsule in the file. False with a fault.
+    """
+    cdef bint is_kernel = symbol.other & STO_ENTRY != 0, done
     cdef size_t text = <size_t>section_index_of(file, symbol)
     cdef Code* row
     rewriting.text = &file.views[text]
-    if not (file.early or file.update or kernel
+    if not (file.early or file.update or is_kernel
             or (mode != MODE_NO_BARRIERS and has_exit(rewriting.text))):
         return True
     rewriting.capsule = &file.views[capsule]
@@ -114,9 +117,9 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
     elif file.early:
         done = convert_code(rewriting)
     else:
-        rewriting.mode = mode if kernel else MODE_LASTING_BARRIERS
+        rewriting.mode = mode if is_kernel else MODE_LASTING_BARRIERS
         done = rewrite_code(rewriting)
-    if (done and kernel and file.drops_trap_waits
+    if (done and is_kernel and file.drops_trap_waits
             and (mode == MODE_NO_BARRIERS or mode == MODE_BARRIERS)):
         done = drop_trap_waits(rewriting.text, rewriting.fault)
     if done and rewriting.changed:
@@ -163,10 +166,11 @@ cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) 
 
 
 cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
-    """Record the symbols of changed kernels, and set the new sizes.
+    """Fill `file.codes` for symbols of changed kernels, and set their new sizes.
 
     A kernel of a whole program (-ewp) that has functions inside of it cannot change: the addresses
-    that these return to are in its instructions, and the file does not say where.
+    that these return to are in its instructions, and the file does not say where. False with a
+    fault.
     """
     cdef const Code* code
     cdef SymbolRow* symbol
@@ -189,7 +193,7 @@ cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogi
 
 
 cdef bint move_places(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
-    """Correct attribute lists and jump tables of the changed kernels."""
+    """Correct attribute lists and jump tables of the changed kernels; False with a fault."""
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const InstructionMap* places = <const InstructionMap*>file.places.data
     cdef View* view
@@ -219,7 +223,10 @@ cdef bint move_places(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
 
 
 cdef bint move_relocations(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
-    """Correct offsets in changed text and addends against changed kernels."""
+    """Correct relocations: offsets in changed text, addends against symbols of changed kernels.
+
+    False with a fault.
+    """
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const InstructionMap* places = <const InstructionMap*>file.places.data
     cdef View* view
@@ -247,7 +254,10 @@ cdef bint move_relocations(RewrittenFile* file, RewriteFault* fault) noexcept no
 
 cdef bint guard_functions(RewrittenFile* file, Guarded* guarded,
                           RewriteFault* fault) noexcept nogil:
-    """Add waits for results that are in time only on the chip that the code was compiled for."""
+    """Add waits to the functions of a file that need some (exits/guard.pxd); False with a fault.
+
+    Without them results are in time only on the chip that the code was compiled for.
+    """
     cdef View* text
     cdef size_t i
     for i in range(file.count):
@@ -278,10 +288,10 @@ cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
 cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
     """Append changed contents to the arena, and point their sections to them; False without memory.
 
-    A file that an earlier step changed is read from `rewritten`, which moves when it grows: its
-    contents are not looked at from then on.
+    Views of what an earlier step changed are in `fresh.data`, which moves when it grows. So all
+    contents are compared before that, and no view is read afterwards.
     """
-    cdef size_t i, at, size = 0
+    cdef size_t i, offset, size = 0
     cdef View* view
     cdef uint8_t* place
     for i in range(file.count):
@@ -291,10 +301,10 @@ cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
         if view.rewritten_size == view.size and memcmp(view.rewritten, view.data, view.size) == 0:
             view.rewritten = NULL
             continue
-        size += round_up(view.rewritten_size, PLACEMENT)
+        size += round_up(view.rewritten_size, CONTENTS_ALIGNMENT)
     if size == 0:
         return True
-    at = fresh.data.count
+    offset = fresh.data.count
     place = <uint8_t*>vec_extend(&fresh.data, size)
     if place == NULL:
         return False
@@ -302,37 +312,42 @@ cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
         view = &file.views[i]
         if view.rewritten == NULL:
             continue
-        size = round_up(view.rewritten_size, PLACEMENT)
+        size = round_up(view.rewritten_size, CONTENTS_ALIGNMENT)
         memcpy(place, view.rewritten, view.rewritten_size)
         memset(place + view.rewritten_size, 0, size - view.rewritten_size)
-        file.sections[i].offset = fresh.base + at
+        file.sections[i].offset = fresh.base + offset
         file.sections[i].size = view.rewritten_size
         place += size
-        at += size
+        offset += size
     return True
 
 
-cdef bytes copy_arena(const ObjectsView* v, const NewContents* fresh):
-    """Return the arena with the changed contents; only this link's files if most are of others."""
-    cdef size_t own = 0, i
+cdef bytes copy_arena(const ObjectsView* objects, const NewContents* fresh):
+    """Return a copy of the arena, and the changed contents after it.
+
+    An arena that several links share is mostly files of others. Then only this link's are copied,
+    and the bytes between them have no value.
+    """
+    cdef size_t own_size = 0, i
     cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
     cdef char* to = PyBytes_AS_STRING(result)
-    for i in range(v.file_count):
-        own += v.files[i].size
-    if own < v.arena_size // 2:
-        for i in range(v.file_count):
-            memcpy(to + v.files[i].offset, v.arena + v.files[i].offset, v.files[i].size)
+    for i in range(objects.file_count):
+        own_size += objects.files[i].size
+    if own_size < objects.arena_size // 2:
+        for i in range(objects.file_count):
+            memcpy(to + objects.files[i].offset, objects.arena + objects.files[i].offset,
+                   objects.files[i].size)
     else:
         prefer_large_pages(<uint8_t*>to, fresh.base + fresh.data.count)
-        memcpy(to, v.arena, v.arena_size)
-        memset(to + v.arena_size, 0, fresh.base - v.arena_size)
+        memcpy(to, objects.arena, objects.arena_size)
+        memset(to + objects.arena_size, 0, fresh.base - objects.arena_size)
     memcpy(to + fresh.base, fresh.data.data, fresh.data.count)
     return result
 
 
 cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const FileRow* row,
                      int mode) noexcept:
-    """Set up a file of which nothing is rewritten yet."""
+    """Set up a file of which nothing is rewritten yet, except for its views (`open_views`)."""
     memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count
@@ -346,7 +361,7 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
 
 
 cdef str text_of(int reason):
-    """Return what a fault says of the file."""
+    """Return the text that describes an ExitFault to a user."""
     return {
         R_CUT_OFF: "capsule is cut off",
         R_RECORD: "capsule record is unknown",
@@ -361,13 +376,13 @@ cdef str text_of(int reason):
         R_LINE_OP: "line number opcode is not supported",
         R_LINE_RELOCATION: "relocation fits no line program",
         R_TABLE: "jump table has a relocation outside of it",
-        R_WHOLE: "",            # nothing is wrong with the file
+        R_WHOLE: "",            # the file is valid: the caller reports that it cannot change
     }[reason]
 
 
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
-    cdef ObjectsView v
+    cdef ObjectsView view
     cdef const FileRow* row
     cdef NewContents fresh
     cdef RewrittenFile file
@@ -378,8 +393,8 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
     cdef bint done
     cdef Scratch scratch
     cdef list faults = [], slowed = []
-    objects.view(&v)
-    fresh.base = round_up(v.arena_size, PLACEMENT)
+    objects.view(&view)
+    fresh.base = round_up(view.arena_size, CONTENTS_ALIGNMENT)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &fresh.data, 1)
@@ -387,15 +402,15 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
             if (not MODE_NO_BARRIERS <= mode <= MODE_GUARDED
                     and (mode & ~<int>UPDATE_ANY or not mode)):
                 raise ValueError(f"mode {mode} is not known")
-            if number >= v.file_count:
-                raise IndexError(f"file {number} of {v.file_count}")
-            row = &v.files[number]
+            if number >= view.file_count:
+                raise IndexError(f"file {number} of {view.file_count}")
+            row = &view.files[number]
             start_file(&file, sections, symbols, row, mode)
-            file.drops_trap_waits = not v.traits & TRAIT_EARLY_FILES
+            file.drops_trap_waits = not view.traits & TRAIT_EARLY_FILES
             memset(&guarded, 0, sizeof(Guarded))
             set_fault(&fault, 0, 0, R_MEMORY)
             with nogil:
-                done = (not scratch.failed and open_views(&file, v.arena, &fresh)
+                done = (not scratch.failed and open_views(&file, view.arena, &fresh)
                         and rewrite(&file, mode, &guarded, &fault)
                         and put_contents(&file, &fresh))
                 scratch_free(&file.scratch)
@@ -408,6 +423,6 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 slowed.append((number, guarded.others))
         if fresh.data.count == 0:
             return objects.arena, objects.sections, objects.symbols, faults, slowed
-        return copy_arena(&v, &fresh), sections, symbols, faults, slowed
+        return copy_arena(&view, &fresh), sections, symbols, faults, slowed
     finally:
         scratch_free(&scratch)

@@ -13,17 +13,17 @@ from tables.rows cimport SectionRow, SymbolRow
 # One file while its kernels are rewritten.
 ctypedef struct RewrittenFile:
     Scratch scratch         # memory of the views and tables of this file
-    View* views             # by section index
-    size_t count
-    SectionRow* sections    # changed together with contents and symbols
-    SymbolRow* symbols
+    View* views             # by section index in the file
+    size_t count            # number of sections
+    SectionRow* sections    # the file's; `offset` and `size` change with the contents
+    SymbolRow* symbols      # the file's; `size` changes with the code
     uint32_t symbol_count
-    int32_t first_symbol    # the row of the first one
-    int32_t first_section
-    int32_t* codes          # by symbol index: row of the kernel table, or -1
-    int32_t* code_of        # by section index: likewise for .text sections
-    Vec kernels             # Code
-    Vec places              # InstructionMap
+    int32_t first_symbol    # SymbolRow of the file's symbol 0
+    int32_t first_section   # SectionRow of the file's section 0
+    int32_t* codes          # by symbol index: row of `kernels`, or -1
+    int32_t* code_of        # by section index of a .text: row of `kernels`, or -1
+    Vec kernels             # Code: functions whose code changed
+    Vec places              # InstructionMap: of all functions whose code changed
     bint early              # code from before 13.0, see exits/early.pxd
     bint drops_trap_waits   # kernels that only trap do not wait: from 13.0 on
     bint update             # code of another release, see exits/update.pxd
@@ -31,14 +31,17 @@ ctypedef struct RewrittenFile:
 
 # Contents that were rewritten, which stand after those of all files in the new arena.
 ctypedef struct NewContents:
-    uint64_t base           # offset in that arena
-    Vec data
+    uint64_t base           # offset of `data` in that arena
+    Vec data                # uint8_t
 
 
 cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
                             const NewContents* fresh) noexcept nogil:
-    """Fill the views; False when memory is exhausted."""
-    cdef const SectionRow* s
+    """Fill the views of a file; False when memory is exhausted.
+
+    Contents that an earlier step rewrote are in `fresh`, all others in the arena.
+    """
+    cdef const SectionRow* section
     cdef View* view
     cdef size_t i
     scratch_vector(&file.scratch, &file.kernels, sizeof(Code))
@@ -49,32 +52,33 @@ cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
     if file.scratch.failed:
         return False
     for i in range(file.count):
-        s = &file.sections[i]
+        section = &file.sections[i]
         view = &file.views[i]
         view.scratch = &file.scratch
-        view.kind = s.type
-        view.link = s.link
-        view.info = s.info
-        view.name = arena + s.name
-        view.name_size = s.name_size
+        view.kind = section.type
+        view.link = section.link
+        view.info = section.info
+        view.name = arena + section.name
+        view.name_size = section.name_size
         view.data = arena
-        if KIND[s.kind].given:
-            view.size = s.size
-            view.data = (arena + s.offset if s.offset < fresh.base
-                         else fresh.data.data + (s.offset - fresh.base))
+        if KIND[section.kind].given:
+            view.size = section.size
+            view.data = (arena + section.offset if section.offset < fresh.base
+                         else fresh.data.data + (section.offset - fresh.base))
     return True
 
 
 cdef inline int32_t section_index_of(const RewrittenFile* file,
                                      const SymbolRow* symbol) noexcept nogil:
-    """The index of the section of a symbol; -1 without a section."""
+    """Return the index in the file of the section of a symbol; -1 without a section."""
     return symbol.section - file.first_section if symbol.section >= 0 else -1
 
 
 cdef inline int32_t code_index_of(const RewrittenFile* file, size_t capsule) noexcept nogil:
-    """The index of the code that a capsule describes."""
+    """Return the index in the file of the code that a capsule describes."""
     return section_index_of(file, &file.symbols[file.views[capsule].info])
 
 
 cdef inline bint has_section_name(const View* view, const char* name) noexcept nogil:
+    """Whether a section has that name."""
     return is_named(view.name, view.name_size, name)

@@ -2,12 +2,12 @@
 # that does not: sm_100 code of ptxas up to 13.2 on sm_103.
 #
 # DADD, DMUL, DFMA, DSETP and IMMA of such code set no scoreboard; readers of their results rely on
-# the stall counts in between. Where the time varies, each has to set one. Only a compiler can
-# compute a new schedule, with scoreboards, waits and moved instructions. So each gets a scoreboard,
-# and the next instruction waits for it: no instruction moves, and no order of execution is possible
-# in which something reads too early, since none of the five is a branch. A scoreboard counts what
-# is outstanding, so one that other instructions use as well makes whoever waits for it wait longer,
-# never shorter. The sources have been read by then, too.
+# the stall counts in between. Where the time varies, each must set one. Only a compiler can compute
+# a new schedule, with scoreboards, waits and moved instructions. So each of the five gets a
+# scoreboard, and the instruction after it waits for that: no instruction moves, and nothing can
+# read a result too early, since none of the five is a branch. A scoreboard counts outstanding
+# results. If other instructions use the same one, its readers wait longer, never shorter. When the
+# result is ready, the sources have been read, too.
 #
 # Code that is not optimized waits for scoreboards 0 and 1 before each instruction; there nvlink
 # does nothing else, and the result is its own.
@@ -19,21 +19,20 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from base.elf64 cimport WORD, load16
 from exits.rows cimport View, put16
 from exits.words cimport (
-    CAREFUL, CARELESS, CONTROL_BYTE, OP_DFMA, OP_DMUL, WAITS, is_dummy_load, is_membar, operation,
-    set_stall, stall,
+    CONTROL_BYTE, NO_SCOREBOARD, OP_DFMA, OP_DMUL, UNOPTIMIZED_BARE, UNOPTIMIZED_WAITING, WAITS,
+    is_dummy_load, is_membar, operation, put_waits, schedule, set_stall, stall,
 )
 
 
 cdef enum:
-    OP_IMMA = 0x37              # of the bits OPERATION
-    SCOREBOARDS = 6
-    NO_SCOREBOARD = 7
-    SHORTEST_STALL = 2          # a scoreboard counts from the cycle after the issue
+    OP_IMMA = 0x37              # as `operation` has it
+    SCOREBOARDS = 6             # number of scoreboards
+    SHORTEST_STALL = 2          # cycles; a scoreboard is set in the cycle after the issue
     REUSE = 0x3c                # bits of the last byte: operands that stay for the next instruction
-    # Two control bytes in code that is not optimized: of IMMA as ptxas has them, which sets a stall
-    # count of 0 there, and of any of the five with scoreboards 0, when written, and 1, when read.
-    CAREFUL_IMMA = 0x3fc0
-    CAREFUL_GUARDED = 0x321e
+    # Two control bytes in code that is not optimized:
+    UNOPTIMIZED_IMMA = 0x3fc0       # of IMMA as ptxas makes it, with a stall count of 0
+    UNOPTIMIZED_GUARDED = 0x321e    # of a guarded instruction: the result releases scoreboard 0,
+                                    # the operands scoreboard 1
 
 
 # Counts of the guarded instructions in one file.
@@ -43,28 +42,31 @@ ctypedef struct Guarded:
 
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
-    """Whether this is DADD, DMUL, DFMA, DSETP or IMMA."""
+    """Whether an instruction is DADD, DMUL, DFMA, DSETP or IMMA."""
     cdef uint32_t op = operation(word)
     return OP_DMUL <= op <= OP_DFMA or op == OP_IMMA
 
 
 cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
-    """The scoreboard that is released when the result is ready: bits 110 to 112."""
-    return load16(word + CONTROL_BYTE) >> 6 & 7
+    """Return the number of the scoreboard that the result of an instruction releases."""
+    return schedule(word) >> 6 & 7
 
 
 cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
-    """Whether it lacks a scoreboard, so that nothing can wait for its result.
+    """Whether an instruction is one of the five without a scoreboard, so that nothing can wait.
 
     Unoptimized code from 13.3 on, which never has one, does not count.
     """
     return (is_untimed(word) and written_scoreboard(word) == NO_SCOREBOARD
-            and load16(word + CONTROL_BYTE) != CARELESS)
+            and load16(word + CONTROL_BYTE) != UNOPTIMIZED_BARE)
 
 
 cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noexcept nogil:
-    """The first of the scoreboards that the fewest instructions set."""
-    cdef uint64_t uses[8]
+    """Return the first of the scoreboards that the fewest instructions set.
+
+    `count` is the number of instructions of the text.
+    """
+    cdef uint64_t uses[NO_SCOREBOARD + 1]
     cdef uint64_t i
     cdef uint32_t rarest = 0
     for i in range(8):
@@ -77,17 +79,18 @@ cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noex
     return rarest
 
 
-cdef inline bint guard_careful(uint8_t* word, const uint8_t* end) noexcept nogil:
+cdef inline bint guard_unoptimized(uint8_t* word, const uint8_t* end) noexcept nogil:
     """Guard an instruction of code that is not optimized; False for other code.
 
-    The dummy loads and the MEMBARs of a fence have no registers and need not wait; what comes after
-    them does.
+    The dummy loads and the MEMBARs of a fence have no registers and need not wait; the instruction
+    after them does. `end` is the end of the text.
     """
     cdef uint8_t* following = word + WORD
     cdef uint32_t control = load16(word + CONTROL_BYTE)
-    if control != CAREFUL and not (control == CAREFUL_IMMA and operation(word) == OP_IMMA):
+    if (control != UNOPTIMIZED_WAITING
+            and not (control == UNOPTIMIZED_IMMA and operation(word) == OP_IMMA)):
         return False
-    put16(word + CONTROL_BYTE, CAREFUL_GUARDED)
+    put16(word + CONTROL_BYTE, UNOPTIMIZED_GUARDED)
     while (is_dummy_load(following) or is_membar(following)) and following + WORD != end:
         following += WORD
     following[CONTROL_BYTE + 1] |= WAITS
@@ -96,14 +99,15 @@ cdef inline bint guard_careful(uint8_t* word, const uint8_t* end) noexcept nogil
 
 cdef inline void guard_scheduled(uint8_t* word, uint8_t* following,
                                  uint32_t scoreboard) noexcept nogil:
+    """Let the result of an instruction release a scoreboard, and the following one wait for it."""
     set_stall(word, max(stall(word), <uint32_t>SHORTEST_STALL))
     put16(word + CONTROL_BYTE, (load16(word + CONTROL_BYTE) & ~0x1c0) | scoreboard << 6)
     word[CONTROL_BYTE + 2] &= ~REUSE
-    following[CONTROL_BYTE + 1] |= 1 << 4 + scoreboard if scoreboard < 4 else 0
-    following[CONTROL_BYTE + 2] |= 1 << scoreboard - 4 if scoreboard >= 4 else 0
+    put_waits(following, 1 << scoreboard)
 
 
 cdef inline bint needs_guard(const View* text) noexcept nogil:
+    """Whether any instruction of a function needs a scoreboard."""
     cdef uint64_t i
     for i in range(text.size // WORD):
         if needs_scoreboard(text.data + i * WORD):
@@ -112,7 +116,10 @@ cdef inline bint needs_guard(const View* text) noexcept nogil:
 
 
 cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noexcept nogil:
-    """Guard one function, whose last instruction, a NOP or a branch, is none of the five."""
+    """Guard the instructions of one function, and count them in `guarded`.
+
+    The last instruction, a NOP or a branch, is none of the five.
+    """
     cdef uint64_t count = size // WORD, i
     cdef uint32_t scoreboard = rarest_scoreboard(text, count)
     cdef uint8_t* word
@@ -120,7 +127,7 @@ cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noex
         word = text + i * WORD
         if not needs_scoreboard(word):
             continue
-        if guard_careful(word, text + count * WORD):
+        if guard_unoptimized(word, text + count * WORD):
             guarded.exact += 1
         else:
             guard_scheduled(word, word + WORD, scoreboard)

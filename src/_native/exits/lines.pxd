@@ -23,7 +23,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.elf64 cimport Rela, load32, load64
+from base.elf64 cimport Rela, load16, load32, load64
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport Vec, vec_extend, vec_push
 from exits.rows cimport (
@@ -33,8 +33,18 @@ from exits.rows cimport (
 
 
 cdef enum:
-    UNIT_HEADER = 15        # up to and including opcode_base
+    # A unit of DWARF 2 and 3 begins: u32 unit_length, u16 version, u32 header_length,
+    # u8 minimum_instruction_length, u8 default_is_stmt, i8 line_base, u8 line_range,
+    # u8 opcode_base, then u8 standard_opcode_lengths, one for each opcode from 1 on.
+    UNIT_VERSION = 4        # offsets of these
+    UNIT_HEADER_LENGTH = 6
+    UNIT_STEP = 10
+    UNIT_LINE_BASE = 12
+    UNIT_LINE_RANGE = 13
+    UNIT_OPCODE_BASE = 14
+    UNIT_HEADER = 15        # bytes up to and including opcode_base
 
+# Standard and extended opcodes: DWARF names them DW_LNS_ and DW_LNE_.
 cdef enum LineOp:
     LNS_EXTENDED = 0
     LNS_COPY = 1
@@ -48,33 +58,33 @@ cdef enum ExtendedOp:
     LNE_SET_ADDRESS = 2
 
 
-# A line section being rebuilt.
+# A line section while it is rebuilt.
 ctypedef struct Lines:
-    const uint8_t* data
-    size_t section
-    uint64_t start          # offset of the unit
-    uint64_t end
-    uint8_t step            # minimum_instruction_length
-    int8_t base             # line_base
-    uint8_t line_range      # line_range
-    uint8_t first           # opcode_base
-    const int32_t* codes    # per symbol: row of the kernel table, or -1
-    const Code* code        # kernel of the sequence, NULL for one that stays
-    const Code* kernels
+    const uint8_t* data     # old contents of the section
+    size_t section          # index of the section in the file
+    uint64_t start          # old offset of the unit
+    uint64_t end            # old offset of its end
+    uint8_t step            # its minimum_instruction_length, bytes
+    int8_t base             # its line_base
+    uint8_t line_range      # its line_range
+    uint8_t first           # its opcode_base, the first special opcode
+    const int32_t* codes    # by symbol index in the file: row of `kernels`, or -1
+    const Code* code        # kernel of the sequence; NULL if it has not changed
+    const Code* kernels     # all changed kernels of the file
     const InstructionMap* places
-    const uint32_t* row_at  # per offset: 1 + row of the relocation there, or 0
-    Rela* rows              # relocations, offsets still old
-    uint64_t* new_offsets   # new offset of each relocation
-    uint64_t address        # address of the row being read
-    uint64_t placed         # new address of the last row
-    int64_t line
-    int64_t written_line    # line of the last row
-    bint is_advanced        # opcodes since the last row have gone to the address
-    Vec* out
+    const uint32_t* row_at  # by old offset: 1 + row of the relocation there, or 0
+    Rela* rows              # relocations of the section, with old offsets
+    uint64_t* new_offsets   # by relocation: its new offset
+    uint64_t address        # old address of the row being read
+    uint64_t placed         # new address of the last row written
+    int64_t line            # line of the row being read
+    int64_t written_line    # line of the last row written
+    bint is_advanced        # opcodes after the last row have advanced to `placed`
+    Vec* out                # uint8_t: new contents of the section
     Vec* units              # UnitPlace
 
 
-# The old and new offset of a unit, for references to it.
+# The old and new offset of a unit in its section, for references to it.
 ctypedef struct UnitPlace:
     uint64_t old
     uint64_t new
@@ -111,7 +121,7 @@ cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
     `alone` says that no row follows. False without memory.
     """
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
-    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
+    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step    # instructions
     cdef int64_t line = lines.line - lines.written_line
     lines.placed = place
     lines.written_line = lines.line
@@ -123,7 +133,7 @@ cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
 
 
 cdef inline bint put_row(Lines* lines) noexcept nogil:
-    """Write a row, as the special opcode if one can express it; False without memory."""
+    """Write the current row, as a special opcode if one can express it; False without memory."""
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
     cdef int64_t line = lines.line - lines.written_line
@@ -138,9 +148,13 @@ cdef inline bint put_row(Lines* lines) noexcept nogil:
     return put_advance(lines, False) and put_byte(lines.out, LNS_COPY)
 
 
-cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* offset, bint* ended,
+cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint* ended,
                                RewriteFault* fault) noexcept nogil:
-    """The extended opcode whose first byte is at `op`; `offset` is after that byte."""
+    """Read the extended opcode whose first byte is at `op`, and move `offset` after it.
+
+    The end of a changed kernel's sequence is written, all else is left to the caller. `ended` is
+    set at the end of a sequence. False with a fault.
+    """
     cdef uint64_t size, start, place
     cdef int64_t advance
     cdef uint32_t row
@@ -164,7 +178,7 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
             return set_fault(fault, lines.section, op, R_MEMORY)
         return True
     if kind == LNE_SET_ADDRESS:
-        if size != 9 or lines.code != NULL:
+        if size != 1 + sizeof(uint64_t) or lines.code != NULL:
             return set_fault(fault, lines.section, op, R_LINE_OP)
         lines.address = lines.placed = load64(lines.data + start + 1)
         row = lines.row_at[start + 1]
@@ -177,7 +191,10 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
 
 cdef inline bint move_standard(Lines* lines, uint64_t op, uint64_t* offset,
                                RewriteFault* fault) noexcept nogil:
-    """The standard opcode whose byte is at `op`; `offset` is after that byte."""
+    """Read the standard opcode at `op`, and move `offset`, the one after it, over its operands.
+
+    In the sequence of a changed kernel it is written. False with a fault.
+    """
     cdef const Code* code = lines.code
     cdef uint8_t kind = lines.data[op]
     cdef uint64_t value, _operand
@@ -211,8 +228,12 @@ cdef inline bint move_standard(Lines* lines, uint64_t op, uint64_t* offset,
 
 
 cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fault) noexcept nogil:
-    """Copy one sequence, or encode it anew once its kernel turns out to have changed."""
-    cdef uint64_t start = offset[0], op, value, copied = start
+    """Copy the sequence at `offset`, and move `offset` after it; False with a fault.
+
+    From the opcode on that sets the address of a changed kernel, the sequence is encoded anew.
+    """
+    cdef uint64_t start = offset[0], op, value
+    cdef uint64_t copied = start    # bytes up to here are in `out`
     cdef bint ended = False
     cdef const Code* code
     lines.code = NULL
@@ -231,11 +252,11 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fau
                 return set_fault(fault, lines.section, op, R_MEMORY)
         elif lines.data[op] == LNS_EXTENDED:
             if code == NULL:
-                # Only bytes already copied tell where the address of a set-address opcode goes.
+                # `move_extended` finds the new offset of an address from the end of `out`.
                 if not put_bytes(lines.out, lines.data + copied, op - copied):
                     return set_fault(fault, lines.section, op, R_MEMORY)
                 copied = op
-            if not read_extended(lines, op, offset, &ended, fault):
+            if not move_extended(lines, op, offset, &ended, fault):
                 return False
             if code == NULL or not ended:
                 if not put_bytes(lines.out, lines.data + op, offset[0] - op):
@@ -252,24 +273,27 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fau
 
 cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following,
                                 RewriteFault* fault) noexcept nogil:
-    """Append the unit at `lines.start`, and set `following` to its end; False with a fault."""
+    """Append the unit at `lines.start`, and set `following` to its end; False with a fault.
+
+    `size` is the bytes of the section.
+    """
     cdef uint64_t start = lines.start, length, header, program, offset
-    cdef uint64_t base = lines.out.count
+    cdef uint64_t base = lines.out.count    # new offset of the unit
     cdef UnitPlace* place
     if size - start < UNIT_HEADER:
         return set_fault(fault, lines.section, start, R_CUT_OFF)
     length = load32(lines.data + start)
-    header = load32(lines.data + start + 6)
+    header = load32(lines.data + start + UNIT_HEADER_LENGTH)
     if length < UNIT_HEADER - 4 or length > size - start - 4 or header > length - 6:
         return set_fault(fault, lines.section, start, R_LINE_UNIT)
     lines.end = start + 4 + length
-    program = start + 10 + header
-    lines.step = lines.data[start + 10]
-    lines.base = <int8_t>lines.data[start + 12]
-    lines.line_range = lines.data[start + 13]
-    lines.first = lines.data[start + 14]
-    if (not 2 <= lines.data[start + 4] <= 3 or lines.data[start + 5] or not lines.step
-            or not lines.line_range or lines.first < 10
+    program = start + UNIT_STEP + header        # header_length counts from there
+    lines.step = lines.data[start + UNIT_STEP]
+    lines.base = <int8_t>lines.data[start + UNIT_LINE_BASE]
+    lines.line_range = lines.data[start + UNIT_LINE_RANGE]
+    lines.first = lines.data[start + UNIT_OPCODE_BASE]
+    if (not 2 <= load16(lines.data + start + UNIT_VERSION) <= 3 or not lines.step
+            or not lines.line_range or lines.first <= LNS_FIXED_ADVANCE_PC
             or program < start + UNIT_HEADER + lines.first - 1):
         return set_fault(fault, lines.section, start, R_LINE_UNIT)
     place = <UnitPlace*>vec_push(lines.units)
@@ -289,38 +313,42 @@ cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following
     return True
 
 
-cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbols, size_t rela_at,
-                            RewriteFault* fault) noexcept nogil:
-    """Rebuild a line section and the offsets of its relocations; False with a fault."""
-    cdef uint64_t count = rela.size // sizeof(Rela) if rela != NULL else 0, i
+cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbol_count,
+                            size_t rela_index, RewriteFault* fault) noexcept nogil:
+    """Rebuild a line section and the offsets of its relocations; False with a fault.
+
+    `rela` are these, a section with index `rela_index`, whose symbols are less than `symbol_count`.
+    """
+    cdef uint64_t count = rela.size // sizeof(Rela), i
     cdef Scratch scratch
     cdef uint32_t* row_at
-    cdef uint64_t* fresh
-    cdef Rela* rows = <Rela*>make_writable(rela) if rela != NULL else NULL
+    cdef uint64_t* new_offsets
+    cdef Rela* rows = <Rela*>make_writable(rela)
     cdef bint done
     scratch_init(&scratch)
     row_at = <uint32_t*>scratch_zeros(&scratch, view.size, sizeof(uint32_t))
-    fresh = <uint64_t*>scratch_zeros(&scratch, count, sizeof(uint64_t))
-    done = not scratch.failed and (rela == NULL or rows != NULL)
+    new_offsets = <uint64_t*>scratch_zeros(&scratch, count, sizeof(uint64_t))
+    done = not scratch.failed and rows != NULL
     fault.reason = R_MEMORY
     lines.data = view.data
     lines.start = 0
     lines.row_at = row_at
-    lines.new_offsets = fresh
+    lines.new_offsets = new_offsets
     lines.rows = rows
     for i in range(count if done else 0):
-        if rows[i].r_offset >= view.size or row_at[rows[i].r_offset] or rows[i].r_sym >= symbols:
-            done = set_fault(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
+        if (rows[i].r_offset >= view.size or row_at[rows[i].r_offset]
+                or rows[i].r_sym >= symbol_count):
+            done = set_fault(fault, rela_index, i * sizeof(Rela), R_LINE_RELOCATION)
             break
         row_at[rows[i].r_offset] = <uint32_t>(i + 1)
-        fresh[i] = <uint64_t>-1
+        new_offsets[i] = <uint64_t>-1       # none yet
     while done and lines.start < view.size:
         done = move_line_unit(lines, view.size, &lines.start, fault)
     if done:
         for i in range(count):
-            if fresh[i] == <uint64_t>-1:
-                done = set_fault(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
+            if new_offsets[i] == <uint64_t>-1:
+                done = set_fault(fault, rela_index, i * sizeof(Rela), R_LINE_RELOCATION)
                 break
-            rows[i].r_offset = fresh[i]
+            rows[i].r_offset = new_offsets[i]
     scratch_free(&scratch)
     return done

@@ -1,11 +1,18 @@
 # Offsets into a kernel's code that other sections hold: attribute lists, jump tables, registers of
-# the debugger and call frame programs. All keep their size.
+# the debugger and call frame programs. Each kernel has a Code and its InstructionMaps (`places`),
+# from which `map_offset` finds new offsets. Offsets are corrected in place, in a copy of the
+# section: all keep their size. The EXIT offsets of a kernel that lost an instruction at 0x20, for
+# example, in `.nv.info.K`:
+#
+#     EIATTR_EXIT_INSTR_OFFSETS    0x10, 0x80    becomes    0x10, 0x70
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
-from attributetypes cimport ATTRIBUTE, EIATTR_ANNOTATIONS, EIATTR_INDIRECT_BRANCH_TARGETS
-from base.elf64 cimport load16, load32, load64
+from attributetypes cimport (
+    ATTRIBUTE, EIATTR_ANNOTATIONS, EIATTR_INDIRECT_BRANCH_TARGETS, EIFMT_SVAL,
+)
+from base.elf64 cimport WORD, Rela, load16, load32, load64
 from base.nameindex cimport NameIndex, NameSlot, index_find
 from exits.file cimport RewrittenFile
 from exits.rows cimport (
@@ -16,14 +23,19 @@ from relocationtypes cimport R_MERCURY_CODE_OFFSET32
 
 
 cdef enum:
-    EIFMT_SVAL = 4
+    # Kinds of an annotation, its first word. The words that follow; a place is an offset in .text.
     ANNOTATED_INSTRUCTION = 1   # {1, place}
     ANNOTATED_WITH_TEXT = 2     # {2, place, length, text}
     ANNOTATED_FUNCTION = 3      # {3, length, text}
 
-    FRAME_ADDRESS = 20      # 64-bit DWARF: marker, length, CIE pointer, then initial_location
-    FRAME_LENGTH = 8        # bytes of initial_location and of address_range
+    # An FDE of 64-bit DWARF: u32 marker, u64 length, u64 CIE pointer, u64 initial_location,
+    # u64 address_range, call frame instructions.
+    FDE_MARKER = 0xffffffffU
+    FDE_START = 12              # bytes that `length` does not count
+    FDE_ADDRESS = 20            # offset of initial_location
+    FDE_FIELD = 8               # bytes of initial_location, and of address_range
 
+# Call frame instructions: DWARF names them DW_CFA_.
 cdef enum FrameOp:
     CFA_NOP = 0x00
     CFA_ADVANCE_LOC4 = 0x04
@@ -42,15 +54,16 @@ cdef enum FrameOp:
 
 cdef inline void move_word(uint8_t* word, const Code* code, const InstructionMap* places,
                            bint is_own) noexcept nogil:
-    """Correct one 32-bit offset into the code."""
+    """Correct one 32-bit offset into the code. `is_own`: as for `map_offset`."""
     put32(word, <uint32_t>map_offset(code, places, load32(word), is_own))
 
 
 cdef inline void move_annotations(uint8_t* data, uint64_t offset, uint64_t end, const Code* code,
                                   const InstructionMap* places) noexcept nogil:
-    """ANNOTATIONS: of an instruction, with text or without, and of a function; 4 bytes each.
+    """Correct the offsets in the value of EIATTR_ANNOTATIONS, from `offset` to `end` of `data`.
 
-    How long others are is not known.
+    It is a list of ANNOTATED_ records of words. The list ends at another kind, whose length is not
+    known.
     """
     cdef uint32_t annotation_kind
     cdef uint64_t text
@@ -72,7 +85,11 @@ cdef inline void move_annotations(uint8_t* data, uint64_t offset, uint64_t end, 
 
 cdef inline bint move_targets(uint8_t* data, uint64_t offset, uint64_t end, const Code* code,
                               const InstructionMap* places) noexcept nogil:
-    """INDIRECT_BRANCH_TARGETS: offset of the branch, one word, count, offsets of the targets."""
+    """Correct the offsets in the value of EIATTR_INDIRECT_BRANCH_TARGETS, from `offset` to `end`.
+
+    It is a list of {offset of the branch, a word, count, offsets of the targets}. False if it is
+    damaged.
+    """
     cdef uint64_t count, i
     while offset < end:
         if end - offset < 12:
@@ -92,35 +109,36 @@ cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* p
                                        uint64_t offset, bint early) noexcept nogil:
     """Return the new offset of a register range or listed instruction from `offset`.
 
-    nvlink counts from the end of a slot. In one that has lost its last instruction, as that of a
-    WARPSYNC from before 13.0, each place comes to lie an instruction earlier.
+    nvlink counts from the end of a slot. In `early` code (from before 13.0) the slot of a WARPSYNC
+    loses its last instruction: offsets of its instructions then are an instruction smaller.
     """
     cdef uint64_t mapped = map_offset(code, places, offset, False)
     cdef const InstructionMap* place
-    if early and offset % 16 == 0 and offset // 16 + 2 < code.count:
-        place = places + code.first + offset // 16
-        if (mapped >= 16
+    if early and offset % WORD == 0 and offset // WORD + 2 < code.count:
+        place = places + code.first + offset // WORD
+        # A dropped instruction has the new offset of the next one.
+        if (mapped >= WORD
                 and (place[0].instruction == place[1].instruction
                      or place[1].instruction == place[2].instruction)):
-            return mapped - 16
+            return mapped - WORD
     return mapped
 
 
 cdef inline uint32_t map_range_start(const Code* code, const InstructionMap* places,
                                      uint64_t offset) noexcept nogil:
-    """Return the new start of a register range from `offset` in code brought up to date."""
-    if offset % 16 or offset // 16 + 1 >= code.count:
+    """Return the new start of a register range that begins at `offset`, in code that is updated."""
+    if offset % WORD or offset // WORD + 1 >= code.count:
         return <uint32_t>map_offset(code, places, offset, True)
-    return <uint32_t>places[code.first + offset // 16].range_start
+    return <uint32_t>places[code.first + offset // WORD].range_start
 
 
 cdef inline bint move_info(View* view, size_t section, const Code* code,
                            const InstructionMap* places, bint early,
                            RewriteFault* fault) noexcept nogil:
-    """Correct the offsets in an attribute list; False with a fault."""
+    """Correct the offsets in an attribute list, `.nv.info.K`; False with a fault."""
     cdef uint8_t* data = make_writable(view)
-    cdef uint64_t offset = 0, end, item
-    cdef uint32_t size
+    cdef uint64_t offset = 0, end, item     # offsets in the list
+    cdef uint32_t size                      # bytes of an entry that begins with an offset, or 0
     if data == NULL:
         return set_fault(fault, section, 0, R_MEMORY)
     while offset < view.size:
@@ -154,14 +172,20 @@ cdef inline bint move_info(View* view, size_t section, const Code* code,
 
 cdef inline bint move_table(View* view, size_t section, const View* relocs, const Code* code,
                             const InstructionMap* places, RewriteFault* fault) noexcept nogil:
-    """A jump table: the words that the mercury side relocates against the kernel's code."""
+    """Correct a jump table, `.nv.constant2.K`; False with a fault.
+
+    Its words that hold offsets are those that `relocs`, the RELA section of its mercury twin,
+    relocates with R_MERCURY_CODE_OFFSET32.
+    """
     cdef uint8_t* data = make_writable(view)
-    cdef uint64_t entry_offset, offset
+    cdef const Rela* entry
+    cdef uint64_t i, offset
     if data == NULL:
         return set_fault(fault, section, 0, R_MEMORY)
-    for entry_offset in range(0, relocs.size // 24 * 24, 24):
-        if load32(relocs.data + entry_offset + 8) == R_MERCURY_CODE_OFFSET32:
-            offset = load64(relocs.data + entry_offset)
+    for i in range(relocs.size // sizeof(Rela)):
+        entry = <const Rela*>relocs.data + i
+        if entry.r_type == R_MERCURY_CODE_OFFSET32:
+            offset = entry.r_offset
             if offset > view.size or view.size - offset < 4:
                 return set_fault(fault, section, offset, R_TABLE)
             move_word(data + offset, code, places, False)
@@ -170,19 +194,23 @@ cdef inline bint move_table(View* view, size_t section, const View* relocs, cons
 
 cdef inline bint move_registers(RewrittenFile* file, size_t section, NameIndex* names,
                                 RewriteFault* fault) noexcept nogil:
-    """.nv_debug_info_reg_sass: {name NUL, u32 n, n of {u32, register NUL, u32, start, end}}.
+    """Correct the register ranges of changed kernels in .nv_debug_info_reg_sass.
 
-    Ranges end and, except for those of early code, begin at labels; in code that is brought up to
-    date they stay with the instructions themselves.
+    The section is a list of {name of a function, NUL, u32 n, n of {u32, name of a register, NUL,
+    u32, u32 start, u32 end}}. `names` gives the row of `kernels` of a changed function. False with
+    a fault.
+
+    The range of a kernel begins and ends where a jump arrives. In early code it begins where
+    `map_listed_offset` says; in code that is updated it stays with the instructions themselves.
     """
     cdef View* view = &file.views[section]
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const InstructionMap* places = <const InstructionMap*>file.places.data
     cdef uint8_t* data = make_writable(view)
     cdef const uint8_t* nul
-    cdef const Code* code
+    cdef const Code* code       # of the function at hand; NULL if it has not changed
     cdef NameSlot* slot
-    cdef uint64_t offset = 0, start, count
+    cdef uint64_t offset = 0, start, count, range_start
     if data == NULL:
         return set_fault(fault, section, 0, R_MEMORY)
     while offset < view.size:
@@ -206,43 +234,47 @@ cdef inline bint move_registers(RewrittenFile* file, size_t section, NameIndex* 
                 return set_fault(fault, section, start, R_REGISTERS)
             offset = nul - data + 13
             if code != NULL:
+                range_start = load32(data + offset - 8)
                 if file.update:
-                    put32(data + offset
-                          - 8, map_range_start(code, places, load32(data + offset - 8)))
+                    range_start = map_range_start(code, places, range_start)
                 else:
-                    put32(data + offset - 8, <uint32_t>map_listed_offset(code, places,
-                                                                         load32(data + offset - 8),
-                                                                         file.early))
+                    range_start = map_listed_offset(code, places, range_start, file.early)
+                put32(data + offset - 8, <uint32_t>range_start)
                 move_word(data + offset - 4, code, places, file.update)
     return True
 
 
 cdef inline bint move_frame(View* view, size_t section, uint64_t address, const Code* code,
                             const InstructionMap* places, RewriteFault* fault) noexcept nogil:
-    """The FDE whose initial_location is at `address`."""
+    """Correct address_range and the advances of an FDE of .debug_frame; False with a fault.
+
+    `address` is the offset of its initial_location, which has a relocation.
+    """
     cdef uint8_t* data = view.rewritten
-    cdef uint64_t start = address - FRAME_ADDRESS, end, offset, place = 0, before = 0, following
+    cdef uint64_t start = address - FDE_ADDRESS, end, offset    # offsets in the section
+    cdef uint64_t old_place = 0, new_place = 0, following       # offsets in .text
     cdef uint64_t value
     cdef uint8_t op
-    if (address < FRAME_ADDRESS or address > view.size or view.size - address < 2 * FRAME_LENGTH
-            or load32(data + start) != 0xffffffffU
-            or load64(data + start + 4) > view.size - start - 12
-            or load64(data + start + 4) < 8 + 2 * FRAME_LENGTH):
+    if (address < FDE_ADDRESS or address > view.size or view.size - address < 2 * FDE_FIELD
+            or load32(data + start) != FDE_MARKER
+            or load64(data + start + 4) > view.size - start - FDE_START
+            or load64(data + start + 4) < 8 + 2 * FDE_FIELD):
         return set_fault(fault, section, address, R_FRAME)
-    end = start + 12 + load64(data + start + 4)
-    offset = address + FRAME_LENGTH
+    end = start + FDE_START + load64(data + start + 4)
+    offset = address + FDE_FIELD
     put64(data + offset, map_offset(code, places, load64(data + offset), False))
-    offset += FRAME_LENGTH
+    offset += FDE_FIELD
     while offset < end:
         op = data[offset]
         offset += 1
         if op == CFA_ADVANCE_LOC4:
             if end - offset < 4:
                 return set_fault(fault, section, offset, R_FRAME)
-            place += 4 * <uint64_t>load32(data + offset)
-            following = map_offset(code, places, place, False)
-            put32(data + offset, <uint32_t>((following - before) // 4))
-            before = following
+            # An advance is a number of code alignment factors, which are 4 bytes.
+            old_place += 4 * <uint64_t>load32(data + offset)
+            following = map_offset(code, places, old_place, False)
+            put32(data + offset, <uint32_t>((following - new_place) // 4))
+            new_place = following
             offset += 4
         elif op == CFA_NOP or op == CFA_REMEMBER_STATE or op == CFA_RESTORE_STATE:
             pass

@@ -7,14 +7,15 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.elf64 cimport load16, load32, load64
+from base.elf64 cimport WORD
 from base.scratch cimport Scratch, scratch_room
 
 
+# Reasons of a RewriteFault. `text_of` in exits.pyx has what those from R_CUT_OFF on say to a user.
 cdef enum ExitFault:
     R_NONE
     R_MEMORY
-    R_CUT_OFF               # text_of in exits.pyx says what each of these means
+    R_CUT_OFF
     R_RECORD
     R_BITMAP
     R_INSTRUCTION_COUNT
@@ -27,50 +28,51 @@ cdef enum ExitFault:
     R_LINE_OP
     R_LINE_RELOCATION
     R_TABLE
-    R_WHOLE                 # has functions inside of a kernel
+    R_WHOLE                 # a whole program (-ewp): the changed kernel has functions inside of it
 
 
+# Why the rewriting of a file stopped.
 ctypedef struct RewriteFault:
-    size_t section
-    uint64_t offset
-    int reason
+    size_t section          # index of the section in the file
+    uint64_t offset         # offset in the section
+    int reason              # ExitFault
 
 
-# Contents of one section: as it lies in the file and, once something changed, its own copy.
+# Contents of one section: as they lie in the file and, once something changed, a changed copy.
 ctypedef struct View:
-    const uint8_t* data
-    uint64_t size
-    uint8_t* rewritten      # NULL until changed
-    uint64_t rewritten_size
-    Scratch* scratch        # memory of that copy
+    const uint8_t* data         # contents in the file
+    uint64_t size               # bytes of `data`
+    uint8_t* rewritten          # the changed copy; NULL until something changes
+    uint64_t rewritten_size     # bytes of `rewritten`
+    Scratch* scratch            # memory of `rewritten`
     const uint8_t* name
     uint32_t name_size
-    uint32_t kind           # sh_type
-    uint32_t link
-    uint32_t info
+    uint32_t kind               # sh_type
+    uint32_t link               # sh_link
+    uint32_t info               # sh_info
 
 
-# New offsets of one instruction: the `jump_target` that a jump to it reaches, with an inserted
-# barrier; the `instruction` itself; and the `range_start` of a register range, in code that is
-# brought up to date.
+# New offsets in .text of one instruction of the input. If a barrier was inserted in front of it, a
+# jump to the instruction must reach the barrier.
 ctypedef struct InstructionMap:
-    uint64_t jump_target
-    uint64_t instruction
-    uint64_t range_start
+    uint64_t jump_target        # of the barrier, if there is one, else of the instruction
+    uint64_t instruction        # of the instruction itself; if it was dropped, of the next one
+    uint64_t range_start        # of a register range that begins with it, in code that is updated
 
 
-# A kernel whose code changed.
+# A kernel or function whose code changed.
 ctypedef struct Code:
-    uint32_t text               # section
-    uint32_t capsule            # section
+    uint32_t text               # index of its .text in the file
+    uint32_t capsule            # index of its capsule in the file
     uint64_t size               # bytes of .text in the file
     uint64_t rewritten_size     # bytes of .text afterwards
-    size_t first                # number of the first row in the table of places
-    size_t count                # instructions that are not padding, and one for their end
+    size_t first                # row of its first InstructionMap
+    size_t count                # InstructionMaps: one per instruction before the padding, one after
 
 
 cdef inline bint set_fault(RewriteFault* fault, size_t section, uint64_t offset,
                            int reason) noexcept nogil:
+    """Fill in a fault. Returns False, which the caller returns in turn."""
     fault.section = section
     fault.offset = offset
     fault.reason = reason
@@ -91,28 +93,29 @@ cdef inline void put64(uint8_t* p, uint64_t value) noexcept nogil:
 
 cdef inline uint64_t map_offset(const Code* code, const InstructionMap* places, uint64_t offset,
                                 bint is_own) noexcept nogil:
-    """The new offset of `offset`: of the instruction, without `is_own` of the barrier before it.
+    """Return the new offset in .text for an old `offset`.
 
+    With `is_own` it is that of the instruction itself, without it that which a jump must reach.
     The end of the section maps to its new end; offsets into the padding stay.
     """
     cdef const InstructionMap* place
     if offset == code.size:
         return code.rewritten_size
-    if offset // 16 >= code.count:
+    if offset // WORD >= code.count:
         return offset
-    place = places + code.first + offset // 16
-    return (place.instruction if is_own else place.jump_target) + offset % 16
+    place = places + code.first + offset // WORD
+    return (place.instruction if is_own else place.jump_target) + offset % WORD
 
 
 cdef inline uint8_t* replace_contents(View* view, uint64_t size) noexcept nogil:
-    """Room for new contents; NULL when memory is exhausted."""
+    """Return room for `size` bytes of new contents; NULL when memory is exhausted."""
     view.rewritten_size = size
     view.rewritten = <uint8_t*>scratch_room(view.scratch, size, 1)
     return view.rewritten
 
 
 cdef inline uint8_t* make_writable(View* view) noexcept nogil:
-    """The contents as a copy that may be changed in place; NULL when memory is exhausted."""
+    """Return a copy of the contents that may be changed in place; NULL when memory is exhausted."""
     if view.rewritten == NULL and replace_contents(view, view.size) != NULL:
         memcpy(view.rewritten, view.data, view.size)
     return view.rewritten
@@ -120,7 +123,7 @@ cdef inline uint8_t* make_writable(View* view) noexcept nogil:
 
 cdef inline bint read_uleb(const uint8_t* data, uint64_t end, uint64_t* offset,
                            uint64_t* value) noexcept nogil:
-    """Read an unsigned LEB128 number; False if it does not end before `end`."""
+    """Read an unsigned LEB128 number, and move `offset` after it; False if it runs past `end`."""
     cdef uint64_t shift = 0
     value[0] = 0
     while offset[0] < end and shift < 63:
@@ -134,7 +137,7 @@ cdef inline bint read_uleb(const uint8_t* data, uint64_t end, uint64_t* offset,
 
 cdef inline bint read_sleb(const uint8_t* data, uint64_t end, uint64_t* offset,
                            int64_t* value) noexcept nogil:
-    """Read a signed LEB128 number; False if it does not end before `end`."""
+    """Read a signed LEB128 number, and move `offset` after it; False if it runs past `end`."""
     cdef uint64_t start = offset[0]
     if not read_uleb(data, end, offset, <uint64_t*>value):
         return False

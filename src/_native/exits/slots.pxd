@@ -1,5 +1,13 @@
-# Changes of the finalizer in a slot: fences lose the parts that their kernel does not need, and
-# EXITs get the error barrier.
+# Changes of nvlink's finalizer in a slot (exits/capsule.pxd): fences lose the parts that their
+# kernel does not need, and EXITs get the error barrier.
+#
+# The error barrier is ERRBAR and CCTL.IVALL in front of an EXIT, and a MEMBAR in front of these if
+# the kernel needs one. The three or four instructions become one slot:
+#
+#     input     MUFU    NOP (stall 9)    EXIT (stall 5)       three slots
+#     output    MUFU    ERRBAR, CCTL, EXIT (stall 7)          two slots
+#
+# ERRBAR and CCTL take 7 of the 14 cycles that the NOP and the EXIT wait for the result of MUFU.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -9,14 +17,15 @@ from exits.capsule cimport INSERTED, ONE_WORD, CodeBuffer, Slot, emit, emit_coun
 from exits.rows cimport put64
 from exits.words cimport (
     LONGEST_STALL, MEMBAR_BYTE, MEMBAR_GUARD, OP_NOP, W_CCTL, W_ERRBAR, W_MEMBAR, W_NOP, Needs,
-    WordKind, can_write_predicate, is_dummy_load, is_membar, is_unscheduled, opcode,
-    put_instruction, put_unscheduled, put_waits, set_stall, sets_of, stall, waits_of,
+    WordKind, can_write_predicate, is_dummy_load, is_membar, is_unoptimized, opcode,
+    put_instruction, put_unoptimized, put_waits, set_stall, sets_of, stall, waits_of,
 )
 
 
 cdef enum:
-    BARRIER_BODY = 16       # capsule record of the error barrier
-    BARRIER_CYCLES = 7      # cycles of the barrier
+    BARRIER_BODY = 16       # bytes of the error barrier's body in a capsule record
+    BARRIER_RECORD = 0x0a001101     # first four bytes of that body
+    BARRIER_CYCLES = 7      # cycles that an inserted barrier takes
     EXIT_CYCLES = 5         # least cycles that an EXIT waits
     PREDICATE_CYCLES = 13   # cycles from a comparison to the instruction that it guards
     ALWAYS = 7              # PT, the predicate of an instruction without one
@@ -24,7 +33,10 @@ cdef enum:
 
 cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
                             const Needs* needs) noexcept nogil:
-    """A slot of several instructions, without what its kernel does not need."""
+    """Emit a fence, a slot of several instructions, without what its kernel does not need.
+
+    False without memory.
+    """
     cdef uint64_t i, before = buffer.words.count, kept_count
     cdef const uint8_t* word
     for i in range(slot.count):
@@ -41,21 +53,25 @@ cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
-    return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == 0x0a001101
+    """Whether a slot is an EXIT with an error barrier that ptxas made."""
+    return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == BARRIER_RECORD
 
 
 cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, WordKind kind,
                                           uint32_t waits) noexcept nogil:
-    """An instruction of the error barrier: the slot's own, or a new one."""
+    """Emit an instruction of the error barrier: the slot's own, or a new one. False without memory.
+
+    `slot` ends with the EXIT; a new instruction waits for the scoreboards `waits`.
+    """
     cdef uint8_t word[WORD]
     cdef const uint8_t* exit_word = slot.words + (slot.count - 1) * WORD
     cdef uint64_t i
     put_instruction(word, kind)
-    if is_unscheduled(exit_word):
-        put_unscheduled(word, kind, exit_word)
+    if is_unoptimized(exit_word):
+        put_unoptimized(word, kind, exit_word)
     elif kind != W_CCTL:
         put_waits(word, waits)
-    word[1] = (word[1] & 0x0f) | (exit_word[1] & 0xf0)
+    word[1] = (word[1] & 0x0f) | (exit_word[1] & 0xf0)      # the predicate of the EXIT
     for i in range(slot.count):
         if load16(slot.words + i * WORD) == load16(word):
             return emit(buffer, slot.words + i * WORD, slot.offset + i * WORD)
@@ -63,18 +79,25 @@ cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, 
 
 
 cdef inline void put_barrier(uint8_t* body) noexcept nogil:
-    """The capsule record of an error barrier before an EXIT without predicates."""
+    """Write the body of the capsule record of an error barrier before an EXIT without predicates.
+    """
     put64(body, 0x000000f80a001101ULL)
     put64(body + 8, 0x00000000f8000000ULL)
 
 
 cdef inline uint8_t encode_predicate(uint8_t predicate) noexcept nogil:
-    """A predicate, its number and a bit for "not", in a capsule."""
+    """Return a predicate as capsules have it: number in bits 3 to 7 (PT: 0x1f), "not" in bit 0.
+
+    `predicate` has the number in bits 0 to 2, and "not" in bit 3.
+    """
     return (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
 
 
 cdef inline uint32_t remove_waits(CodeBuffer* buffer) noexcept nogil:
-    """Remove the NOPs that only fill time at the end of the buffer; return their cycles."""
+    """Remove the NOPs that only fill time at the end of the buffer. Returns their stall cycles.
+
+    Only slots of one instruction whose record is a bare count are removed.
+    """
     cdef uint32_t cycles = 0
     cdef const uint8_t* word
     while buffer.sizes.count and buffer.sizes.data[buffer.sizes.count - 1] == 2:
@@ -92,9 +115,10 @@ cdef inline uint32_t remove_waits(CodeBuffer* buffer) noexcept nogil:
 
 cdef inline bint is_predicate_ready(const uint8_t* words, size_t count,
                                     uint32_t predicate) noexcept nogil:
-    """Whether a predicate can be read when the last of the instructions so far takes one cycle.
+    """Whether a predicate can be read if the last instruction of `words` stalls for one cycle.
 
-    What is not a result at the place of one makes the wait longer, never shorter.
+    `count` is the number of instructions so far. `can_write_predicate` may take other bits for a
+    result: then the wait gets longer, never shorter.
     """
     cdef uint32_t cycles = 1
     cdef const uint8_t* word
@@ -111,20 +135,22 @@ cdef inline bint is_predicate_ready(const uint8_t* words, size_t count,
 
 
 cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* needs) noexcept nogil:
-    """An EXIT with its error barrier, whose instructions take over the predicate of the EXIT.
+    """Emit an EXIT with its error barrier, whose instructions have the predicate of the EXIT.
 
-    An inserted barrier takes BARRIER_CYCLES of the time that NOPs and the EXIT itself wait for
-    the results of earlier instructions.
+    `slot` is the EXIT, alone or with the barrier that ptxas made. An inserted barrier takes
+    BARRIER_CYCLES of the time that NOPs and the EXIT itself wait for the results of earlier
+    instructions. False without memory.
     """
     cdef uint8_t body[BARRIER_BODY]
     cdef uint8_t exit_word[WORD]
     cdef uint8_t nop[WORD]
     cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4
-    cdef uint8_t* last
-    cdef uint32_t cycles = 0, waits = 0
+    cdef uint8_t* last                      # the instruction in front of the barrier
+    cdef uint32_t cycles = 0                # that the EXIT and a NOP in front of it still wait
+    cdef uint32_t waits = 0                 # scoreboards that the barrier waits for
     cdef bint inserted = not slot.record_size
     memcpy(exit_word, slot.words + (slot.count - 1) * WORD, WORD)
-    if inserted and not is_unscheduled(exit_word):
+    if inserted and not is_unoptimized(exit_word):
         cycles = remove_waits(buffer) + stall(exit_word)
         cycles = max(cycles - BARRIER_CYCLES, EXIT_CYCLES) if cycles > BARRIER_CYCLES \
             else EXIT_CYCLES
@@ -135,13 +161,15 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
             last = buffer.words.data + (buffer.words.count - 1) * WORD
             if (stall(last) == 2 and waits_of(exit_word) & sets_of(last)
                     and is_predicate_ready(buffer.words.data, buffer.words.count, predicate & 7)):
-                # A scoreboard takes two cycles to be set; the next instruction no longer asks.
+                # The stall of two cycles was for a scoreboard that the next instruction reads.
+                # The barrier does not wait for it, so one cycle is enough.
                 set_stall(last, 1)
                 waits &= ~sets_of(last)
     if inserted:
         put_barrier(body)
-        body[4] = encode_predicate(predicate)
-        body[11] = encode_predicate((exit_word[11] & 7) << 1 | exit_word[10] >> 7)    # of `EXIT P2`
+        body[4] = encode_predicate(predicate)           # as in `@P1 EXIT`
+        # The operand of `EXIT P2`.
+        body[11] = encode_predicate((exit_word[11] & 7) << 1 | exit_word[10] >> 7)
     else:
         memcpy(body, slot.record + 2, BARRIER_BODY)
     if cycles > LONGEST_STALL and not emit_counted(buffer, 1, NULL, 0):

@@ -1,4 +1,5 @@
-# Instructions of sm_100 and later, 16 bytes each: recognizes and changes them.
+# Instructions of sm_100 and later, 16 bytes each, which are called words: recognizes and changes
+# them.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -11,12 +12,12 @@ from kernelmodes cimport (
 
 
 cdef enum:
-    OPCODE = 0xfff          # bits of an instruction
+    OPCODE = 0xfff          # mask of the bits of an instruction that have its opcode
     OP_EXIT = 0x94d
     OP_MEMBAR = 0x992
     OP_NOP = 0x918
 
-    OPERATION = 0x1ff       # bits of an opcode without those that tell the places of operands
+    OPERATION = 0x1ff       # mask: the opcode without the bits that tell the kinds of operands
     OP_DMUL = 0x28
     OP_DADD = 0x29
     OP_DFMA = 0x2b          # DSETP is between DADD and this
@@ -31,27 +32,29 @@ cdef enum:
     OP_SUST_P = 0x19b
     OP_SUST = 0x19d
     OP_SURED = 0x19f
-    OP_SYNCS_ARRIVE = 0x1a7  # arrive, expect and wait
-    OP_SYNCS_CCTL = 0x1b1   # invalidate
-    OP_SYNCS_EXCH = 0x1b2   # init
+    OP_SYNCS_ARRIVE = 0x1a7  # mbarrier.arrive, .expect_tx and .try_wait
+    OP_SYNCS_CCTL = 0x1b1   # mbarrier.inval
+    OP_SYNCS_EXCH = 0x1b2   # mbarrier.init
     OP_LDGSTS = 0x1ae
 
     MEMBAR_BYTE = 9         # level and scope of a MEMBAR
     MEMBAR_GUARD = 0x80     # level and scope of the one before a fence's own
 
-    CONTROL_BYTE = 13       # bits 1-4: stall count, bit 5: see set_stall
-    LONGEST_STALL = 15
+    CONTROL_BYTE = 13       # first byte of the schedule: stall count, bit 5: see set_stall
+    LONGEST_STALL = 15      # cycles
     # Two control bytes of every instruction that ptxas -O0 makes.
-    CAREFUL = 0x3fde        # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
-    CARELESS = 0x0fc0       # from 13.3 on: nothing
-    WAITS = 0x30            # bits of the second one, for these scoreboards
+    UNOPTIMIZED_WAITING = 0x3fde    # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
+    UNOPTIMIZED_BARE = 0x0fc0       # from 13.3 on: no stall, no scoreboard
+    WAITS = 0x30            # bits of the second control byte: waits for scoreboards 0 and 1
+    NO_SCOREBOARD = 7       # number where an instruction releases none
 
 cdef enum:
-    UPDATE_UNSCHEDULED = UPDATE_SHORT_ADDS | UPDATE_BARE_WORDS
+    UPDATE_UNOPTIMIZED = UPDATE_SHORT_ADDS | UPDATE_BARE_WORDS
     UPDATE_ANY = (UPDATE_GUARD_BSYNC | UPDATE_UNGUARD_BSYNC | UPDATE_AWAITED_FENCES
-                  | UPDATE_UNSCHEDULED)
+                  | UPDATE_UNOPTIMIZED)
 
 
+# Instructions that nvlink inserts.
 cdef enum WordKind:
     W_MEMBAR                # MEMBAR.SC.VC
     W_ERRBAR
@@ -76,42 +79,45 @@ cdef inline void put_instruction(uint8_t* place, WordKind kind) noexcept nogil:
 
 
 cdef inline bint is_dummy_load(const uint8_t* word) noexcept nogil:
-    """@!PT LDS RZ, [RZ]; the scheduling bits are any."""
+    """Whether an instruction is `@!PT LDS RZ, [RZ]`, with any schedule."""
     return load64(word) == 0xfffff984ULL and load64(word + 8) & 0xffffffffffULL == 0x0800
 
 
 cdef inline uint32_t stall(const uint8_t* word) noexcept nogil:
-    """Cycles before the next instruction may issue."""
+    """Return the cycles before the next instruction may issue."""
     return word[CONTROL_BYTE] >> 1 & 0xf
 
 
 cdef inline void set_stall(uint8_t* word, uint32_t cycles) noexcept nogil:
-    """Change the stall count; the bit above it is set for counts below 12, except in a NOP."""
+    """Set the stall count. Bit 5, above it, is set for counts below 12, except in a NOP."""
     word[CONTROL_BYTE] = (word[CONTROL_BYTE] & ~0x3e) | cycles << 1
     if cycles < 12 and opcode(word) != OP_NOP:
         word[CONTROL_BYTE] |= 0x20
 
 
 cdef inline uint32_t schedule(const uint8_t* word) noexcept nogil:
-    """Bits 104 to 127: from bit 6 on the scoreboard of the result, from 9 that of the operands,
-    from 12 on those that are waited for.
+    """Return bits 104 to 127 of an instruction.
+
+    In the result bits 6 to 8 are the number of the scoreboard that the instruction's result
+    releases, bits 9 to 11 that of its operands, bits 12 to 17 the scoreboards that it waits for, a
+    bit each.
     """
     return load16(word + CONTROL_BYTE) | <uint32_t>word[CONTROL_BYTE + 2] << 16
 
 
 cdef inline uint32_t waits_of(const uint8_t* word) noexcept nogil:
-    """The scoreboards that an instruction waits for, a bit each."""
+    """Return the scoreboards that an instruction waits for, a bit each."""
     return schedule(word) >> 12 & 0x3f
 
 
 cdef inline uint32_t sets_of(const uint8_t* word) noexcept nogil:
-    """The scoreboards that an instruction sets, a bit each; number 7 means no scoreboard."""
-    cdef uint32_t scoreboards = schedule(word) >> 6
+    """Return the scoreboards that an instruction sets, a bit each."""
+    cdef uint32_t scoreboards = schedule(word) >> 6     # two numbers; & 0x3f drops NO_SCOREBOARD
     return (1 << (scoreboards & 7) | 1 << (scoreboards >> 3 & 7)) & 0x3f
 
 
 cdef inline void put_waits(uint8_t* word, uint32_t waits) noexcept nogil:
-    """Wait for these scoreboards, too."""
+    """Let an instruction wait for the scoreboards `waits`, a bit each, too."""
     word[CONTROL_BYTE + 1] |= waits << 4 & 0xf0
     word[CONTROL_BYTE + 2] |= waits >> 4
 
@@ -126,44 +132,49 @@ cdef inline bint can_write_predicate(const uint8_t* word, uint32_t predicate) no
     return word[10] >> 1 & 7 == predicate or load16(word + 10) >> 4 & 7 == predicate
 
 
-cdef inline bint is_unscheduled(const uint8_t* word) noexcept nogil:
-    """Whether it is from code that was not optimized."""
+cdef inline bint is_unoptimized(const uint8_t* word) noexcept nogil:
+    """Whether the schedule of an instruction is that of code which was not optimized."""
     cdef uint32_t control = load16(word + CONTROL_BYTE)
-    return control == CAREFUL or control == CARELESS
+    return control == UNOPTIMIZED_WAITING or control == UNOPTIMIZED_BARE
 
 
-cdef inline void put_unscheduled(uint8_t* word, WordKind kind,
+cdef inline void put_unoptimized(uint8_t* word, WordKind kind,
                                  const uint8_t* exit_word) noexcept nogil:
-    """Schedule an instruction of the error barrier before an EXIT of such code as nvlink does."""
+    """Give an instruction of the error barrier the schedule that nvlink gives it.
+
+    `exit_word` is the EXIT, whose code was not optimized.
+    """
     if kind == W_ERRBAR:
         word[CONTROL_BYTE + 1] |= exit_word[CONTROL_BYTE + 1] & WAITS
     elif kind == W_CCTL:
         put16(word + CONTROL_BYTE, load16(exit_word + CONTROL_BYTE))
 
 
-# Requirements of the kernel's instructions on its fences and EXITs.
+# Requirements of fences and EXITs of a kernel, with the instructions that are the reason.
 ctypedef struct Needs:
     bint loads              # dummy shared loads before a fence: LDGSTS, calls
     bint guards             # a second MEMBAR before a fence's own: SYNCS, calls
     bint membar             # MEMBAR before EXIT: surface stores, calls
-    bint barrier            # ERRBAR before EXIT
+    bint barrier            # the error barrier before EXIT: the mode of the link
 
 
 cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
+    """Return the opcode of an instruction, an OP_ number above 0x1ff."""
     return load16(word) & OPCODE
 
 
 cdef inline uint32_t operation(const uint8_t* word) noexcept nogil:
-    """The operation of an instruction, without the places of its operands."""
+    """Return the opcode without the bits for the kinds of operands, an OP_ number up to 0x1ff."""
     return load16(word) & OPERATION
 
 
 cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
+    """Whether an instruction is a MEMBAR."""
     return opcode(word) == OP_MEMBAR
 
 
 cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcept nogil:
-    """Collect from the instructions of a kernel what its fences and EXITs need."""
+    """Return what the fences and EXITs of a kernel must have, from its instructions."""
     cdef Needs needs
     cdef uint64_t offset
     cdef uint32_t op
@@ -185,9 +196,13 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
     return needs
 
 
-cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
+cdef inline bint retarget_branch(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
                           const InstructionMap* places) noexcept nogil:
-    """Correct the distance in a relative branch; `old` and `new` are the offsets after it."""
+    """Correct the distance in an instruction if it is a relative branch.
+
+    `old` and `new` are the offsets in .text after the instruction, from which the distance counts.
+    Distances to targets outside of the old .text stay.
+    """
     cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
     cdef uint32_t op = low & OPERATION

@@ -4,11 +4,11 @@ from typing import TypeAlias
 
 from pylink._native.tables import ObjectTables, Sections, Symbols
 
-# A step that a file's format forbids: the file, the row of the section, the offset in it in bytes,
-# and the reason.
+# A step that a file's format forbids: the number of the file, the SectionRow, the offset in the
+# section in bytes, and the reason, which is empty if the file is valid but cannot be changed.
 StepFault: TypeAlias = tuple[int, int, int, str]
-# A file, and the number of its instructions that wait because their schedule in nvlink's output is
-# unknown.
+# The number of a file, and how many of its instructions wait because their schedule in nvlink's
+# output is unknown.
 SlowedFile: TypeAlias = tuple[int, int]
 
 def rewrite_exits(
@@ -17,15 +17,17 @@ def rewrite_exits(
     """Rewrite kernels as in nvlink's output: (arena, sections, symbols, faults, slowed).
 
     Each step is the number of a file and a mode of `pylink.facts.kernelmodes`. For an executable
-    it is `MODE_NO_BARRIERS` or, if some input has the attribute GEN_ERRBAR_AT_EXIT,
+    the mode is `MODE_NO_BARRIERS` or, if some input has the attribute GEN_ERRBAR_AT_EXIT,
     `MODE_BARRIERS`. `MODE_LASTING_BARRIERS` is for every link with `-g`, even with `-r`, and for
     `-r` if some input has the attribute. Other links with `-r` do not change kernels. Files from
     before 13.0 have a step with `MODE_EARLY_CODE` or `MODE_EARLY_CAPSULES` in every link: all their
     functions change, but no exits. `MODE_GUARDED` is for files whose FP64 and IMMA instructions
     take a known time on their own chip but not on the target. It is the last step of a file, since
-    others remove instructions. Sums of `UPDATE_` bits convert all functions to another release.
+    other steps remove instructions. Sums of `UPDATE_` bits convert all functions to another
+    release.
 
-    Without changes the results are those of `objects`. Changed contents are appended to the arena,
-    and their sections' rows refer to them; files and numbers stay. With faults the other results
-    are unusable. `ValueError` for another mode, `IndexError` for another file.
+    Without changes arena, sections and symbols are those of `objects`. Changed contents are
+    appended to the arena, and their sections' rows refer to them; files and row numbers stay. With
+    faults the other results are unusable. `ValueError` for another mode, `IndexError` for another
+    file.
     """

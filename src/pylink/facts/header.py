@@ -133,6 +133,8 @@ def attribute_tables() -> Iterator[str]:
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
     yield from enum({"FIRST_ISA_VERSION": attributes.FIRST_ISA_VERSION})
+    formats = numbers(attributes, ("NVAL", "BVAL", "HVAL", "SVAL"))
+    yield from enum({f"EIFMT_{name}": number for name, number in formats.items()})
     yield from enum(numbers(inheritance, ("JOIN_",)))
     yield from enum(numbers(compat, ("COMPAT_",)))
     rows = (
