@@ -1,10 +1,14 @@
 # Constant offsets in the records of mercury capsules.
 #
-# The record of an instruction that reads a constant bank has 32 bytes and begins 02 22. Bank 3
-# with an immediate offset: byte 5 is 00, bytes 12 to 14 are 42 00 02, the word at 0x1c takes
-# S + A; bank 4 has 47 for 42. Bank 2, indexed by a register: bytes 12 and 13 are 41 00, byte 17 is
-# 0a, the half-word at 0x1c takes S + A. An offset that the code takes as a number (type 59) stands
-# in no record.
+# The record of an instruction that reads a constant bank has 32 bytes, and its first two are 02 22.
+# It takes S + A, the offset in the bank. Numbers of bytes in it count from 0, and all are hex:
+#
+#     bank                              bytes that tell it            S + A
+#     3, with an immediate offset       5: 00, 0c to 0e: 42 00 02     4 bytes at 1c
+#     4, with an immediate offset       5: 00, 0c to 0e: 47 00 02     4 bytes at 1c
+#     2, indexed by a register          0c and 0d: 41 00, 11: 0a      2 bytes at 1c
+#
+# An offset that the code takes as a number (R_CUDA_ABS16_32) stands in no record.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -13,7 +17,7 @@ from libc.string cimport memcpy
 
 from base.elf64 cimport WORD, load32
 from base.vector cimport Vec, vec_push
-from exits.capsule cimport CAPSULE_HEADER, Slot, read_record
+from exits.capsule cimport CAPSULE_HEADER, CAPSULE_SLOTS, Slot, read_record
 from relocationtypes cimport R_CUDA_ABS16_32
 from rownumbers cimport E_CONSTANT, FIXUP_MERC
 from sectionkinds cimport IS_CODE, PIC_BANK, POOL_BANK
@@ -22,21 +26,24 @@ from tables.rows cimport FixupRow, OutRow
 from tables.views cimport MergedView, PlacedView
 
 cdef enum:
-    OPERAND = 32                # bytes of a record that holds an operand of a constant bank
-    OPERAND_OFFSET = 0x1c       # where in it the offset stands
+    OPERAND_RECORD = 32         # bytes of a record that holds an operand of a constant bank
+    OPERAND_OFFSET = 0x1c       # byte of the record from which the offset in the bank stands
 
 
 # One reference of code to a constant.
 ctypedef struct ConstantReference:
     int32_t out                 # OutRow of the code
-    uint32_t bank
-    uint64_t offset             # offset of the instruction
-    uint64_t value
+    uint32_t bank               # number of the constant bank
+    uint64_t offset             # offset of the instruction in the code
+    uint64_t value              # S + A: offset in the bank
 
 
-cdef inline uint32_t bank_of(const OutRow* out, int32_t home) noexcept nogil:
-    """The bank of a constant; the pool of a function that no kernel reaches has no section."""
-    return out[home].bank if home >= 0 else POOL_BANK
+cdef inline uint32_t bank_of(const OutRow* outs, int32_t home) noexcept nogil:
+    """Return the bank of a constant whose section is the OutRow `home`.
+
+    `home` is -1 for the pool of a function that no kernel reaches, which has no section.
+    """
+    return outs[home].bank if home >= 0 else POOL_BANK
 
 
 cdef inline int compare_references(const void* a, const void* b) noexcept nogil:
@@ -51,30 +58,33 @@ cdef inline bint find_references(const MergedView* merged, const PlacedView* pla
                                  Vec* references) noexcept nogil:
     """List the references of all code with a capsule, by OutRow and offset; False without memory.
     """
-    cdef const OutRow* out = placed.outs
+    cdef const OutRow* outs = placed.outs
     cdef const FixupRow* fixup
-    cdef ConstantReference* row
+    cdef ConstantReference* reference
     cdef size_t i
     for i in range(merged.fixup_count):
         fixup = &merged.fixups[i]
-        if (fixup.how & FIXUP_MERC or fixup.entity < 0 or not is_a(out[fixup.out].kind, IS_CODE)
-                or merged.entities[fixup.entity].kind != E_CONSTANT or out[fixup.out].merc < 0
+        if (fixup.how & FIXUP_MERC or fixup.entity < 0 or not is_a(outs[fixup.out].kind, IS_CODE)
+                or merged.entities[fixup.entity].kind != E_CONSTANT or outs[fixup.out].merc < 0
                 or fixup.type == R_CUDA_ABS16_32):
             continue
-        row = <ConstantReference*>vec_push(references)
-        if row == NULL:
+        reference = <ConstantReference*>vec_push(references)
+        if reference == NULL:
             return False
-        row.out = fixup.out
-        row.bank = bank_of(out, placed.homes[fixup.entity])
-        row.offset = fixup.offset
-        row.value = placed.values[fixup.entity] + <uint64_t>fixup.addend
+        reference.out = fixup.out
+        reference.bank = bank_of(outs, placed.homes[fixup.entity])
+        reference.offset = fixup.offset
+        reference.value = placed.values[fixup.entity] + <uint64_t>fixup.addend
     qsort(references.data, references.count, sizeof(ConstantReference), compare_references)
     return True
 
 
 cdef inline const ConstantReference* references_of(const Vec* references, int32_t out,
                                                    size_t* count) noexcept nogil:
-    """The references of one function's code, `count` in all."""
+    """Return the references of the code section `out`, an OutRow; `count` gets their number.
+
+    `references` is sorted, as by `find_references`.
+    """
     cdef const ConstantReference* rows = <const ConstantReference*>references.data
     cdef size_t low = 0, high = references.count, middle
     while low < high:
@@ -89,43 +99,50 @@ cdef inline const ConstantReference* references_of(const Vec* references, int32_
     return rows + low
 
 
-cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantReference* row,
-                               size_t n) noexcept nogil:
-    """Follow the code of one function slot by slot; False where the capsule breaks its format."""
-    cdef uint64_t offset, end = 0
-    cdef uint32_t slots, k
+cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantReference* references,
+                               size_t count) noexcept nogil:
+    """Write the values of a function's references into the records of its capsule.
+
+    `references` are sorted by offset. Follows the code slot by slot (exits/capsule.pxd); False
+    where the capsule breaks its format.
+    """
+    cdef uint64_t record_offset, code_end = 0
+    cdef uint32_t slot_count, k
     cdef size_t i = 0
     cdef uint8_t* record
     cdef Slot slot
     if size < CAPSULE_HEADER:
         return False
-    slots = load32(capsule + 8)
-    offset = CAPSULE_HEADER + 4 * ((<uint64_t>slots + 31) // 32)
-    if offset > size:
+    slot_count = load32(capsule + CAPSULE_SLOTS)
+    record_offset = CAPSULE_HEADER + 4 * ((<uint64_t>slot_count + 31) // 32)
+    if record_offset > size:
         return False
-    for k in range(slots):
+    for k in range(slot_count):
         record = NULL
         slot.count = 1
         if not capsule[CAPSULE_HEADER + k // 8] >> (k % 8) & 1:
-            if not read_record(capsule, size, offset, &slot):
+            if not read_record(capsule, size, record_offset, &slot):
                 return False
-            offset += slot.record_size
-            if slot.record_size >= OPERAND:
-                record = capsule + offset - OPERAND
-        end += slot.count * WORD
-        while i < n and row[i].offset < end:
-            if record != NULL and is_operand(record, row[i].bank):
-                memcpy(record + OPERAND_OFFSET, &row[i].value, 2 if row[i].bank == 2 else 4)
+            record_offset += slot.record_size
+            # A longer record begins with its count of instructions.
+            if slot.record_size >= OPERAND_RECORD:
+                record = capsule + record_offset - OPERAND_RECORD
+        code_end += slot.count * WORD
+        while i < count and references[i].offset < code_end:
+            if record != NULL and is_operand(record, references[i].bank):
+                memcpy(record + OPERAND_OFFSET, &references[i].value,
+                       2 if references[i].bank == POOL_BANK else 4)
             i += 1
-        if i == n:
+        if i == count:
             return True
     return False
 
 
 cdef inline bint is_operand(const uint8_t* record, uint32_t bank) noexcept nogil:
+    """Whether a record holds an operand of that constant bank: the table at the head."""
     if record[0] != 0x02 or record[1] != 0x22 or record[13] != 0:
         return False
-    if bank == 2:
+    if bank == POOL_BANK:
         return record[12] == 0x41 and record[17] == 0x0a
     return (record[5] == 0 and record[12] == (0x47 if bank == PIC_BANK else 0x42)
             and record[14] == 2)

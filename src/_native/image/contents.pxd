@@ -1,6 +1,10 @@
 # Contents of the output's sections, in the order of the file: pieces of the inputs, contents that
-# the link made, entries of relocation sections. Each becomes an extent, extents become windows, and
-# a window is patched while it is made.
+# the link made, entries of relocation sections. Each becomes an extent (CopyExtent), neighboring
+# extents become a window (windows.pxd), and a thread that makes a window also patches its fields.
+#
+#     sections    .text.K        .nv.constant0.K   .rela.text.K
+#     extents     input 1's      input 1's         entries, which are written one by one
+#     window      one from the first byte of .text.K to the last of .rela.text.K
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -21,23 +25,25 @@ from tables.rows cimport EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
 
 cdef extern from "image/contents.h":
-    void note_bad "pylink_note_bad"(int32_t* bad, int32_t out) noexcept nogil
+    void note_lowest "pylink_note_lowest"(int32_t* lowest, int32_t out) noexcept nogil
 
 cdef enum:
-    NEAR = 4096                 # a gap of more bytes ends a window
-    CONTENTS = 0                # what windows of contents are; those of tables are of a kind
-    SOME_SECTIONS = 2048        # that a thread looks at in a row
-    SECTION_AS_BYTES = 64       # moved in the time of such a look
+    LONGEST_GAP = 4096          # bytes between two extents of a window; a longer gap ends it
+    CONTENTS = 0                # `kind` of windows of contents; tables have HEADERS or a K_ number
+    RUN_SECTIONS = 2048         # sections of a run, which one thread looks at
+    SECTION_BYTES = 64          # a look at a section takes as long as moving so many bytes
 
 
+# Contiguous bytes of the output with one source.
 ctypedef struct CopyExtent:
     uint64_t offset             # in the output
-    uint64_t size
-    const uint8_t* source       # NULL: the entries of a relocation section
-    int32_t out
-    bint capsule
+    uint64_t size               # bytes, never 0
+    const uint8_t* source       # bytes to copy; NULL: the entries of a relocation section
+    int32_t out                 # OutRow of its section
+    bint is_capsule
 
 
+# The context of `make_contents`, and the lists from which its windows are made.
 ctypedef struct Contents:
     ObjectsView objects
     MergedView merged
@@ -46,42 +52,43 @@ ctypedef struct Contents:
     size_t patch_count
     const uint8_t** span_bytes  # by OutRow: contents that the link made, or NULL
     Vec extents                 # CopyExtent, in the order of the file
-    Vec windows                 # Window: of contents, and of tables if drawn
-    uint32_t* patch_order       # patches of the first window, of the second, ...
-    Vec references              # ConstantReference
-    int32_t bad                 # OutRow of a capsule that breaks its format, or -1
+    Vec windows                 # Window: of contents, and of tables if these are written, too
+    uint32_t* patch_order       # row numbers of patches, window by window
+    Vec references              # ConstantReference, by OutRow and offset
+    int32_t bad                 # lowest OutRow of a capsule that breaks its format, or -1
 
 
 cdef inline bint is_copied(const Contents* contents, size_t section) noexcept nogil:
     """Whether input section `section` is a part of an output section that keeps the input's bytes.
     """
-    cdef int32_t o = contents.merged.out_of[section]
-    if (o < 0 or is_nobits(&contents.placed.outs[o])
-            or contents.placed.places[o].contents != FROM_INPUTS):
+    cdef int32_t out = contents.merged.out_of[section]
+    if (out < 0 or is_nobits(&contents.placed.outs[out])
+            or contents.placed.places[out].contents != FROM_INPUTS):
         return False
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
     # A layout that shrank the section replaced its contents.
     return (contents.merged.base[section] + contents.objects.sections[section].size
-            <= contents.placed.places[o].size)
+            <= contents.placed.places[out].size)
 
 
-# The tables with which threads list the units. Rows of a unit lie apart, so looking at them costs
-# more than the sorting.
+# The tables with which threads list the extents, run by run (RUN_SECTIONS). The rows that say what
+# an extent is lie far apart in memory, so reading them takes longer than sorting the extents.
 ctypedef struct Listing:
     Contents* contents
-    uint8_t* copied             # by input section: it is a part of an output section
-    const uint32_t* first       # by OutRow: where its parts begin in `pieces`
-    const int32_t* pieces       # input sections
-    CopyExtent* extents
-    size_t* place               # by run of the order of the file: where its units go
-    size_t* count               # and how many they are
+    uint8_t* copied             # by input section: 1 if `is_copied`
+    const uint32_t* first       # by OutRow: number in `pieces` of its first piece
+    const int32_t* pieces       # input sections by the OutRow that they are a part of
+    CopyExtent* extents         # of all runs; there may be room between two runs
+    size_t* place               # by run of the order of the file: number of its first extent
+    size_t* count               # by run of the order of the file: number of its extents
 
 
 cdef inline void find_copied(void* context, size_t run) noexcept nogil:
+    """Find out which sections of a run of input sections are copied."""
     cdef const Listing* listing = <const Listing*>context
-    cdef size_t i, first = run * SOME_SECTIONS
-    for i in range(first, min(first + SOME_SECTIONS, listing.contents.objects.section_count)):
+    cdef size_t i, first = run * RUN_SECTIONS
+    for i in range(first, min(first + RUN_SECTIONS, listing.contents.objects.section_count)):
         listing.copied[i] = is_copied(listing.contents, i)
 
 
@@ -93,26 +100,30 @@ cdef inline int compare_extents(const void* a, const void* b) noexcept nogil:
 cdef inline bint list_extents(Contents* contents, Scratch* scratch) noexcept nogil:
     """List every extent in the order of the file; False without memory."""
     cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, contents.placed.out_count + 2, 4)
-    cdef int32_t* piece = <int32_t*>scratch_room(scratch, contents.objects.section_count, 4)
-    cdef size_t runs = contents.placed.section_order_count // SOME_SECTIONS + 1
+    cdef int32_t* pieces = <int32_t*>scratch_room(scratch, contents.objects.section_count, 4)
+    cdef size_t runs = contents.placed.section_order_count // RUN_SECTIONS + 1
     cdef Listing listing
     listing.contents = contents
     listing.first = first
-    listing.pieces = piece
+    listing.pieces = pieces
     listing.copied = <uint8_t*>scratch_room(scratch, contents.objects.section_count, 1)
     listing.place = <size_t*>scratch_room(scratch, runs, sizeof(size_t))
     listing.count = <size_t*>scratch_room(scratch, runs, sizeof(size_t))
     if scratch.failed:
         return False
-    run_each(find_copied, &listing, contents.objects.section_count // SOME_SECTIONS + 1,
-             contents.objects.section_count * SECTION_AS_BYTES)
-    sort_pieces(contents, first, piece, listing.copied)
+    run_each(find_copied, &listing, contents.objects.section_count // RUN_SECTIONS + 1,
+             contents.objects.section_count * SECTION_BYTES)
+    sort_pieces(contents, first, pieces, listing.copied)
     return list_section_extents(contents, &listing, runs)
 
 
-cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t* piece,
+cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t* pieces,
                              const uint8_t* copied) noexcept nogil:
-    """Input sections by the section that they are a part of: those of `o` begin at `first[o]`."""
+    """Sort copied input sections by the OutRow that they are a part of: a counting sort.
+
+    The pieces of OutRow `out` are pieces[first[out]] to pieces[first[out + 1] - 1]. `first` comes
+    with zeros, and has two more elements than there are OutRows.
+    """
     cdef size_t i
     cdef uint32_t position
     for i in range(contents.objects.section_count):
@@ -124,51 +135,54 @@ cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t*
         if copied[i]:
             position = first[contents.merged.out_of[i] + 1]
             first[contents.merged.out_of[i] + 1] += 1
-            piece[position] = <int32_t>i
+            pieces[position] = <int32_t>i
 
 
-cdef inline CopyExtent* put_unit(CopyExtent* extent, uint64_t offset, uint64_t size,
-                                 const uint8_t* source, int32_t out, bint capsule) noexcept nogil:
-    """Write a unit, if it has bytes. Returns the place of the next one."""
+cdef inline CopyExtent* put_extent(CopyExtent* extent, uint64_t offset, uint64_t size,
+                                   const uint8_t* source, int32_t out,
+                                   bint is_capsule) noexcept nogil:
+    """Fill in `extent` if it has bytes. Returns the place for the next extent."""
     if size == 0:
         return extent
     extent.offset = offset
     extent.size = size
     extent.source = source
     extent.out = out
-    extent.capsule = capsule
+    extent.is_capsule = is_capsule
     return extent + 1
 
 
 cdef inline void list_run(void* context, size_t run) noexcept nogil:
-    """The units of a run of sections."""
+    """List the extents of a run of sections of the output, in the order of the file."""
     cdef const Listing* listing = <const Listing*>context
-    cdef const Contents* c = listing.contents
+    cdef const Contents* contents = listing.contents
     cdef const OutRow* row
     cdef const PlaceRow* place
-    cdef const SectionRow* s
+    cdef const SectionRow* section
     cdef CopyExtent* begin = listing.extents + listing.place[run]
     cdef CopyExtent* extent = begin
-    cdef size_t i, first = run * SOME_SECTIONS
-    cdef uint32_t at
-    cdef int32_t o, piece
-    cdef bint capsule
-    for i in range(first, min(first + SOME_SECTIONS, c.placed.section_order_count)):
-        o = c.placed.section_order[i]
-        row = &c.placed.outs[o]
-        place = &c.placed.places[o]
-        capsule = is_a(row.kind, IS_CAPSULE)
+    cdef size_t i, first = run * RUN_SECTIONS
+    cdef uint32_t k
+    cdef int32_t out, piece
+    cdef bint is_capsule
+    for i in range(first, min(first + RUN_SECTIONS, contents.placed.section_order_count)):
+        out = contents.placed.section_order[i]
+        row = &contents.placed.outs[out]
+        place = &contents.placed.places[out]
+        is_capsule = is_a(row.kind, IS_CAPSULE)
         if place.contents == FROM_SPAN:
-            extent = put_unit(extent, place.offset, place.size, c.span_bytes[o], o, capsule)
+            extent = put_extent(extent, place.offset, place.size, contents.span_bytes[out], out,
+                                is_capsule)
         elif KIND[row.kind].info == HEAD_TARGET and row.head >= 0:
-            extent = put_unit(extent, place.offset, <uint64_t>row.count * row.entsize, NULL, o,
-                              capsule)
+            extent = put_extent(extent, place.offset, <uint64_t>row.count * row.entsize, NULL, out,
+                                is_capsule)
         else:
-            for at in range(listing.first[o], listing.first[o + 1]):
-                piece = listing.pieces[at]
-                s = &c.objects.sections[piece]
-                extent = put_unit(extent, place.offset + c.merged.base[piece], s.size,
-                                  c.objects.arena + s.offset, o, capsule)
+            for k in range(listing.first[out], listing.first[out + 1]):
+                piece = listing.pieces[k]
+                section = &contents.objects.sections[piece]
+                extent = put_extent(extent, place.offset + contents.merged.base[piece],
+                                    section.size, contents.objects.arena + section.offset, out,
+                                    is_capsule)
     listing.count[run] = <size_t>(extent - begin)
 
 
@@ -176,28 +190,29 @@ cdef inline bint list_section_extents(Contents* contents, Listing* listing,
                                       size_t runs) noexcept nogil:
     """List the extents of all sections in the order of the file; False without memory."""
     cdef const CopyExtent* extents
-    cdef uint64_t last = 0
+    cdef uint64_t previous_offset = 0
     cdef size_t i, room = 0
-    cdef int32_t o
+    cdef int32_t out
     cdef bint is_in_order = True
     listing.place[runs - 1] = 0     # the last run may have no section
     for i in range(contents.placed.section_order_count):
-        if i % SOME_SECTIONS == 0:
-            listing.place[i // SOME_SECTIONS] = room
-        o = contents.placed.section_order[i]
-        room += max(listing.first[o + 1] - listing.first[o], <uint32_t>1)
+        if i % RUN_SECTIONS == 0:
+            listing.place[i // RUN_SECTIONS] = room
+        out = contents.placed.section_order[i]
+        # A section without pieces can have one extent: what the link made, or entries.
+        room += max(listing.first[out + 1] - listing.first[out], <uint32_t>1)
     if not vec_reserve(&contents.extents, room):
         return False
     listing.extents = <CopyExtent*>contents.extents.data
-    run_each(list_run, listing, runs, contents.objects.section_count * SECTION_AS_BYTES)
-    for i in range(runs):
+    run_each(list_run, listing, runs, contents.objects.section_count * SECTION_BYTES)
+    for i in range(runs):           # close up what the runs have not filled
         memmove(listing.extents + contents.extents.count, listing.extents + listing.place[i],
                 listing.count[i] * sizeof(CopyExtent))
         contents.extents.count += listing.count[i]
     extents = <const CopyExtent*>contents.extents.data
     for i in range(contents.extents.count):
-        is_in_order = is_in_order and extents[i].offset >= last
-        last = extents[i].offset
+        is_in_order = is_in_order and extents[i].offset >= previous_offset
+        previous_offset = extents[i].offset
     if not is_in_order:
         qsort(contents.extents.data, contents.extents.count, sizeof(CopyExtent), compare_extents)
     return True
@@ -205,39 +220,40 @@ cdef inline bint list_section_extents(Contents* contents, Listing* listing,
 
 cdef inline bint list_windows(Contents* contents, Scratch* scratch,
                               const Vec* tables) noexcept nogil:
-    """List windows of extents that follow each other; a long one that needs no work has its own.
+    """List windows of neighboring extents, and add `tables` to them; False without memory.
 
-    None reaches over one of `tables`, which are windows in the order of the file. These are among
-    `windows` afterwards.
+    `tables` are windows in the order of the file, which no window of contents reaches over. An
+    extent longer than WINDOW has a window of its own, which is copied if no patch is in it.
     """
-    cdef const CopyExtent* extent = <const CopyExtent*>contents.extents.data
-    cdef const Window* table = <const Window*>tables.data
+    cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
+    cdef const Window* table_windows = <const Window*>tables.data
     cdef Window* window = NULL
-    cdef uint64_t end = 0
-    cdef size_t i, passed = 0
-    cdef bint apart
+    cdef uint64_t end = 0           # of the last window
+    cdef size_t i, passed_tables = 0
+    cdef bint is_after_table
     for i in range(contents.extents.count):
-        apart = False
-        while passed < tables.count and table[passed].start < extent[i].offset:
-            apart = True
-            passed += 1
-        if window == NULL or (extent[i].offset >= end and (
-                apart or extent[i].offset > end + NEAR
-                or extent[i].offset + extent[i].size - window.start > WINDOW)):
+        is_after_table = False
+        while (passed_tables < tables.count
+               and table_windows[passed_tables].start < extents[i].offset):
+            is_after_table = True
+            passed_tables += 1
+        if window == NULL or (extents[i].offset >= end and (
+                is_after_table or extents[i].offset > end + LONGEST_GAP
+                or extents[i].offset + extents[i].size - window.start > WINDOW)):
             window = <Window*>vec_push(&contents.windows)
             if window == NULL:
                 return False
             memset(window, 0, sizeof(Window))
-            window.start = extent[i].offset
+            window.start = extents[i].offset
             window.first = i
             window.kind = CONTENTS
-            if extent[i].size > WINDOW and not extent[i].capsule:
-                window.source = extent[i].source
+            if extents[i].size > WINDOW and not extents[i].is_capsule:
+                window.source = extents[i].source
             end = window.start
         else:
-            window.source = NULL    # pieces overlap
+            window.source = NULL    # this extent overlaps a long one, so the window must be made
         window.last = i + 1
-        end = max(end, extent[i].offset + extent[i].size)
+        end = max(end, extents[i].offset + extents[i].size)
         window.size = end - window.start
     if (not sort_patches(contents, scratch)
             or not vec_append(&contents.windows, tables.data, tables.count)):
@@ -247,25 +263,28 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
 
 
 cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nogil:
-    """Patches by window; those of one stay in their order. False without memory."""
+    """Sort patches by window: a counting sort, which keeps the order within a window.
+
+    Patches outside of all windows are omitted. False without memory.
+    """
     cdef Window* windows = <Window*>contents.windows.data
-    cdef uint32_t all_before = 0
-    cdef size_t i, n = contents.windows.count
+    cdef uint32_t patches_before = 0
+    cdef size_t i, window_count = contents.windows.count
     cdef int64_t window = -1
     contents.patch_order = <uint32_t*>scratch_room(scratch, contents.patch_count, 4)
     if contents.patch_order == NULL:
         return False
     for i in range(contents.patch_count):
-        window = window_of(windows, n, contents.patches[i].offset, window)
+        window = window_of(windows, window_count, contents.patches[i].offset, window)
         if window >= 0:
-            windows[window].last_patch += 1
+            windows[window].last_patch += 1     # their number, until the next loop
             windows[window].source = NULL
-    for i in range(n):
-        windows[i].first_patch = all_before
-        all_before += windows[i].last_patch
+    for i in range(window_count):
+        windows[i].first_patch = patches_before
+        patches_before += windows[i].last_patch
         windows[i].last_patch = windows[i].first_patch
     for i in range(contents.patch_count):
-        window = window_of(windows, n, contents.patches[i].offset, window)
+        window = window_of(windows, window_count, contents.patches[i].offset, window)
         if window >= 0:
             contents.patch_order[windows[window].last_patch] = <uint32_t>i
             windows[window].last_patch += 1
@@ -273,12 +292,14 @@ cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nog
 
 
 cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offset,
-                              int64_t last) noexcept nogil:
-    """The window with that byte of the output, or -1; `last` is where one was found before, or -1.
+                              int64_t guess) noexcept nogil:
+    """Return the number of the window with the byte at `offset` of the output, or -1.
+
+    `guess`, tried first, is the number of a window, or -1: patches of one window follow each other.
     """
     cdef size_t low = 0, high = count, middle
-    if last >= 0 and offset - windows[last].start < windows[last].size:
-        return last
+    if guess >= 0 and offset - windows[guess].start < windows[guess].size:
+        return guess
     while low < high:
         middle = (low + high) // 2
         if windows[middle].start <= offset:
@@ -291,11 +312,12 @@ cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offs
 
 
 cdef inline void make_contents(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """Write a window: its extents, with zeros between them, and its patches."""
-    cdef Contents* c = <Contents*>context
-    cdef const CopyExtent* extents = <const CopyExtent*>c.extents.data
+    """Write a window of contents (a MakeWindow): its extents, zeros between them, its patches."""
+    cdef Contents* contents = <Contents*>context
+    cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const CopyExtent* extent
-    cdef uint64_t offset = 0, start, skipped
+    cdef const PatchRow* patch
+    cdef uint64_t offset = 0, start, skipped    # bytes of the window
     cdef size_t i
     for i in range(window.first, window.last):
         extent = &extents[i]
@@ -303,22 +325,24 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
         if start > offset:
             memset(to + offset, 0, start - offset)
         if extent.source == NULL:
-            make_entries(c, &c.placed.outs[extent.out], to + start)
+            write_entries(contents, &contents.placed.outs[extent.out], to + start)
         else:
-            skipped = offset - start if offset > start else 0    # bytes that two pieces have, once
+            skipped = offset - start if offset > start else 0    # an earlier piece has these bytes
             if skipped < extent.size:
                 memcpy(to + start + skipped, extent.source + skipped, extent.size - skipped)
-            if extent.capsule:
-                finish_capsule(c, extent, to + start)
+            if extent.is_capsule:
+                finish_capsule(contents, extent, to + start)
         offset = max(offset, start + extent.size)
     for i in range(window.first_patch, window.last_patch):
-        start = c.patches[c.patch_order[i]].offset - window.start
-        patch_field(to + start, window.size - start, &c.patches[c.patch_order[i]])
+        patch = &contents.patches[contents.patch_order[i]]
+        start = patch.offset - window.start
+        patch_field(to + start, window.size - start, patch)
 
 
-cdef inline void make_entries(const Contents* contents, const OutRow* row,
-                              uint8_t* to) noexcept nogil:
-    """The entries of a relocation section that stays, newest first."""
+cdef inline void write_entries(const Contents* contents, const OutRow* row,
+                               uint8_t* to) noexcept nogil:
+    """Write the emitted relocations of a relocation section as REL or RELA entries, newest first.
+    """
     cdef const EmittedRow* emitted = contents.merged.emitted
     cdef int32_t number = row.head
     cdef uint32_t remaining = row.count
@@ -328,7 +352,7 @@ cdef inline void make_entries(const Contents* contents, const OutRow* row,
         entry.r_type = emitted[number].type
         if emitted[number].entity >= 0:
             entry.r_sym = contents.placed.symbol_index[emitted[number].entity]
-        elif emitted[number].section < -1:
+        elif emitted[number].section < -1:      # -2 - kernel: EmittedRow
             entry.r_sym = contents.placed.instance_index[-2 - emitted[number].section]
         elif emitted[number].section < 0:
             entry.r_sym = 0
@@ -343,11 +367,12 @@ cdef inline void make_entries(const Contents* contents, const OutRow* row,
 
 cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
                                 uint8_t* to) noexcept nogil:
-    """Write the number of the function's section, and what its code reads of constant banks."""
+    """Complete a capsule: the header index of its .text, and offsets in constant banks."""
     cdef const OutRow* row = &contents.placed.outs[extent.out]
-    cdef uint16_t number = <uint16_t>contents.placed.section_index[row.twin]
+    cdef uint16_t text_index = <uint16_t>contents.placed.section_index[row.twin]
     cdef size_t count
     cdef const ConstantReference* references = references_of(&contents.references, row.twin, &count)
     if count and not patch_capsule(to, extent.size, references, count):
-        note_bad(&contents.bad, extent.out)
-    memcpy(to, &number, min(extent.size, <uint64_t>2))
+        note_lowest(&contents.bad, extent.out)
+    # Bytes 2 and 3 stay as they are in the input.
+    memcpy(to, &text_index, min(extent.size, <uint64_t>sizeof(text_index)))

@@ -1,4 +1,9 @@
-# Section headers, the ELF header, and the one section whose bytes repeat some of them.
+# Section headers, the ELF header, and .nv.merc.nv.shared.reserved.0, whose bytes repeat some of
+# the section headers.
+#
+# From sm_100 on nvlink writes two files: the linked mercury file, then the final file, which a
+# second program makes of it (docs/order.md). "Early" is what the mercury file has, "late" what the
+# second program adds.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -21,37 +26,50 @@ from tables.rows cimport OutRow, PlaceRow
 from traits cimport TRAIT_MERCURY, TRAIT_REGCOUNT_INFO
 
 cdef enum:
-    HEADERS = -1                # what windows of section headers are; others are of a kind
+    HEADERS = -1                # `kind` of windows of section headers
+    SHSTRTAB_INDEX = 1          # header indices of the three sections that come first
+    STRTAB_INDEX = 2
+    SYMTAB_INDEX = 3
+    FIRST_HEADERS = 3           # the null header and those of .shstrtab and .strtab
+    SHSTRTAB_NAME = 10          # bytes of the name .shstrtab with its NUL
 
 
 cdef inline uint64_t early_strings_size(Writer* writer, uint64_t size) noexcept nogil:
-    """The bytes of .strtab before the names of constant banks end it."""
+    """Return the bytes of .strtab in the mercury file; `size` are those in the final file.
+
+    The second program adds names of constant banks at the end: those of .nv.constant0.K, and the
+    final names of renamed banks. What remains in front is the mercury file's.
+    """
     cdef const OutRow* row
-    cdef uint64_t banks = 0
+    cdef uint64_t renamed_size = 0
     cdef size_t i
     for i in range(writer.placed.section_order_count):
         row = &writer.placed.outs[writer.placed.section_order[i]]
         if is_a(row.kind, IS_PARAMETERS):
             size = min(size, <uint64_t>row.symbol_name)
         elif is_renamed(row):
-            banks += strlen(<const char*>writer.placed.strtab + row.symbol_name) - shrinks(row) + 1
-    return size - banks
+            renamed_size += (strlen(<const char*>writer.placed.strtab + row.symbol_name)
+                             - shrinks(row) + 1)
+    return size - renamed_size
 
 
 cdef inline bint is_late(const OutRow* row) noexcept nogil:
-    """Whether the second program makes it, which the mercury file ends before."""
+    """Whether the second program creates the section, so that the mercury file lacks it."""
     return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 
-cdef inline uint64_t early_size(Writer* writer, int32_t section, uint64_t names, int64_t note,
-                                uint32_t late_compat) noexcept nogil:
-    """The bytes of a section in the mercury file, of which `names` are those of .shstrtab."""
+cdef inline uint64_t early_size(Writer* writer, int32_t section, uint64_t shstrtab_size,
+                                int64_t note, uint32_t late_compat) noexcept nogil:
+    """Return the bytes of a section (OutRow) in the mercury file.
+
+    `shstrtab_size` are those of .shstrtab there; `note` and `late_compat`: image.pyi.
+    """
     cdef const OutRow* row = &writer.placed.outs[section]
     cdef uint64_t size = writer.placed.places[section].size
     if is_nobits(row):
         return 0
     if row.kind == K_SHSTRTAB:
-        return names
+        return shstrtab_size
     if row.kind == K_STRTAB:
         return early_strings_size(writer, size)
     if row.kind == K_TKINFO:
@@ -66,35 +84,38 @@ cdef inline uint64_t early_size(Writer* writer, int32_t section, uint64_t names,
 
 
 cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t late_compat,
-                                       Shdr* head, uint64_t* start) noexcept nogil:
-    """Copy the bytes of .nv.merc.nv.shared.reserved.0 that are not zero: (part of) three headers.
+                                       Shdr* heads, uint64_t* start) noexcept nogil:
+    """Set FIRST_HEADERS `heads` to what .nv.merc.nv.shared.reserved.0 has beside zeros.
 
-    Returns how many; `start` gets their offset.
+    Returns how many bytes of them it has; `start` gets their offset in the output.
 
-    The plain section has no bytes, so nvlink copies the bytes after its offset in the mercury file
-    that its finalizer starts from: after all sections without bytes, the section header table,
-    which begins with a null header and those of .shstrtab and .strtab. docs/format-notes.md says
-    how that file is laid out. nvlink's own note is longer than ours by `note` bytes, and the
-    finalizer adds `late_compat` bytes to .nv.compat.
+    The plain section has no bytes, so nvlink copies the bytes after its offset in the mercury file.
+    There the section header table follows all sections without bytes. docs/format-notes.md says how
+    that file is laid out. nvlink's own note is longer than ours by `note` bytes, and the second
+    program adds `late_compat` bytes to .nv.compat.
     """
     cdef const PlaceRow* place = &writer.placed.places[writer.only[K_MERC_SYSTEM_SHARED]]
-    cdef uint64_t end = sizeof(Ehdr), plain = 0
+    cdef Shdr* shstrtab = &heads[SHSTRTAB_INDEX]
+    cdef Shdr* strtab = &heads[STRTAB_INDEX]
+    cdef uint64_t end = sizeof(Ehdr)        # of the sections in the mercury file so far
+    cdef uint64_t plain = 0                 # offset of the plain section there
     cdef const OutRow* row
     cdef int32_t section
     cdef size_t i
-    memset(head, 0, 3 * sizeof(Shdr))
-    head[1].sh_name = 1
-    head[1].sh_type = SHT_STRTAB
-    head[1].sh_offset = sizeof(Ehdr)
-    head[1].sh_size = place.name
-    head[1].sh_addralign = 1
+    memset(heads, 0, FIRST_HEADERS * sizeof(Shdr))
+    shstrtab.sh_name = 1
+    shstrtab.sh_type = SHT_STRTAB
+    shstrtab.sh_offset = sizeof(Ehdr)
+    shstrtab.sh_addralign = 1
+    # .shstrtab ends there where the first name of a late section begins.
+    shstrtab.sh_size = place.name
     for i in range(writer.placed.section_order_count):
         section = writer.placed.section_order[i]
         if is_late(&writer.placed.outs[section]) and writer.placed.places[section].name:
-            head[1].sh_size = min(head[1].sh_size, <uint64_t>writer.placed.places[section].name)
-    head[2].sh_name = 11        # after the name of .shstrtab
-    head[2].sh_type = SHT_STRTAB
-    head[2].sh_offset = head[1].sh_offset + head[1].sh_size
+            shstrtab.sh_size = min(shstrtab.sh_size, <uint64_t>writer.placed.places[section].name)
+    strtab.sh_name = shstrtab.sh_name + SHSTRTAB_NAME
+    strtab.sh_type = SHT_STRTAB
+    strtab.sh_offset = shstrtab.sh_offset + shstrtab.sh_size
     for i in range(writer.placed.section_order_count):
         section = writer.placed.section_order[i]
         row = &writer.placed.outs[section]
@@ -103,20 +124,25 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
         end = round_up(end, 16 if is_a(row.kind, IS_CODE) else row.align)
         if row.kind == K_SYSTEM_SHARED:
             plain = end
-        end += early_size(writer, section, head[1].sh_size, note, late_compat)
-    end = round_up(end, 8) - plain
+        end += early_size(writer, section, shstrtab.sh_size, note, late_compat)
+    end = round_up(end, 8) - plain          # bytes from the plain section to the header table
     start[0] = place.offset + end
-    return min(<uint64_t>(3 * sizeof(Shdr)), place.size - end) if end < place.size else 0
+    if end >= place.size:
+        return 0
+    return min(<uint64_t>(FIRST_HEADERS * sizeof(Shdr)), place.size - end)
 
 
 cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule) noexcept nogil:
-    """Return sh_link or sh_info; mercury sections name the mercury forms."""
+    """Return sh_link or sh_info of a section by a HEAD_ rule of its kind.
+
+    Mercury sections name mercury sections.
+    """
     cdef bint mercury = KIND[row.kind].mercury
     cdef const OutRow* plain = &writer.placed.outs[row.twin] if mercury else row
     if rule == HEAD_STRTAB:
-        return 2
+        return STRTAB_INDEX
     if rule == HEAD_SYMTAB:
-        return 3
+        return SYMTAB_INDEX
     if rule == HEAD_MERC_SYMTAB:
         return index_of(writer, K_MERC_SYMTAB)
     if rule == HEAD_TKINFO:
@@ -138,6 +164,7 @@ cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule)
 
 
 cdef inline uint32_t mercury_index(Writer* writer, int32_t plain) noexcept nogil:
+    """Return the header index of the mercury twin of a plain OutRow, or 0."""
     cdef int32_t twin = writer.placed.outs[plain].merc
     return writer.placed.section_index[twin] if twin >= 0 else 0
 
@@ -157,18 +184,18 @@ cdef inline void write_section_header(Writer* writer, int32_t section, Shdr* out
     out.sh_link = head_value(writer, row, facts.link)
     out.sh_info = head_value(writer, row, facts.info)
     if writer.objects.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
-        # The function's own REGCOUNT, not what its callees raise it to.
+        # Bits 24 to 31: the function's own REGCOUNT, not what its callees raise it to.
         out.sh_info |= writer.objects.sections[row.source].info & 0xff000000U
 
 
 cdef inline bint list_headers(Vec* windows, Writer* writer) noexcept nogil:
-    """Windows of the table of sections; False without memory."""
+    """List windows of the section header table; False without memory."""
     return list_rows(windows, writer.placed.table_offset, sizeof(Shdr),
                      writer.placed.section_order_count + 1, HEADERS)
 
 
 cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) noexcept nogil:
-    """Rows `first` to `last` of the table; the first may have the number of all."""
+    """Write a window of section headers. Header 0 has their number if e_shnum cannot have it."""
     cdef size_t i
     for i in range(window.first, window.last):
         if i:
@@ -180,19 +207,23 @@ cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) no
 
 
 cdef inline void start_header(Ehdr* header, Writer* writer, uint64_t segments) noexcept nogil:
-    """The ELF header without what only the release and the target say."""
+    """Fill an ELF header, except for what depends on release and target alone.
+
+    `segments` is the number of program headers.
+    """
     cdef uint32_t cuinfo = index_of(writer, K_CUINFO)
     memset(header, 0, sizeof(Ehdr))
     put_text(header.e_ident, b"\x7fELF\x02\x01\x01")
     header.e_type = ET_EXEC if writer.objects.executable else ET_REL
     header.e_machine = EM_CUDA
     header.e_shoff = writer.placed.table_offset
+    # Bits 24 to 31 have the index of .note.nv.cuinfo: saturated, on family C its low 8 bits.
     if not writer.objects.traits & TRAIT_MERCURY:
         cuinfo = min(cuinfo, <uint32_t>0xff)
     header.e_flags = cuinfo << 24
     header.e_ehsize = sizeof(Ehdr)
     header.e_shentsize = sizeof(Shdr)
-    header.e_shstrndx = 1
+    header.e_shstrndx = SHSTRTAB_INDEX
     if segments:
         header.e_phoff = (writer.placed.table_offset + (writer.placed.section_order_count + 1)
                           * sizeof(Shdr))

@@ -14,10 +14,12 @@ from image.capsules cimport ConstantReference, find_references
 from image.contents cimport (
     CONTENTS, Contents, CopyExtent, list_extents, list_windows, make_contents,
 )
-from image.headers cimport HEADERS, copy_header_bytes, list_headers, make_headers, start_header
+from image.headers cimport (
+    FIRST_HEADERS, HEADERS, copy_header_bytes, list_headers, make_headers, start_header,
+)
 from image.symbols cimport count_locals, list_symbols, make_symbols
 from image.windows cimport (
-    Make, Window, WindowQueue, clear_gaps, list_bytes, make_windows, reserve, sort_windows,
+    MakeWindow, Window, WindowQueue, clear_gaps, list_bytes, make_windows, reserve, sort_windows,
     write_at,
 )
 from image.writer cimport Writer, contents_at, index_of
@@ -60,14 +62,20 @@ cdef class Canvas:
         self.size = 0
 
 
+cdef enum:
+    EI_OSABI = 7                # byte of e_ident; the one after it is the ABI version
+
+
 cdef int expect_size(Canvas image, PlacedTables placed) except -1:
-    """Kernels begin with this: they write where `placed` says."""
+    """Raise ValueError if the output has not the size of `placed`, whose offsets kernels use."""
     if image.size != placed.size:
         raise ValueError(f"{image.size} bytes for an output of {placed.size}")
     return 0
 
 
-cdef void start_queue(WindowQueue* queue, Canvas image, Make make, void* context, Vec* windows):
+cdef void start_queue(WindowQueue* queue, Canvas image, MakeWindow make, void* context,
+                      Vec* windows):
+    """Set up a queue of windows, which `make` fills with what `context` has."""
     memset(queue, 0, sizeof(WindowQueue))
     queue.make = make
     queue.context = context
@@ -78,7 +86,7 @@ cdef void start_queue(WindowQueue* queue, Canvas image, Make make, void* context
 
 
 cdef int raise_error(int error) except -1:
-    """Raise MemoryError or OSError for an errno; 0 for none."""
+    """Raise MemoryError or OSError for an errno; return 0 if `error` is 0."""
     if error == ENOMEM:
         raise MemoryError
     if error:
@@ -87,7 +95,7 @@ cdef int raise_error(int error) except -1:
 
 
 cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size) except -1:
-    """Write a few bytes over what is there."""
+    """Write a few bytes at an offset of the output, over what the windows wrote."""
     cdef int error = 0
     with nogil:
         if image.data != NULL:
@@ -98,21 +106,22 @@ cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size)
 
 
 def write_contents(Canvas image not None, PlacedTables placed not None, Patches patches not None):
-    return draw_output(image, placed, patches, False, False)
+    return write_image(image, placed, patches, False, False)
 
 
 def write_output(Canvas image not None, PlacedTables placed not None, Patches patches not None,
                  *, bint preserved):
-    return draw_output(image, placed, patches, True, preserved)
+    return write_image(image, placed, patches, True, preserved)
 
 
-# Makes the windows of a whole output.
+# The context of `make_window`. `tables` is only filled if tables are written, too.
 ctypedef struct Output:
     Contents contents
     Writer tables
 
 
 cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept nogil:
+    """Write a window of an Output (a MakeWindow)."""
     cdef Output* output = <Output*>context
     if window.kind == CONTENTS:
         make_contents(&output.contents, window, to)
@@ -120,49 +129,55 @@ cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept
         make_table(&output.tables, window, to)
 
 
-cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint is_whole, bint preserved):
-    """Draw contents and, for the `is_whole` output, tables."""
+cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_tables,
+                 bint preserved):
+    """Write contents and, with `with_tables`, tables.
+
+    Returns the lowest OutRow of a capsule that breaks its format, or -1.
+    """
     cdef Output output
-    cdef Contents* c = &output.contents
+    cdef Contents* contents = &output.contents
     cdef WindowQueue queue
-    cdef Vec tables
+    cdef Vec tables                 # Window: of tables
     cdef int error = ENOMEM
-    cdef Scratch lists, scratch
+    cdef Scratch lists, scratch     # `lists` is given back before the windows are made
     expect_size(image, placed)
-    bind_contents(c, placed, patches)
+    bind_contents(contents, placed, patches)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &c.extents, sizeof(CopyExtent))
-        scratch_vector(&scratch, &c.windows, sizeof(Window))
-        scratch_vector(&scratch, &c.references, sizeof(ConstantReference))
+        scratch_vector(&scratch, &contents.extents, sizeof(CopyExtent))
+        scratch_vector(&scratch, &contents.windows, sizeof(Window))
+        scratch_vector(&scratch, &contents.references, sizeof(ConstantReference))
         scratch_vector(&scratch, &tables, sizeof(Window))
-        c.span_bytes = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
-        if is_whole and not scratch.failed:
+        contents.span_bytes = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count,
+                                                             sizeof(uint8_t*))
+        if with_tables and not scratch.failed:
             open_writer(&output.tables, placed, preserved)
             scratch.failed = not list_tables(&tables, &output.tables)
             sort_windows(&tables)
         if not scratch.failed:
-            find_spans(c, placed)
+            find_spans(contents, placed)
             scratch_init(&lists)
             with nogil:
-                scratch.failed = not list_extents(c, &lists)
+                scratch.failed = not list_extents(contents, &lists)
                 scratch_free(&lists)
                 if not scratch.failed:
-                    scratch.failed = not (list_windows(c, &scratch, &tables)
-                                          and find_references(&c.merged, &c.placed,
-                                                              &c.references))
+                    scratch.failed = not (list_windows(contents, &scratch, &tables)
+                                          and find_references(&contents.merged, &contents.placed,
+                                                              &contents.references))
         if not scratch.failed:
-            start_queue(&queue, image, make_window, &output, &c.windows)
+            start_queue(&queue, image, make_window, &output, &contents.windows)
             with nogil:
                 clear_gaps(&queue, image.size)
                 error = make_windows(&queue, &scratch)
         raise_error(error)
-        return c.bad
+        return contents.bad
     finally:
         scratch_free(&scratch)
 
 
 cdef void bind_contents(Contents* contents, PlacedTables placed, Patches patches):
+    """Fill Contents with views of the tables; the vectors are the caller's."""
     memset(contents, 0, sizeof(Contents))
     placed.merged.objects.view(&contents.objects)
     placed.merged.view(&contents.merged)
@@ -173,7 +188,7 @@ cdef void bind_contents(Contents* contents, PlacedTables placed, Patches patches
 
 
 cdef void find_spans(Contents* contents, PlacedTables placed):
-    """The contents of sections that the link made."""
+    """Fill `span_bytes`: where the contents are that the link made for a section."""
     cdef Spans table
     cdef Blob blob
     cdef size_t i
@@ -207,7 +222,7 @@ def write_header(Canvas image not None, PlacedTables placed not None, tuple iden
     cdef uint32_t e_version = identity[1], e_flags = identity[2]
     cdef Writer writer
     cdef Ehdr header
-    cdef Shdr[3] heads
+    cdef Shdr[FIRST_HEADERS] heads
     cdef uint64_t offset = 0, size = 0
     if PyBytes_GET_SIZE(abi) != 2:
         raise ValueError("abi: two bytes")
@@ -219,14 +234,14 @@ def write_header(Canvas image not None, PlacedTables placed not None, tuple iden
         size = copy_header_bytes(&writer, note, late_compat, heads, &offset)
         put_bytes(image, offset, heads, size)
     start_header(&header, &writer, PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr))
-    memcpy(header.e_ident + 7, PyBytes_AS_STRING(abi), 2)
+    memcpy(header.e_ident + EI_OSABI, PyBytes_AS_STRING(abi), 2)
     header.e_version = e_version
     header.e_flags |= e_flags
     put_bytes(image, 0, &header, sizeof(header))
 
 
 cdef void open_writer(Writer* writer, PlacedTables placed, bint preserved):
-    """Have tables ready to be written."""
+    """Fill a Writer with all that symbol tables and section headers need."""
     bind_tables(writer, placed)
     writer.preserved = preserved
     with nogil:
@@ -236,7 +251,7 @@ cdef void open_writer(Writer* writer, PlacedTables placed, bint preserved):
 cdef void bind_tables(Writer* writer, PlacedTables placed):
     """Fill a Writer with views of the tables and the sections that the output has once."""
     cdef size_t i
-    cdef int32_t wide
+    cdef int32_t shndx              # OutRow of .symtab_shndx, or -1
     memset(writer, 0, sizeof(Writer))
     placed.merged.objects.view(&writer.objects)
     placed.merged.view(&writer.merged)
@@ -244,14 +259,14 @@ cdef void bind_tables(Writer* writer, PlacedTables placed):
     memset(writer.only, 0xff, sizeof(writer.only))
     for i in range(writer.placed.out_count):
         writer.only[writer.placed.outs[i].kind] = <int32_t>i
-    wide = writer.only[K_SYMTAB_SHNDX]
-    if wide >= 0:
-        writer.late = writer.placed.outs[wide].marks & OF_LATE != 0
-        writer.wide = not writer.late
+    shndx = writer.only[K_SYMTAB_SHNDX]
+    if shndx >= 0:
+        writer.has_late_shndx = writer.placed.outs[shndx].marks & OF_LATE != 0
+        writer.has_early_shndx = not writer.has_late_shndx
 
 
 cdef bint list_tables(Vec* windows, Writer* writer) noexcept:
-    """Windows of all tables; False without memory."""
+    """List windows of symbol tables, string tables and section headers; False without memory."""
     return (list_symbols(windows, writer) and list_headers(windows, writer)
             and list_strings(windows, writer, K_SHSTRTAB, writer.placed.shstrtab)
             and list_strings(windows, writer, K_STRTAB, writer.placed.strtab))
@@ -259,11 +274,13 @@ cdef bint list_tables(Vec* windows, Writer* writer) noexcept:
 
 cdef bint list_strings(Vec* windows, Writer* writer, uint16_t kind,
                        const uint8_t* strings) noexcept:
+    """List windows of the string table of a section kind; False without memory."""
     return list_bytes(windows, contents_at(writer, kind), strings,
                       writer.placed.places[writer.only[kind]].size)
 
 
 cdef void make_table(void* context, const Window* window, uint8_t* to) noexcept nogil:
+    """Write a window of section headers or symbols of a Writer (a MakeWindow)."""
     if window.kind == HEADERS:
         make_headers(<Writer*>context, window, <Shdr*>to)
     else:

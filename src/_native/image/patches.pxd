@@ -1,7 +1,7 @@
 # Writing a resolved field into bytes of the output.
 #
-# Field positions are bit numbers from r_offset, little endian; names of types
-# (pylink/facts/relocations.py) end in them.
+# The position and width of a field are bits from r_offset on, little endian. Names of relocation
+# types end in them: R_CUDA_ABS32_20 has 32 bits from bit 20 on (pylink/facts/relocations.py).
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -13,49 +13,54 @@ from relocationtypes cimport (
 from tables.rows cimport PatchRow
 
 
-cdef inline uint64_t bits_of(const RelocationFacts* f, uint64_t value,
+cdef inline uint64_t bits_of(const RelocationFacts* facts, uint64_t value,
                              uint32_t bank) noexcept nogil:
-    """The bits of a value that the field takes, by the form of the relocation."""
-    if f.form == FORM_WHOLE:
+    """Return the bits that the field takes of a value, by the form of the relocation type."""
+    if facts.form == FORM_WHOLE:
         return value
-    if f.form == FORM_HIGH:
+    if facts.form == FORM_HIGH:
         return value >> 32
-    if f.form == FORM_WORDS:
+    if facts.form == FORM_WORDS:
         return value >> 2
-    if f.form == FORM_BANK14 or f.form == FORM_SPLIT19:
+    # The field has the offset (14 bits: in words of 4 bytes), then the number of the bank.
+    if facts.form == FORM_BANK14 or facts.form == FORM_SPLIT19:
         return (value >> 2 & 0x3fff) | <uint64_t>bank << 14
-    if f.form == FORM_BANK16:
+    if facts.form == FORM_BANK16:
         return (value & 0xffff) | <uint64_t>bank << 16
-    if f.form == FORM_BANK17:
+    if facts.form == FORM_BANK17:
         return (value & 0x1ffff) | <uint64_t>bank << 17
     return 0
 
 
 cdef inline void patch_field(uint8_t* field, uint64_t size, const PatchRow* row) noexcept nogil:
-    """Write the value into a field that begins `size` bytes before the end of what may be written.
+    """Write the value of a patch into its field.
+
+    `field` is the byte at r_offset; `size` bytes from there on may be read and written.
     """
-    cdef const RelocationFacts* f = &RELOCATION[row.type]
+    cdef const RelocationFacts* facts = &RELOCATION[row.type]
     cdef uint64_t word = 0, mask, value = row.value
-    if f.form == FORM_BYTE:
+    if facts.form == FORM_BYTE:
         value += field[0] if row.implicit else 0
-        field[0] = <uint8_t>(value >> f.shift)
+        field[0] = <uint8_t>(value >> facts.shift)
         return
-    if f.form == FORM_NOTHING:
+    if facts.form == FORM_NOTHING:
         return
     if size >= sizeof(word):
         memcpy(&word, field, sizeof(word))
     else:
         memcpy(&word, field, size)
-    mask = (((<uint64_t>1 << (f.width & 63)) - 1) if f.width < 64 else ~<uint64_t>0) << f.shift
-    if row.implicit and f.form != FORM_HIGH:
-        value += (word & mask) >> f.shift << (2 if f.form == FORM_WORDS else 0)
-    value = bits_of(f, value, row.bank)
-    if f.form == FORM_SPLIT19:
+    mask = ~<uint64_t>0 if facts.width >= 64 else (<uint64_t>1 << facts.width) - 1
+    mask <<= facts.shift
+    if row.implicit and facts.form != FORM_HIGH:    # the field holds A, the addend
+        value += (word & mask) >> facts.shift << (2 if facts.form == FORM_WORDS else 0)
+    value = bits_of(facts, value, row.bank)
+    if facts.form == FORM_SPLIT19:
+        # 18 of the 19 bits stand from bit 28 on, the highest one in bit 26.
         mask = (<uint64_t>0x3ffff << 28) | (<uint64_t>1 << 26)
         word = (word & ~mask) | (value & 0x3ffff) << 28 | (value >> 18 & 1) << 26
     else:
-        word = (word & ~mask) | (value << f.shift & mask)
-    if size >= sizeof(word):    # a store instead of a call
+        word = (word & ~mask) | (value << facts.shift & mask)
+    if size >= sizeof(word):    # with a size that the compiler knows, a store instead of a call
         memcpy(field, &word, sizeof(word))
     else:
         memcpy(field, &word, size)

@@ -52,39 +52,40 @@ def find_unfit(Patches patches not None, uint64_t size):
 
 cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
     """Whether the type can be resolved, and the field is inside an image of `size` bytes."""
-    cdef const RelocationFacts* f
+    cdef const RelocationFacts* facts
+    cdef uint64_t field_bytes
     if row.type >= PLAIN_TYPES:
         return False
-    f = &RELOCATION[row.type]
-    return f.form != FORM_NONE and row.offset <= size and size - row.offset >= (
-        1 if f.form == FORM_BYTE else <uint64_t>((f.shift + f.width + 7) >> 3))
+    facts = &RELOCATION[row.type]
+    field_bytes = 1 if facts.form == FORM_BYTE else (facts.shift + facts.width + 7) >> 3
+    return facts.form != FORM_NONE and row.offset <= size and size - row.offset >= field_bytes
 
 
 def resolve_values(PlacedTables placed not None):
-    cdef Patching r
+    cdef Patching patching
     cdef const FixupRow* fixup
     cdef PatchRow* row
     cdef Vec patches
     cdef size_t i
     cdef Scratch scratch
-    placed.merged.view(&r.merged)
-    placed.view(&r.placed)
-    r.arrays_by_name = placed.merged.objects.mode & (LINK_DEBUG | LINK_RELOCATABLE) != 0
+    placed.merged.view(&patching.merged)
+    placed.view(&patching.placed)
+    patching.arrays_by_name = placed.merged.objects.mode & (LINK_DEBUG | LINK_RELOCATABLE) != 0
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &patches, sizeof(PatchRow))
-        scratch_reserve(&scratch, &patches, r.merged.fixup_count)
+        scratch_reserve(&scratch, &patches, patching.merged.fixup_count)
         with nogil:
-            for i in range(0 if scratch.failed else r.merged.fixup_count):
-                fixup = &r.merged.fixups[i]
-                if is_done_elsewhere(&r, fixup):
+            for i in range(0 if scratch.failed else patching.merged.fixup_count):
+                fixup = &patching.merged.fixups[i]
+                if is_done_elsewhere(&patching, fixup):
                     continue
                 row = <PatchRow*>vec_push(&patches)
-                row.offset = r.placed.places[fixup.out].offset + fixup.offset
+                row.offset = patching.placed.places[fixup.out].offset + fixup.offset
                 row.type = plain_type(fixup)
-                if is_crowded(&r, i):
+                if is_crowded(&patching, i):
                     row.type = low_half(row.type)
-                resolve_value(&r, fixup, row)
+                resolve_value(&patching, fixup, row)
         if scratch.failed:
             raise MemoryError
         return Patches(detach_rows(&patches))
@@ -92,24 +93,27 @@ def resolve_values(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
+# The tables and options that the values of relocations depend on.
 ctypedef struct Patching:
     MergedView merged
     PlacedView placed
-    bint arrays_by_name         # -g, -r: extern arrays have an address each, not one by function
+    bint arrays_by_name         # -g, -r: each extern array has an address, not each function one
 
 
-cdef inline bint is_done_elsewhere(const Patching* r, const FixupRow* fixup) noexcept nogil:
-    """Whether an entry of the mercury form changes no bytes: with the plain one, or in a capsule.
+cdef inline bint is_done_elsewhere(const Patching* patching, const FixupRow* fixup) noexcept nogil:
+    """Whether an entry of the mercury form needs no patch.
+
+    Its field is a copy of the plain section's, or is filled in a capsule (capsules.pxd).
     """
     return fixup.how & FIXUP_MERC != 0 and (
-        is_a(r.placed.outs[fixup.out].kind, IS_CODE)
-        or r.placed.places[fixup.out].contents == FROM_TWIN)
+        is_a(patching.placed.outs[fixup.out].kind, IS_CODE)
+        or patching.placed.places[fixup.out].contents == FROM_TWIN)
 
 
-cdef inline void resolve_value(const Patching* r, const FixupRow* fixup,
+cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
                                PatchRow* row) noexcept nogil:
-    """Fill in the value and the bank: S + A, or S where the field holds A (`implicit`)."""
-    cdef const EntityRow* e = &r.merged.entities[fixup.entity]
+    """Fill in `value`, `implicit` and `bank` of a row: S + A, or S where the field holds A."""
+    cdef const EntityRow* entity = &patching.merged.entities[fixup.entity]
     cdef int32_t home
     row.implicit = fixup.how & FIXUP_REL != 0
     row.bank = 0
@@ -117,57 +121,59 @@ cdef inline void resolve_value(const Patching* r, const FixupRow* fixup,
     if fixup.how & (FIXUP_CLEAR | FIXUP_ZERO):
         # S is 0, and what the field holds does not count. An explicit addend counts for shared
         # memory alone. The type of a cleared field writes zeros, whatever the value.
-        if fixup.how & FIXUP_ZERO and e.kind != E_SHARED:
+        if fixup.how & FIXUP_ZERO and entity.kind != E_SHARED:
             row.value = 0
         row.implicit = 0
     elif fixup.section >= 0:
         # A section symbol: S is the start of the input section in the output section.
-        row.value += r.merged.base[fixup.section]
+        row.value += patching.merged.base[fixup.section]
     elif fixup.entity < 0:
-        return                  # the addend says all
-    elif e.kind == E_CONST0_SIZE:
+        return                  # without a symbol S is 0
+    elif entity.kind == E_CONST0_SIZE:
         # S is the size of the file-scope bank of constants; an explicit addend does not count.
-        row.value = r.placed.values[fixup.entity]
-    elif e.flags & EF_UNSIZED and e.kind == E_SHARED:
-        # An extern array: S is its own address, or the one that all arrays have in this function.
-        # Data outside of functions gets -1.
-        if r.arrays_by_name:
-            row.value += r.placed.dynamic[fixup.entity]
+        row.value = patching.placed.values[fixup.entity]
+    elif entity.flags & EF_UNSIZED and entity.kind == E_SHARED:
+        # An extern array: S is its own address, or the one that all arrays have in this function,
+        # and -1 in data outside of functions. `dynamic` has both, by entity.
+        if patching.arrays_by_name:
+            row.value += patching.placed.dynamic[fixup.entity]
         elif fixup.function >= 0:
-            row.value += r.placed.dynamic[fixup.function]
+            row.value += patching.placed.dynamic[fixup.function]
         else:
             row.value += ~<uint64_t>0
     else:
         # S is -1 for a shared variable that has no place in the output.
-        row.value += ~<uint64_t>0 if r.placed.lost[fixup.entity] else r.placed.values[fixup.entity]
-        home = r.placed.homes[fixup.entity]
-        if e.kind == E_CONSTANT:
-            row.bank = bank_of(r.placed.outs, home)
+        row.value += (~<uint64_t>0 if patching.placed.lost[fixup.entity]
+                      else patching.placed.values[fixup.entity])
+        home = patching.placed.homes[fixup.entity]
+        if entity.kind == E_CONSTANT:
+            row.bank = bank_of(patching.placed.outs, home)
         elif home >= 0:
-            row.bank = r.placed.outs[home].bank
+            row.bank = patching.placed.outs[home].bank
 
 
 cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
-    """The type whose field is filled; R_CUDA_NONE for what no link can."""
+    """Return the type whose field is filled; R_CUDA_NONE for a type that no link resolves."""
     cdef const RelocationFacts* facts = facts_of(fixup.type)
     if fixup.how & FIXUP_CLEAR:
         return fixup.type if facts.form == FORM_ZERO else R_CUDA_UNUSED_CLEAR64
     return R_CUDA_NONE if facts.clear else facts.field
 
 
-cdef inline bint is_crowded(const Patching* r, size_t i) noexcept nogil:
-    """Whether the section, or another address of a table, leaves room for the low half alone.
+cdef inline bint is_crowded(const Patching* patching, size_t i) noexcept nogil:
+    """Whether fixup `i` has room for the low half of its value alone.
 
-    ptxas asks for whole addresses in 32-bit variables, too, the last of a table first.
+    ptxas asks for 64-bit addresses in 32-bit variables, too. Then the section ends after 4 bytes,
+    or the next 4 bytes have another address of the same table, whose fixup stands beside this one.
     """
-    cdef const FixupRow* fixup = &r.merged.fixups[i]
-    cdef const OutRow* out = &r.placed.outs[fixup.out]
+    cdef const FixupRow* fixup = &patching.merged.fixups[i]
+    cdef const OutRow* out = &patching.placed.outs[fixup.out]
     if not is_a(out.kind, IS_VARIABLES):
         return False
     if out.size - fixup.offset < 8:
         return True
     return (i > 0 and is_next_word(fixup, fixup - 1)) or (
-        i + 1 < r.merged.fixup_count and is_next_word(fixup, fixup + 1))
+        i + 1 < patching.merged.fixup_count and is_next_word(fixup, fixup + 1))
 
 
 cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
@@ -176,7 +182,7 @@ cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noex
 
 
 cdef inline uint32_t low_half(uint32_t type) noexcept nogil:
-    """The type that fills the low half of the field, where a variable has no room for more."""
+    """Return the type that fills the low 32 bits of the field of `type`."""
     if type == R_CUDA_64:
         return R_CUDA_32
     return R_CUDA_UNUSED_CLEAR32 if type == R_CUDA_UNUSED_CLEAR64 else type

@@ -9,20 +9,21 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Give an empty file its size, and reserve disk space if the system can. This is the system's own
-   call: the C library's writes to every page if the file system does not support it. */
+/* Give an empty file its size, and reserve disk space if the system can. Returns 0 if the file
+   cannot have the size. fallocate is the system's own call: where the file system does not support
+   it, the C library's posix_fallocate would write to every page. */
 static int pylink_reserve(int file, uint64_t size) {
-    int done = -1;
+    int result = -1;
     if (size > (uint64_t)INT64_MAX)
         return 0;
 #ifdef __linux__
     do
-        done = fallocate(file, 0, 0, (off_t)size);
-    while (done != 0 && errno == EINTR);
-    if (done != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+        result = fallocate(file, 0, 0, (off_t)size);
+    while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return 0;
 #endif
-    return done == 0 || ftruncate(file, (off_t)size) == 0;
+    return result == 0 || ftruncate(file, (off_t)size) == 0;
 }
 
 #endif

@@ -1,9 +1,10 @@
-# Writing the output, to memory or to a file: in windows, which are runs of bytes. Each thread takes
-# the next window that no thread has begun, in the order of the output.
+# Writing the output, to memory or to a file: in windows, which are runs of bytes of the output.
+# Each thread takes the next window that no thread has begun, in the order of the output.
 #
-# In memory a window is made in its place. One of a file is made in a buffer that is used again, and
-# written from there: a file that is mapped, or a whole image, takes as many new pages as the output
-# has, and new pages are what a large link waits for (`base/hugepages.pxd`).
+# If the output is in memory, a window is made in its place. If it is a file, a thread makes each of
+# its windows in one buffer, and writes the file from there. A mapped file, or the whole image in
+# memory, takes as many new pages as the output has, and a large link waits for new pages most
+# (`base/hugepages.pxd`).
 
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t
@@ -24,54 +25,57 @@ cdef extern from "image/windows.h":
     bint reserve "pylink_reserve"(int file, uint64_t size) noexcept nogil
 
 cdef enum:
-    # Bytes of a window, if nothing in it is longer, and of a call that writes. What the caches hold
-    # is written fastest. The kernel keeps a file in pieces as large as the calls were, and one of
-    # 2 MiB may be memory that a hypervisor must give back first.
+    # Most bytes of a call that writes, and of a window, unless one extent in it is longer. Bytes
+    # that the caches hold are written fastest. The kernel keeps a file in pieces as large as the
+    # calls were, and one of 2 MiB may be memory that a hypervisor must give back first.
     WINDOW = 1 << 20
-    CACHE_LINE = 64             # which the buffers of two threads do not share
+    CACHE_LINE = 64             # bytes; the buffers of two threads share no line
 
 
 ctypedef struct Window:
-    uint64_t start              # in the output
-    uint64_t size
-    size_t first                # number of the first item to write
-    size_t last
-    uint32_t first_patch        # contents: number of the first patch
-    uint32_t last_patch
-    int32_t kind                # for the function that makes it
-    const uint8_t* source       # where its bytes are already, or NULL
+    uint64_t start              # offset in the output
+    uint64_t size               # bytes
+    size_t first                # row of the table, or extent of the contents, that it begins with
+    size_t last                 # one after the last of these
+    uint32_t first_patch        # contents: place in `patch_order` of its first patch
+    uint32_t last_patch         # one after the last of these
+    int32_t kind                # CONTENTS, HEADERS, or the section kind of a symbol table
+    const uint8_t* source       # its bytes, ready to be copied; NULL: `make` must be called
 
 
-# Writes the bytes of a window to `to`.
-ctypedef void (*Make)(void* context, const Window* window, uint8_t* to) noexcept nogil
+# Writes the bytes of a window to `to`. `context` is the queue's.
+ctypedef void (*MakeWindow)(void* context, const Window* window, uint8_t* to) noexcept nogil
 
 
 ctypedef struct WindowQueue:
-    Make make
+    MakeWindow make
     void* context
     const Window* windows
-    size_t count
-    uint8_t* memory             # the whole output, or NULL
-    int file
-    size_t room                 # bytes of a buffer: those of the largest window that is made
-    uint8_t* buffers            # of a file: a room for each part of the work; else NULL
-    size_t next
-    int error                   # errno of what failed, or 0
+    size_t count                # number of windows
+    uint8_t* memory             # the whole output; NULL: write to `file`
+    int file                    # descriptor, if `memory` is NULL
+    size_t room                 # bytes of a buffer: enough for the largest window that is made
+    uint8_t* buffers            # for a file: a buffer for each thread, one after the other; or NULL
+    size_t next                 # first window that no thread has begun
+    int error                   # errno of a call that failed, or 0
 
 
-cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t count,
+cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row_size, size_t count,
                            int32_t kind) noexcept nogil:
-    """Add windows of a table of `count` rows that must be made; False without memory."""
+    """Add windows of a table of `count` rows, which `make` fills; False without memory.
+
+    `start` is the table's offset in the output.
+    """
     cdef size_t first = 0, last
     cdef Window* window
     while first < count:
-        last = min(count, first + WINDOW // row)
+        last = min(count, first + WINDOW // row_size)
         window = <Window*>vec_push(windows)
         if window == NULL:
             return False
         memset(window, 0, sizeof(Window))
-        window.start = start + first * row
-        window.size = (last - first) * row
+        window.start = start + first * row_size
+        window.size = (last - first) * row_size
         window.first = first
         window.last = last
         window.kind = kind
@@ -81,7 +85,10 @@ cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t coun
 
 cdef inline bint list_bytes(Vec* windows, uint64_t start, const uint8_t* source,
                             uint64_t size) noexcept nogil:
-    """Add windows of bytes that are there; False without memory."""
+    """Add windows of `size` bytes that are copied from `source`; False without memory.
+
+    `start` is their offset in the output.
+    """
     cdef uint64_t offset = 0
     cdef Window* window
     while offset < size:
@@ -102,31 +109,31 @@ cdef inline int compare_windows(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline void sort_windows(Vec* windows) noexcept nogil:
-    """Put windows, none of them empty, into the order of the output."""
+    """Put windows into the order of the output. Each has bytes, so no two begin together."""
     if windows.count:
         qsort(windows.data, windows.count, sizeof(Window), compare_windows)
 
 
 cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
                          uint64_t offset) noexcept nogil:
-    """Write all of it; errno, or 0."""
-    cdef ssize_t done
+    """Write `size` bytes at an offset of the file. Returns errno, or 0 if all are written."""
+    cdef ssize_t written
     while size:
-        done = c_pwrite(file, data, min(size, <uint64_t>WINDOW), <int64_t>offset)
-        if done < 0 and errno == EINTR:
+        written = c_pwrite(file, data, min(size, <uint64_t>WINDOW), <int64_t>offset)
+        if written < 0 and errno == EINTR:
             continue
-        if done <= 0:
-            return errno if done < 0 else EIO
-        data += done
-        offset += <uint64_t>done
-        size -= <uint64_t>done
+        if written <= 0:
+            return errno if written < 0 else EIO
+        data += written
+        offset += <uint64_t>written
+        size -= <uint64_t>written
     return 0
 
 
-cdef inline void write_windows(void* context, size_t part) noexcept nogil:
-    """Take and make windows until none is left."""
+cdef inline void write_windows(void* context, size_t thread) noexcept nogil:
+    """Make windows of a WindowQueue until no thread has one to begin: the task of each thread."""
     cdef WindowQueue* queue = <WindowQueue*>context
-    cdef uint8_t* buffer = NULL if queue.buffers == NULL else queue.buffers + part * queue.room
+    cdef uint8_t* buffer = NULL if queue.buffers == NULL else queue.buffers + thread * queue.room
     cdef const uint8_t* source
     cdef const Window* window
     cdef size_t number
@@ -151,7 +158,10 @@ cdef inline void write_windows(void* context, size_t part) noexcept nogil:
 
 
 cdef inline int make_windows(WindowQueue* queue, Scratch* scratch) noexcept nogil:
-    """Make all windows; errno of what failed, or 0. The scratch gets the buffers."""
+    """Make all windows. Returns the errno of a call that failed, or 0.
+
+    The buffers of the threads are memory of `scratch`.
+    """
     cdef uint64_t size = 0
     cdef size_t i, helpers
     queue.room = queue.next = 0
@@ -174,7 +184,10 @@ cdef inline int make_windows(WindowQueue* queue, Scratch* scratch) noexcept nogi
 
 
 cdef inline void clear_gaps(const WindowQueue* queue, uint64_t size) noexcept nogil:
-    """Zeros outside of all windows; a file has them from the start."""
+    """Write zeros to the memory outside of all windows. A file has them from the start.
+
+    `size` is the number of bytes of the output.
+    """
     cdef uint64_t offset = 0
     cdef size_t i
     if queue.memory == NULL:

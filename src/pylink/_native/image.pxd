@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 
 
 cdef class Canvas:
-    cdef uint8_t* data              # NULL for a file
-    cdef int file
-    cdef readonly size_t size
-    cdef bytes memory               # what `data` lies in
+    cdef uint8_t* data              # the bytes of the output; NULL for a file
+    cdef int file                   # its descriptor, or -1
+    cdef readonly size_t size       # bytes of the output
+    cdef bytes memory               # the object that `data` lies in; None for a file

@@ -1,8 +1,7 @@
 """Writes the output file: contents of its sections, its tables and headers.
 
-Tables are packed rows of `rows.pxd`; offsets and sizes are bytes. `ValueError` for an image of
-the wrong size, `OSError` for a file that cannot be written, `MemoryError` if memory is
-exhausted.
+Offsets and sizes are bytes. Each function raises `ValueError` for a canvas of the wrong size,
+`OSError` for a file that cannot be written, `MemoryError` if memory is exhausted.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ class Canvas:
 
     @staticmethod
     def on_file(descriptor: int, size: int) -> Canvas | None:
-        """Use an empty file that is open for writing, and set its size.
+        """Return a canvas on an empty file that is open for writing, and set the file's size.
 
         Disk space is reserved first, if the file system can. None if the file cannot have this
-        size; it has no contents then.
+        size.
         """
 
     @property
@@ -37,21 +36,23 @@ def write_contents(image: Canvas, placed: PlacedTables, patches: Patches) -> int
 
     Contents come from the inputs, from the link itself, and from emitted relocations, newest first;
     bytes outside of sections are zero. Sections with a stand-in are omitted. Capsules get the
-    number of their function's section, and in their records the constant offsets that its code
-    reads. Returns the OutRow of the first capsule whose records are not contiguous, or -1. The
-    records are described in the source and in docs/format-notes/literal-pools.md.
+    header index of their function's .text, and in their records the constant offsets that its code
+    reads. Returns the lowest OutRow of a capsule that breaks its format, or -1. The records are
+    described in `image/capsules.pxd` and in docs/format-notes/literal-pools.md.
     """
 
 def write_output(image: Canvas, placed: PlacedTables, patches: Patches, *, preserved: bool) -> int:
     """Do the work of `write_contents` and `write_tables`, from the first byte to the last.
 
-    Each byte is written once. The bytes of `write_header` are zero until then.
+    Each byte is written once. What `write_header` writes later is zero until then. Returns the
+    same as `write_contents`.
     """
 
 def write_tables(image: Canvas, placed: PlacedTables, *, preserved: bool) -> None:
     """Write symbol tables, string tables and section headers.
 
-    With `preserved` (--preserve-relocs, no debug data) shared variables have internal visibility.
+    With `preserved` (--preserve-relocs, no debug data) shared variables of an executable have
+    internal visibility.
     """
 
 def write_header(
@@ -63,9 +64,9 @@ def write_header(
 ) -> None:
     """Write the ELF header, the program headers, and .nv.merc.nv.shared.reserved.0.
 
-    `identity` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which the index of
-    a note is added here. `note` is the number of bytes by which nvlink's own note is longer,
-    `late_compat` the number of bytes of .nv.compat that the mercury file does not have yet: the
-    section, which repeats section headers, depends on both. ValueError if the ABI does not have two
-    bytes.
+    `identity` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which this adds
+    the index of .note.nv.cuinfo. `note` is the number of bytes by which nvlink's own
+    .note.nv.tkinfo is longer, `late_compat` the number of bytes of .nv.compat that the mercury file
+    does not have yet: .nv.merc.nv.shared.reserved.0 repeats section headers of that file, so it
+    depends on both. ValueError if the ABI does not have two bytes.
     """

@@ -1,17 +1,20 @@
 """Relocation arithmetic: values of resolved relocations.
 
-S is the symbol's offset in its section (sections have address 0), A the addend. The patch table has
-a row (offset u64, value u64, type u32, bank u16, implicit u16) for each field: offset in the image,
-S + A or, if `implicit` says that the field itself holds A, S. `image.write_contents` writes them.
+S is the symbol's offset in its section (sections have address 0), A the addend. `Patches` have a
+row for each field: `offset` in the image, `value` S + A or, if `implicit` says that the field
+itself holds A, S. `image.write_contents` writes them.
 """
 
 from pylink._native.tables import Patches, PlacedTables
 
 def find_unfit(patches: Patches, size: int) -> int:
-    """The first row whose type cannot be resolved or whose field runs past `size`; or -1."""
+    """Return the number of the first row that cannot be written, or -1.
+
+    Its type has no field, or the field ends after the image, which has `size` bytes.
+    """
 
 def resolve_values(placed: PlacedTables) -> Patches:
     """Make a row for every FixupRow that changes bytes, in order of the FixupRow table.
 
-    Records of capsules are omitted.
+    Relocations of code in capsules are omitted: `image.write_contents` fills capsules itself.
     """
