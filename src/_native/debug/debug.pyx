@@ -1,26 +1,22 @@
 """Rebuilding the plain debug sections of sm_100 and later, which nvlink does not concatenate.
 
-A line section is a row of units; each has a header and, per function, one sequence that opens with
+A line section is a list of units; each has a header and, per function, one sequence that opens with
 the extended opcode `00 09 02` and the 8 relocated bytes of the function's address. The output keeps
-units and headers. The sequences of a unit are sorted by output symbol index, and those of functions
-that are not in the output are omitted, so sequences are moved whole and no line program is
-interpreted. `.debug_frame` loses FDEs, each with the CIE before it, and `.nv_debug_info_reg_sass`
-keeps its size. docs/format-notes/family-c-debug.md has the evidence.
+units and headers. The sequences of a unit are sorted by the order of the output's symbols, and
+those of functions that are not in the output are omitted. So sequences are moved whole, and no line
+program is interpreted. `.debug_frame` loses FDEs, and CIEs that no FDE needs.
+`.nv_debug_info_reg_sass` keeps its size. docs/format-notes/family-c-debug.md has the evidence.
 
-Every table is packed little-endian rows. In:
+The tables that functions take and return are packed little-endian rows (structs in debug/rows.pxd;
+types of the stub in brackets):
 
-* piece (offset u64, size u64, count u64): one input's section contents, their place in the arena,
-  and how many of the next rows of the relocation table belong to them;
-* relocation (r_offset u64, target u32, outcome u32): r_offset within the piece, output symbol index
-  of a live function, and a DebugOutcome;
-* patch (r_offset u64, value u64): a resolved header field, offset within the mercury piece.
-
-Out:
-
-* moved (r_offset u64, row u64), one per relocation that is kept, in the order of the output
-  relocation section: offset in the new section and row of the input table;
-* unit (piece u64, start u64, base u64), one per line unit, ascending: where a unit that began at
-  `start` of its piece begins in the new section. `.debug_info` refers to units by offset.
+* PieceRow (Pieces): one input's contents of the section, and how many of the next rows of the table
+  with relocations or patches are its own;
+* RelocRow (PieceRelocations): a relocation of a piece;
+* DebugPatchRow (HeaderPatches): a resolved header field of a mercury piece;
+* MovedRow (Moved): a relocation that stays, in the order of the output's relocation section;
+* UnitRow (LineUnits): the old and the new place of a line unit, ascending. `.debug_info` refers to
+  units by offset.
 
 Cost: linear in the bytes, plus sorting the relocations that do not come in order.
 """
@@ -36,7 +32,7 @@ from debug.line cimport move_lines
 from debug.registers cimport clear_registers, index_names
 from debug.rows cimport (
     R_ADDRESS, R_CUT_OFF, R_FORMAT, R_HEADER, R_LENGTH, R_MEMORY, R_NO_CIE, R_PATCH,
-    R_REGISTER_COUNT, R_UNITS, R_VERSION, Cut, DebugPatchRow, LineUnit, MovedRow, PieceRow,
+    R_REGISTER_COUNT, R_UNITS, R_VERSION, DebugPatchRow, FunctionRef, LineUnit, MovedRow, PieceRow,
     RebuildFault, Rebuilt, RelocRow, UnitRow,
 )
 
@@ -49,28 +45,34 @@ class MalformedDebugSection(ValueError):
         self.mercury = mercury
 
 
-cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row) except? 1:
-    """Check that the tables fit each other and the arena; return the bytes of all pieces."""
+cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row_size) except? 1:
+    """Check that the tables fit each other and the arena; return the bytes of all pieces.
+
+    `rows` are the rows of `row_size` bytes that `pieces` count.
+    """
     cdef const PieceRow* piece = <const PieceRow*>PyBytes_AS_STRING(pieces)
     cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow), i
-    cdef uint64_t limit = PyBytes_GET_SIZE(arena), left = PyBytes_GET_SIZE(rows) // row, total = 0
-    if PyBytes_GET_SIZE(pieces) % sizeof(PieceRow) or PyBytes_GET_SIZE(rows) % row:
+    cdef uint64_t limit = PyBytes_GET_SIZE(arena), total = 0
+    cdef uint64_t remaining = PyBytes_GET_SIZE(rows) // row_size
+    if PyBytes_GET_SIZE(pieces) % sizeof(PieceRow) or PyBytes_GET_SIZE(rows) % row_size:
         raise ValueError("a table is not made of whole rows")
     for i in range(count):
         if piece[i].offset > limit or piece[i].size > limit - piece[i].offset:
             raise ValueError(f"piece {i} runs past the arena")
-        if piece[i].count > left:
+        if piece[i].count > remaining:
             raise ValueError(f"piece {i} counts more rows than there are")
-        left -= piece[i].count
+        remaining -= piece[i].count
+        # Their sum does not overflow.
         if piece[i].size > <uint64_t>(<Py_ssize_t>-1) // 4 - total:
             raise ValueError("pieces are larger than memory")
         total += piece[i].size
-    if left:
+    if remaining:
         raise ValueError("rows belong to no piece")
     return total
 
 
 cdef str text_of(int reason):
+    """Return the text that describes a DebugFault to a user."""
     return {
         R_CUT_OFF: "record is cut off",
         R_FORMAT: "record has the other DWARF length format",
@@ -86,6 +88,7 @@ cdef str text_of(int reason):
 
 
 cdef object raise_fault(const RebuildFault* fault):
+    """Raise MemoryError or MalformedDebugSection for a fault."""
     if fault.reason == R_MEMORY:
         raise MemoryError
     cdef bint mercury = fault.mercury
@@ -94,7 +97,7 @@ cdef object raise_fault(const RebuildFault* fault):
 
 
 cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, bytes pieces, bytes relocs) except? 1:
-    """Check the tables; return the bytes of all pieces."""
+    """Check the tables and enter them into `section`; return the bytes of all pieces."""
     cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
     section.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     section.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
@@ -107,11 +110,11 @@ cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, bytes pieces, bytes r
 
 
 cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) noexcept:
-    """Room for a section of so many bytes."""
+    """Set up the vectors of `section`, with room for `total` bytes of new contents."""
     scratch_init(scratch)
     scratch_vector(scratch, &section.out, 1)
     scratch_vector(scratch, &section.moved, sizeof(MovedRow))
-    scratch_vector(scratch, &section.cuts, sizeof(Cut))
+    scratch_vector(scratch, &section.refs, sizeof(FunctionRef))
     scratch_reserve(scratch, &section.out, total)
 
 
@@ -175,7 +178,7 @@ def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names no
     cdef size_t i
     cdef bint done
     if names_size and text[names_size - 1] != 0:
-        raise ValueError("the last name has no end")
+        raise ValueError("the last name does not end with NUL")
     total = start_rebuild(&section, arena, pieces, b"")
     allocate_rebuilt(&section, &scratch, total)
     try:

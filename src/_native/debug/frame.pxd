@@ -1,4 +1,5 @@
-# Call frames: a kept FDE brings the CIE before it along and points to it.
+# Call frames, `.debug_frame`: a list of CIEs, each with the FDEs that follow and point to it. FDEs
+# of functions that are not in the output are omitted, and so are CIEs without FDE.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -6,26 +7,29 @@ from libc.string cimport memcpy, memset
 from base.elf64 cimport load32, load64
 from base.vector cimport Vec, vec_append, vec_reserve
 from debug.rows cimport (
-    FDE_ADDRESS, FDE_POINTER, LIVE, R_CUT_OFF, R_FORMAT, R_LENGTH, R_MEMORY, R_NO_CIE, Cut,
-    PieceRow, Rebuilt, keep_row, read_cuts, set_rebuild_fault,
+    DWARF64_MARKER, FDE_ADDRESS, FDE_POINTER, LIVE, R_CUT_OFF, R_FORMAT, R_LENGTH, R_MEMORY,
+    R_NO_CIE, FunctionRef, PieceRow, Rebuilt, keep_row, read_refs, set_rebuild_fault,
 )
 
 
 cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
                                    uint64_t* places) noexcept nogil:
-    """Append the records of one piece; `places` receives each row's new offset.
+    """Append the records of one piece that stay. `places`, by RelocRow, gets the new offsets.
 
-    The CIE of a function inside of another has the address of that one (-ewp).
+    An FDE without relocation stays. The CIE of a function inside of another one (-ewp) has a
+    relocation, too, against the other function. False with a fault.
     """
     cdef const uint8_t* data = section.arena + piece.offset
-    cdef const Cut* cuts = <const Cut*>section.cuts.data
-    cdef uint64_t start = 0, length, cie = 0, cie_size = 0, cie_base = 0
-    cdef bint is_new_cie = False
-    cdef size_t at = 0, in_cie = 0
+    cdef const FunctionRef* refs = <const FunctionRef*>section.refs.data
+    cdef uint64_t start = 0, length         # of the record at hand, in the piece
+    cdef uint64_t cie = 0, cie_size = 0     # of the last CIE, in the piece
+    cdef uint64_t cie_base = 0              # its offset in the new section
+    cdef bint is_new_cie = False            # the last CIE is not in the new section yet
+    cdef size_t next_ref = 0, next_in_cie = 0   # numbers of the first reference not passed yet
     while start < piece.size:
         if piece.size - start < FDE_ADDRESS:
             return set_rebuild_fault(&section.fault, start, R_CUT_OFF)
-        if load32(data + start) != 0xffffffffU:
+        if load32(data + start) != DWARF64_MARKER:
             return set_rebuild_fault(&section.fault, start, R_FORMAT)
         length = load64(data + start + 4)
         if length > piece.size - start - FDE_POINTER or length < 8:
@@ -41,20 +45,21 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
             return set_rebuild_fault(&section.fault, start, R_NO_CIE)
         if length < FDE_ADDRESS + 16:
             return set_rebuild_fault(&section.fault, start, R_LENGTH)
-        while at < section.cuts.count and cuts[at].offset < start + FDE_ADDRESS:
-            at += 1
-        if (at == section.cuts.count or cuts[at].offset != start + FDE_ADDRESS
-                or cuts[at].outcome == LIVE):
+        while next_ref < section.refs.count and refs[next_ref].offset < start + FDE_ADDRESS:
+            next_ref += 1
+        if (next_ref == section.refs.count or refs[next_ref].offset != start + FDE_ADDRESS
+                or refs[next_ref].outcome == LIVE):
             if is_new_cie:
                 cie_base = section.out.count
                 vec_append(&section.out, data + cie, cie_size)
                 is_new_cie = False
-                while in_cie < section.cuts.count and cuts[in_cie].offset < cie + cie_size:
-                    if cuts[in_cie].offset > cie and cuts[in_cie].outcome == LIVE:
-                        places[cuts[in_cie].row] = cie_base + cuts[in_cie].offset - cie
-                    in_cie += 1
-            if at < section.cuts.count and cuts[at].offset == start + FDE_ADDRESS:
-                places[cuts[at].row] = section.out.count + FDE_ADDRESS
+                while (next_in_cie < section.refs.count
+                       and refs[next_in_cie].offset < cie + cie_size):
+                    if refs[next_in_cie].offset > cie and refs[next_in_cie].outcome == LIVE:
+                        places[refs[next_in_cie].row] = cie_base + refs[next_in_cie].offset - cie
+                    next_in_cie += 1
+            if next_ref < section.refs.count and refs[next_ref].offset == start + FDE_ADDRESS:
+                places[refs[next_ref].row] = section.out.count + FDE_ADDRESS
             vec_append(&section.out, data + start, length)
             memcpy(section.out.data + section.out.count - length + FDE_POINTER, &cie_base, 8)
         start += length
@@ -62,23 +67,24 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
 
 
 cdef inline bint move_all_frames(Rebuilt* section, Vec* places) noexcept nogil:
-    """Rebuild the whole section; False with a fault."""
+    """Rebuild the whole section; False with a fault. `places` is an empty Vec of uint64_t."""
     cdef uint64_t reloc = 0, row
     cdef uint64_t* place
     cdef size_t i
     if not vec_reserve(places, section.reloc_count):
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)
     place = <uint64_t*>places.data
-    memset(place, 0, section.reloc_count * sizeof(uint64_t))    # no address field is at offset 0
+    # 0 is a relocation that is dropped: no address is at offset 0.
+    memset(place, 0, section.reloc_count * sizeof(uint64_t))
     for i in range(section.count):
         section.fault.piece = i
-        if not read_cuts(section, reloc, section.pieces[i].count, 0):
+        if not read_refs(section, reloc, section.pieces[i].count, 0):
             return False
         if not move_piece_frames(section, &section.pieces[i], place):
             return False
         reloc += section.pieces[i].count
     row = section.reloc_count
-    while row > 0:                                      # each kept relocation is put in front
+    while row > 0:                          # the output's relocations are in reverse order
         row -= 1
         if place[row] != 0 and not keep_row(section, place[row], row):
             return False

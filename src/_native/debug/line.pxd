@@ -1,5 +1,9 @@
-# Line sections: units move with their headers, sequences move whole, no program is interpreted.
-# A release may close a program without sequences with the opcode that ends a sequence.
+# Line sections, `.debug_line` and `.nv_debug_line_sass`: units move with their headers, sequences
+# move whole, no program is interpreted. Some releases close a program without sequences with the
+# opcode that ends a sequence. A unit with the sequences of three functions, for example:
+#
+#     input     header    sequence of h (dead)    of g (symbol 7)    of f (symbol 5)
+#     output    header    sequence of f           of g
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -8,13 +12,14 @@ from base.elf64 cimport load16, load32
 from base.vector cimport Vec, vec_append, vec_push
 from debug.rows cimport (
     LEAST_SEQUENCE, LINE_HEADER, LIVE, PREFIX, R_ADDRESS, R_CUT_OFF, R_FORMAT, R_HEADER, R_LENGTH,
-    R_MEMORY, R_PATCH, R_UNITS, R_VERSION, Cut, DebugPatchRow, LineUnit, PieceRow, RebuildFault,
-    Rebuilt, UnitRow, compare_cuts_by_offset, compare_cuts_by_target, keep_row, read_cuts,
-    set_rebuild_fault, sort_cuts,
+    R_MEMORY, R_PATCH, R_UNITS, R_VERSION, UNIT_HEADER_LENGTH, UNIT_VERSION, DebugPatchRow,
+    FunctionRef, LineUnit, PieceRow, RebuildFault, Rebuilt, UnitRow, compare_refs_by_offset,
+    compare_refs_by_target, keep_row, read_refs, set_rebuild_fault, sort_refs,
 )
 
 cdef inline bint end_program(Rebuilt* section) noexcept nogil:
-    """Append the opcode that ends a sequence: extended, of one byte, number 1."""
+    """Append the opcode that ends a sequence: extended (0), of one byte, DW_LNE_end_sequence (1).
+    """
     return (vec_append(&section.out, <const char*>b"\x00\x01\x01", PREFIX)
             or set_rebuild_fault(&section.fault, section.out.count, R_MEMORY))
 
@@ -29,50 +34,53 @@ cdef inline bint read_units(const uint8_t* data, uint64_t size, Vec* units,
         if size - start < LINE_HEADER:
             return set_rebuild_fault(fault, start, R_CUT_OFF)
         length = load32(data + start)
-        if length >= 0xfffffff0U:
+        if length >= 0xfffffff0U:           # DWARF reserves these, the last for 64-bit lengths
             return set_rebuild_fault(fault, start, R_FORMAT)
         if length < LINE_HEADER - 4 or length > size - start - 4:
             return set_rebuild_fault(fault, start, R_LENGTH)
-        if not 2 <= load16(data + start + 4) <= 4:
+        if not 2 <= load16(data + start + UNIT_VERSION) <= 4:
             return set_rebuild_fault(fault, start, R_VERSION)
-        if load32(data + start + 6) > length - (LINE_HEADER - 4):
+        if load32(data + start + UNIT_HEADER_LENGTH) > length - (LINE_HEADER - 4):
             return set_rebuild_fault(fault, start, R_HEADER)
         unit = <LineUnit*>vec_push(units)
         if unit == NULL:
             return set_rebuild_fault(fault, start, R_MEMORY)
         unit.start = start
-        unit.program = start + LINE_HEADER + load32(data + start + 6)
+        unit.program = start + LINE_HEADER + load32(data + start + UNIT_HEADER_LENGTH)
         unit.end = start + 4 + length
         unit.base = 0
         start = unit.end
     return True
 
 
-cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit* unit, Cut* cuts,
-                                 size_t count) noexcept nogil:
-    """Append one unit; `cuts` are its sequences, by offset, and are sorted anew."""
-    cdef uint64_t first = unit.end, length
+cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit* unit,
+                                 FunctionRef* refs, size_t count) noexcept nogil:
+    """Append one unit of the piece `data`; False with a fault.
+
+    `refs` are the `count` references of its sequences, by offset. They are sorted anew.
+    """
+    cdef uint64_t first_sequence = unit.end, length
     cdef size_t i, live = 0
     if count:
-        first = cuts[0].offset
-        if first < unit.program:
-            return set_rebuild_fault(&section.fault, first + PREFIX, R_ADDRESS)
+        first_sequence = refs[0].offset
+        if first_sequence < unit.program:
+            return set_rebuild_fault(&section.fault, first_sequence + PREFIX, R_ADDRESS)
     for i in range(count):
-        cuts[i].stop = cuts[i + 1].offset if i + 1 < count else unit.end
-        if (cuts[i].stop - cuts[i].offset < LEAST_SEQUENCE or data[cuts[i].offset] != 0
-                or data[cuts[i].offset + 1] != 9 or data[cuts[i].offset + 2] != 2):
-            return set_rebuild_fault(&section.fault, cuts[i].offset + PREFIX, R_ADDRESS)
+        refs[i].stop = refs[i + 1].offset if i + 1 < count else unit.end
+        if (refs[i].stop - refs[i].offset < LEAST_SEQUENCE or data[refs[i].offset] != 0
+                or data[refs[i].offset + 1] != 9 or data[refs[i].offset + 2] != 2):
+            return set_rebuild_fault(&section.fault, refs[i].offset + PREFIX, R_ADDRESS)
     for i in range(count):
-        if cuts[i].outcome == LIVE:
-            cuts[live] = cuts[i]
+        if refs[i].outcome == LIVE:
+            refs[live] = refs[i]
             live += 1
-    sort_cuts(cuts, live, compare_cuts_by_target)
+    sort_refs(refs, live, compare_refs_by_target)
     unit.base = section.out.count
-    vec_append(&section.out, data + unit.start, first - unit.start)
+    vec_append(&section.out, data + unit.start, first_sequence - unit.start)
     for i in range(live):
-        if not keep_row(section, section.out.count + PREFIX, cuts[i].row):
+        if not keep_row(section, section.out.count + PREFIX, refs[i].row):
             return False
-        vec_append(&section.out, data + cuts[i].offset, cuts[i].stop - cuts[i].offset)
+        vec_append(&section.out, data + refs[i].offset, refs[i].stop - refs[i].offset)
     if (section.ended and section.out.count - unit.base == unit.program - unit.start
             and not end_program(section)):
         return False
@@ -84,58 +92,65 @@ cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit
 cdef inline bint patch_headers(Rebuilt* section, const PieceRow* twin_piece,
                                const DebugPatchRow* rows, const Vec* units,
                                Vec* twins) noexcept nogil:
-    """Write resolved mercury header fields into the same fields of the rebuilt headers."""
+    """Write resolved fields of mercury headers into the same fields of a piece's new headers.
+
+    `rows` are the patches of the piece, `units` its units, and `twins` is filled with the units of
+    its mercury twin. False with a fault.
+    """
     cdef const LineUnit* unit = <const LineUnit*>units.data
     cdef const LineUnit* twin
-    cdef Cut* cut
-    cdef size_t at = 0
+    cdef FunctionRef* ref
+    cdef size_t u = 0           # number of the unit and of its twin
     cdef uint64_t i, value, count = twin_piece.count
     if not read_units(section.arena + twin_piece.offset, twin_piece.size, twins, &section.fault):
         return False
     twin = <const LineUnit*>twins.data
     if twins.count != units.count:
         return set_rebuild_fault(&section.fault, twin_piece.size, R_UNITS)
-    section.cuts.count = 0
+    section.refs.count = 0
     for i in range(count):
-        cut = <Cut*>vec_push(&section.cuts)
-        if cut == NULL:
+        ref = <FunctionRef*>vec_push(&section.refs)
+        if ref == NULL:
             return set_rebuild_fault(&section.fault, 0, R_MEMORY)
-        cut.offset = rows[i].r_offset
-        cut.row = i
-    cut = <Cut*>section.cuts.data
-    sort_cuts(cut, count, compare_cuts_by_offset)
+        ref.offset = rows[i].r_offset
+        ref.row = i
+    ref = <FunctionRef*>section.refs.data
+    sort_refs(ref, count, compare_refs_by_offset)
     for i in range(count):
-        while at < twins.count and twin[at].end <= cut[i].offset:
-            at += 1
-        if (at == twins.count or cut[i].offset > twin[at].program
-                or twin[at].program - cut[i].offset < 4):
-            return set_rebuild_fault(&section.fault, cut[i].offset, R_PATCH)
-        if twin[at].program - twin[at].start != unit[at].program - unit[at].start:
-            return set_rebuild_fault(&section.fault, twin[at].start, R_UNITS)
-        value = rows[cut[i].row].value
-        memcpy(section.out.data + unit[at].base + cut[i].offset - twin[at].start, &value, 4)
+        while u < twins.count and twin[u].end <= ref[i].offset:
+            u += 1
+        if (u == twins.count or ref[i].offset > twin[u].program
+                or twin[u].program - ref[i].offset < 4):
+            return set_rebuild_fault(&section.fault, ref[i].offset, R_PATCH)
+        if twin[u].program - twin[u].start != unit[u].program - unit[u].start:
+            return set_rebuild_fault(&section.fault, twin[u].start, R_UNITS)
+        value = rows[ref[i].row].value
+        memcpy(section.out.data + unit[u].base + ref[i].offset - twin[u].start, &value, 4)
     return True
 
 
 cdef inline bint move_piece(Rebuilt* section, size_t piece, uint64_t first, Vec* units,
                             Vec* unit_rows) noexcept nogil:
-    """Append the units of one piece, whose relocations begin at row `first`."""
+    """Append the units of one piece, whose relocations begin at RelocRow `first`.
+
+    `units` is filled with its units, `unit_rows` gets a UnitRow for each. False with a fault.
+    """
     cdef const uint8_t* data = section.arena + section.pieces[piece].offset
     cdef UnitRow* row
     cdef LineUnit* unit
-    cdef Cut* cut
+    cdef FunctionRef* ref
     cdef size_t u, low = 0, high
     if not read_units(data, section.pieces[piece].size, units, &section.fault):
         return False
-    if not read_cuts(section, first, section.pieces[piece].count, PREFIX):
+    if not read_refs(section, first, section.pieces[piece].count, PREFIX):
         return False
-    cut = <Cut*>section.cuts.data
+    ref = <FunctionRef*>section.refs.data
     for u in range(units.count):
         unit = <LineUnit*>units.data + u
         high = low
-        while high < section.cuts.count and cut[high].offset + PREFIX < unit.end:
+        while high < section.refs.count and ref[high].offset + PREFIX < unit.end:
             high += 1
-        if not move_piece_unit(section, data, unit, cut + low, high - low):
+        if not move_piece_unit(section, data, unit, ref + low, high - low):
             return False
         low = high
         row = <UnitRow*>vec_push(unit_rows)
@@ -144,13 +159,17 @@ cdef inline bint move_piece(Rebuilt* section, size_t piece, uint64_t first, Vec*
         row.piece = piece
         row.start = unit.start
         row.base = unit.base
-    return (low == section.cuts.count
-            or set_rebuild_fault(&section.fault, cut[low].offset + PREFIX, R_ADDRESS))
+    return (low == section.refs.count
+            or set_rebuild_fault(&section.fault, ref[low].offset + PREFIX, R_ADDRESS))
 
 
 cdef inline bint move_lines(Rebuilt* section, const PieceRow* headers, const DebugPatchRow* patches,
                             Vec* units, Vec* twins, Vec* unit_rows) noexcept nogil:
-    """All pieces; `headers` are their mercury twins, or NULL."""
+    """Rebuild a line section; False with a fault.
+
+    `headers` are the mercury twins of the pieces, or NULL, with `patches` as their rows. `units`
+    and `twins` are memory for the units of a piece; `unit_rows` gets a UnitRow for each unit.
+    """
     cdef uint64_t reloc = 0
     cdef size_t i
     for i in range(section.count):

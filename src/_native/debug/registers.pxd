@@ -1,5 +1,6 @@
-# Register ranges: entries {name NUL, u32 count, count times (u32, register name NUL, u32 code, u32
-# start, u32 end)}, one per function, of which stale ones are cleared in place.
+# Register ranges, `.nv_debug_info_reg_sass`. The section is a list of functions: {name, NUL, u32
+# count, count entries {u32, name of a register, NUL, u32 code, u32 start, u32 end}}. The first
+# record of a function that is in the output stays. In all others `start` and `end` become 0.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
@@ -7,14 +8,20 @@ from libc.string cimport memchr, memset
 from base.elf64 cimport load32
 from base.nameindex cimport NameIndex, NameSlot, index_find
 from debug.rows cimport (
-    RANGE, REGISTER, R_CUT_OFF, R_LENGTH, R_MEMORY, R_REGISTER_COUNT, RebuildFault,
+    LEAST_REGISTER, RANGE, R_CUT_OFF, R_LENGTH, R_MEMORY, R_REGISTER_COUNT, RebuildFault,
     set_rebuild_fault,
 )
 
 
+cdef enum:
+    # Values of the index of names: functions of the output that have no record yet, or have one.
+    WITHOUT_RECORD = 0
+    WITH_RECORD = 1
+
+
 cdef inline bint index_names(const uint8_t* text, uint64_t size, NameIndex* index,
                              RebuildFault* fault) noexcept nogil:
-    """Enter each NUL-ended name with value 0: in the output, not yet described."""
+    """Enter each name of `text`, which ends with NUL, as WITHOUT_RECORD; False with a fault."""
     cdef const uint8_t* stop
     cdef NameSlot* slot
     cdef uint64_t offset = 0, length
@@ -25,7 +32,7 @@ cdef inline bint index_names(const uint8_t* text, uint64_t size, NameIndex* inde
         if slot == NULL:
             return set_rebuild_fault(fault, 0, R_MEMORY)
         if slot.value < 0:
-            slot.value = 0
+            slot.value = WITHOUT_RECORD
             index.count += 1
         offset += length + 1
     return True
@@ -33,11 +40,14 @@ cdef inline bint index_names(const uint8_t* text, uint64_t size, NameIndex* inde
 
 cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
                                  RebuildFault* fault) noexcept nogil:
-    """Clear, in one piece, the ranges of functions absent or already described."""
+    """Clear the ranges of one piece whose functions are not in the output or have a record.
+
+    False with a fault.
+    """
     cdef uint64_t offset = 0, start, length, count, _i
-    cdef uint8_t* stop
+    cdef uint8_t* stop          # the NUL of a name
     cdef NameSlot* slot
-    cdef bint keep
+    cdef bint stays
     while offset < size:
         start = offset
         stop = <uint8_t*>memchr(data + offset, 0, size - offset)
@@ -49,20 +59,20 @@ cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
         slot = index_find(index, data + offset, <uint32_t>length)
         if slot == NULL:
             return set_rebuild_fault(fault, 0, R_MEMORY)
-        keep = slot.value == 0
-        if keep:
-            slot.value = 1
+        stays = slot.value == WITHOUT_RECORD
+        if stays:
+            slot.value = WITH_RECORD
         count = load32(stop + 1)
         offset += length + 1 + 4
-        if count > (size - offset) // REGISTER:
+        if count > (size - offset) // LEAST_REGISTER:
             return set_rebuild_fault(fault, start, R_REGISTER_COUNT)
         for _i in range(count):
             stop = NULL
-            if size - offset >= REGISTER:
+            if size - offset >= LEAST_REGISTER:
                 stop = <uint8_t*>memchr(data + offset + 4, 0, size - offset - 4)
             if stop == NULL or size - (stop - data) < 1 + 4 + RANGE:
                 return set_rebuild_fault(fault, start, R_CUT_OFF)
-            if not keep:
+            if not stays:
                 memset(stop + 1 + 4, 0, RANGE)
             offset = (stop - data) + 1 + 4 + RANGE
     return True

@@ -1,6 +1,6 @@
-# Rows, faults and sorting that the kernels of debug.pyx share; their meaning is explained there.
+# Rows, faults and sorting that the kernels of debug.pyx share. Its head describes the tables.
 #
-# A `bint` function of this package that is a verb returns False with a fault, whose reason is
+# A `bint` function of this package whose name is a verb returns False with a fault, whose reason is
 # R_MEMORY if memory is exhausted.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -10,26 +10,32 @@ from base.elf64 cimport load16, load32, load64
 from base.vector cimport Vec, vec_push
 
 
-# The outcomes of functions have the numbers of RebuildOutcome (tables/rows.pxd).
+# The outcome of a relocation's symbol. Numbers below OTHER are those of RebuildOutcome
+# (tables/rows.pxd).
 cdef enum DebugOutcome:
-    LIVE = 0            # the function copy that is in the output
-    DEAD = 1            # a function that is not
+    LIVE = 0            # the copy of a function that is in the output
+    DEAD = 1            # a function that is not in the output
     OVERRIDDEN = 2      # a copy that lost, or was replaced and has relocations
     OTHER = 3           # not a function: these kernels ignore it
 
 cdef enum:
-    PREFIX = 3              # bytes of a set-address opcode before its operand
-    LEAST_SEQUENCE = 11     # bytes of the shortest sequence: its opening opcode
-    LINE_HEADER = 10        # bytes of unit_length u32, version u16, header_length u32
-    FDE_POINTER = 12        # offset of the CIE's, after the 64-bit escape and length
-    FDE_ADDRESS = 20        # offset of the function's address, after that pointer
-    REGISTER = 17           # bytes of the shortest entry: u32, name, u32 code, u32 start, u32 end
+    PREFIX = 3              # line: bytes of a set-address opcode, `00 09 02`, before its operand
+    LEAST_SEQUENCE = 11     # line: bytes of the shortest sequence, a set-address opcode alone
+    UNIT_VERSION = 4        # line: offset of the u16 version in a unit, after u32 unit_length
+    UNIT_HEADER_LENGTH = 6  # line: offset of the u32 header_length in a unit
+    LINE_HEADER = 10        # line: bytes of these three; header_length counts from here on
+    DWARF64_MARKER = 0xffffffffU    # frame: first 4 bytes of a record, before its u64 length
+    FDE_POINTER = 12        # frame: offset of a record's CIE pointer, after its length
+    FDE_ADDRESS = 20        # frame: offset of the function's address in an FDE
+    # Registers: an entry is u32, name of the register, NUL, u32 code, u32 start, u32 end.
+    LEAST_REGISTER = 17     # bytes of the shortest entry
     RANGE = 8               # bytes of start and end
 
+# Reasons of a RebuildFault. `text_of` in debug.pyx has what those from R_CUT_OFF on say to a user.
 cdef enum DebugFault:
     R_NONE
     R_MEMORY
-    R_CUT_OFF               # text_of in debug.pyx says what each of these means
+    R_CUT_OFF
     R_FORMAT
     R_LENGTH
     R_VERSION
@@ -40,117 +46,130 @@ cdef enum DebugFault:
     R_NO_CIE
     R_REGISTER_COUNT
 
+# The contents that one input has of the section.
 cdef packed struct PieceRow:
-    uint64_t offset
-    uint64_t size
-    uint64_t count
+    uint64_t offset         # arena offset
+    uint64_t size           # bytes
+    uint64_t count          # of the next rows of the table with its relocations or patches
 
+# A relocation of a piece.
 cdef packed struct RelocRow:
-    uint64_t r_offset
-    uint32_t target
-    uint32_t outcome
+    uint64_t r_offset       # in the piece
+    uint32_t target         # live function: its place in the order of the output's symbols
+    uint32_t outcome        # DebugOutcome
 
+# A resolved field of a line header.
 cdef packed struct DebugPatchRow:
-    uint64_t r_offset
+    uint64_t r_offset       # in the mercury twin of the piece
     uint64_t value
 
+# A relocation that stays.
 cdef packed struct MovedRow:
-    uint64_t r_offset
-    uint64_t row
+    uint64_t r_offset       # in the new section
+    uint64_t row            # its RelocRow
 
+# The old and the new place of a line unit.
 cdef packed struct UnitRow:
-    uint64_t piece
-    uint64_t start
-    uint64_t base
+    uint64_t piece          # its PieceRow
+    uint64_t start          # offset in the piece
+    uint64_t base           # offset in the new section
 
-# A relocation under way: where its sequence (line) or address field (frame) is in the piece.
-ctypedef struct Cut:
-    uint64_t offset
-    uint64_t stop
-    uint64_t row
-    uint32_t target
-    uint32_t outcome
+# A relocation of the piece at hand against a function. Line sections have it in the opcode that
+# opens the function's sequence, frames in the address of its FDE.
+ctypedef struct FunctionRef:
+    uint64_t offset         # in the piece: of the sequence, or of the address
+    uint64_t stop           # in the piece: end of the sequence
+    uint64_t row            # its RelocRow, or DebugPatchRow of the piece
+    uint32_t target         # as in RelocRow
+    uint32_t outcome        # DebugOutcome
 
+# A unit of the piece at hand: header, then its line program. Offsets in the piece.
 ctypedef struct LineUnit:
     uint64_t start
-    uint64_t program
+    uint64_t program        # end of the header
     uint64_t end
-    uint64_t base           # in the output
+    uint64_t base           # offset of the unit in the new section
 
+# Why a section cannot be rebuilt.
 ctypedef struct RebuildFault:
-    uint64_t piece
-    uint64_t offset
+    uint64_t piece          # PieceRow
+    uint64_t offset         # in the piece, or in its mercury twin
     DebugFault reason
-    bint mercury            # in the twin that `headers` names
+    bint mercury            # the offset is in the mercury twin
 
-# A section being rewritten.
+# A section while it is rebuilt.
 ctypedef struct Rebuilt:
     const uint8_t* arena
     const PieceRow* pieces
-    size_t count
-    const RelocRow* relocs
+    size_t count            # number of pieces
+    const RelocRow* relocs  # of all pieces, one after the other
     size_t reloc_count
-    Vec out                 # uint8_t, with room for the bytes of all pieces
+    Vec out                 # uint8_t: the new section, with room for the bytes of all pieces
     Vec moved               # MovedRow
-    Vec cuts                # Cut, of the current piece
-    bint ended              # line units without sequences end
+    Vec refs                # FunctionRef, of the piece at hand
+    bint ended              # the release ends line programs without sequences: see end_program
     RebuildFault fault
 
 
 cdef inline bint set_rebuild_fault(RebuildFault* fault, uint64_t offset,
                                    DebugFault reason) noexcept nogil:
+    """Fill in a fault of the piece at hand. Returns False, which the caller returns in turn."""
     fault.offset = offset
     fault.reason = reason
     return False
 
 
-cdef inline int compare_cuts_by_offset(const void* a, const void* b) noexcept nogil:
-    cdef uint64_t x = (<const Cut*>a).offset, y = (<const Cut*>b).offset
+cdef inline int compare_refs_by_offset(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const FunctionRef*>a).offset, y = (<const FunctionRef*>b).offset
     return (x > y) - (x < y)
 
 
-cdef inline int compare_cuts_by_target(const void* a, const void* b) noexcept nogil:
-    cdef uint32_t x = (<const Cut*>a).target, y = (<const Cut*>b).target
-    return (x > y) - (x < y) if x != y else compare_cuts_by_offset(a, b)
+cdef inline int compare_refs_by_target(const void* a, const void* b) noexcept nogil:
+    cdef uint32_t x = (<const FunctionRef*>a).target, y = (<const FunctionRef*>b).target
+    return (x > y) - (x < y) if x != y else compare_refs_by_offset(a, b)
 
 
 ctypedef int (*Compare)(const void*, const void*) noexcept nogil
 
 
-cdef inline void sort_cuts(Cut* cuts, size_t count, Compare compare) noexcept nogil:
-    """Sort unless in order, which is how ptxas and earlier links write them."""
+cdef inline void sort_refs(FunctionRef* refs, size_t count, Compare compare) noexcept nogil:
+    """Sort references. ptxas and earlier links write them in order, so this is tested first."""
     cdef size_t i
     for i in range(1, count):
-        if compare(&cuts[i - 1], &cuts[i]) > 0:
-            qsort(cuts, count, sizeof(Cut), compare)
+        if compare(&refs[i - 1], &refs[i]) > 0:
+            qsort(refs, count, sizeof(FunctionRef), compare)
             return
 
 
-cdef inline bint read_cuts(Rebuilt* section, uint64_t first, uint64_t count,
+cdef inline bint read_refs(Rebuilt* section, uint64_t first, uint64_t count,
                            uint64_t back) noexcept nogil:
-    """Collect the function relocations of one piece, by offset, each `back` bytes before it."""
+    """List the relocations of one piece against functions in `section.refs`, by offset.
+
+    The piece has `count` RelocRows from `first` on. A reference is `back` bytes before its
+    relocation.
+    """
     cdef const RelocRow* rows = section.relocs
     cdef uint64_t i
-    cdef Cut* cut
-    section.cuts.count = 0
+    cdef FunctionRef* ref
+    section.refs.count = 0
     for i in range(first, first + count):
         if rows[i].outcome == OTHER:
             continue
         if rows[i].r_offset < back:
             return set_rebuild_fault(&section.fault, rows[i].r_offset, R_ADDRESS)
-        cut = <Cut*>vec_push(&section.cuts)
-        if cut == NULL:
+        ref = <FunctionRef*>vec_push(&section.refs)
+        if ref == NULL:
             return set_rebuild_fault(&section.fault, 0, R_MEMORY)
-        cut.offset = cut.stop = rows[i].r_offset - back
-        cut.row = i
-        cut.target = rows[i].target
-        cut.outcome = rows[i].outcome
-    sort_cuts(<Cut*>section.cuts.data, section.cuts.count, compare_cuts_by_offset)
+        ref.offset = ref.stop = rows[i].r_offset - back
+        ref.row = i
+        ref.target = rows[i].target
+        ref.outcome = rows[i].outcome
+    sort_refs(<FunctionRef*>section.refs.data, section.refs.count, compare_refs_by_offset)
     return True
 
 
 cdef inline bint keep_row(Rebuilt* section, uint64_t offset, uint64_t row) noexcept nogil:
-    """Note where the field of a relocation is in the new section."""
+    """Add a MovedRow: RelocRow `row` stays, and its field is at `offset` of the new section."""
     cdef MovedRow* moved = <MovedRow*>vec_push(&section.moved)
     if moved == NULL:
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)

@@ -9,25 +9,30 @@ sizes are bytes.
 from typing import TypeAlias
 
 # (offset u64, size u64, count u64): one input's contents in the arena, and how many of the next
-# relocation rows are its own.
+# rows of the table with relocations or patches are its own.
 Pieces: TypeAlias = bytes
-# (r_offset u64, target u32, outcome u32): offset in the piece; output symbol index of a live
-# function; outcome of the symbol. Outcomes: 0 the copy in the output, 1 a function that is not in
-# it, 2 a copy that lost to an earlier one, 3 not a function (such rows are ignored).
+# (r_offset u64, target u32, outcome u32): offset in the piece; place of a live function in the
+# order of the output's symbols; outcome of the symbol. Outcomes: 0 the copy in the output, 1 a
+# function that is not in the output, 2 a copy that lost to another one or was replaced, 3 not a
+# function (such rows are ignored).
 PieceRelocations: TypeAlias = bytes
 # (r_offset u64, value u64): a resolved header field, and its offset in the mercury piece.
 HeaderPatches: TypeAlias = bytes
-# (r_offset u64, row u64) for each kept relocation, in the order of the output relocation section:
-# offset in the new section, and row of the input table.
+# (r_offset u64, row u64) for each relocation that stays, in the order of the output's relocation
+# section: offset in the new section, and row of PieceRelocations.
 Moved: TypeAlias = bytes
 # (piece u64, start u64, base u64) for each line unit, ascending: the unit at `start` of its piece
 # is now at `base` of the new section, which `.debug_info` refers to.
 LineUnits: TypeAlias = bytes
-# The new section.
+# Bytes of the new section.
 Contents: TypeAlias = bytes
 
 class MalformedDebugSection(ValueError):
-    """A section breaks its format: row of the piece, offset within it or its mercury twin."""
+    """A section breaks its format.
+
+    `piece` is a row of Pieces, `offset` an offset in the piece, or with `mercury` in its mercury
+    twin.
+    """
 
     piece: int
     offset: int
@@ -47,7 +52,8 @@ def rebuild_line(
 
     `headers` are the mercury twins of the pieces, in the same order, with `patches` as
     their rows: the `.debug_str` offset in a line header is relocated there only. With `ended`
-    a unit without sequences has a lone `00 01 01`. DWARF versions 2 to 4 with 32-bit lengths.
+    a unit without sequences gets the opcode that ends one, `00 01 01`. DWARF versions 2 to 4 with
+    32-bit lengths.
     """
 
 def rebuild_frame(arena: bytes, pieces: Pieces, relocs: PieceRelocations) -> tuple[Contents, Moved]:

@@ -10,31 +10,32 @@ RebuildNumbers: TypeAlias = bytes
 # The input section (i32) of each piece.
 PieceSections: TypeAlias = bytes
 
-def find_debug(merged: MergedTables, name: bytes) -> int:
-    """The OutRow of the plain debug section of this name, or -1."""
+# A rebuilt section: OutRow, RebuildRow numbers of its relocations, those that stay, size in bytes.
+RebuiltSection: TypeAlias = tuple[int, RebuildNumbers, Moved, int]
 
-def pieces_of(
+def find_debug_section(merged: MergedTables, name: bytes) -> int:
+    """Return the OutRow of the plain debug section of this name, or -1."""
+
+def list_debug_pieces(
     merged: MergedTables, out: int
 ) -> tuple[Pieces, PieceRelocations, RebuildNumbers, PieceSections]:
-    """The inputs for rebuilding section `out`."""
+    """List the pieces of the section with OutRow `out`, and their relocations."""
 
-def headers_of(merged: MergedTables, out: int) -> tuple[Pieces, HeaderPatches]:
-    """Mercury twins of the pieces of line section `out`, and their resolved header fields.
+def list_header_patches(merged: MergedTables, out: int) -> tuple[Pieces, HeaderPatches]:
+    """List the mercury twins of the pieces of a line section, and their resolved header fields.
 
-    Both are empty if no field is resolved there, or a piece has no twin.
+    `out` is the OutRow of the plain section. Both tables are empty if the link resolves no field
+    of the twins, or if a piece has no twin.
     """
 
-def live_names(merged: MergedTables) -> bytes:
-    """Names of the output's functions, each terminated by NUL."""
+def list_live_names(merged: MergedTables) -> bytes:
+    """Return the names of the output's functions, each with a NUL at its end."""
 
-def adopt(merged: MergedTables, results: list[tuple[int, RebuildNumbers, Moved, int]]) -> None:
-    """Enter rebuilt sections into `outs` and `emitted`.
+def adopt_sections(merged: MergedTables, results: list[RebuiltSection]) -> None:
+    """Enter sizes and relocations of rebuilt sections into `outs` and `emitted`."""
 
-    `results` has (OutRow, numbers, moved rows, size in bytes) for each.
-    """
-
-def retarget(merged: MergedTables, inputs: PieceSections, units: LineUnits, out: int) -> None:
+def retarget_units(merged: MergedTables, inputs: PieceSections, units: LineUnits, out: int) -> None:
     """Update references to line units to their new offsets, in `fixups` and `emitted`.
 
-    `inputs` and `units` describe the rebuilt section `out`.
+    `inputs` and `units` describe the rebuilt section with OutRow `out`.
     """

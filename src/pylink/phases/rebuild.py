@@ -12,7 +12,7 @@ from pylink.tables import section_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.debug import Contents, LineUnits, Moved
-    from pylink._native.rebuild import PieceSections, RebuildNumbers
+    from pylink._native.rebuild import PieceSections, RebuildNumbers, RebuiltSection
     from pylink.diagnostics import Sink
     from pylink.phases.results import Merged
 
@@ -27,7 +27,7 @@ REGISTERS = b".nv_debug_info_reg_sass"
 class Rebuilt:
     """A section made anew: its OutRow, RebuildRow numbers and rows of relocations, and contents.
 
-    Lines also have the input sections and the units that `rebuild.retarget` asks for.
+    Lines also have the input sections and the units that `rebuild.retarget_units` asks for.
     """
 
     __slots__ = ("contents", "inputs", "moved", "numbers", "out", "units")
@@ -46,7 +46,7 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
     No section depends on another one, so they are rebuilt side by side.
     """
-    results: list[tuple[int, RebuildNumbers, Moved, int]] = []
+    results: list[RebuiltSection] = []
     retargets: list[tuple[PieceSections, LineUnits, int]] = []
     names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
     parts = map_in_link(lambda name: _rebuild(merged, name), names, len(merged.objects.arena))
@@ -66,23 +66,23 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
         )
     if not results:
         return
-    rebuild.adopt(merged, results)
+    rebuild.adopt_sections(merged, results)
     for inputs, units, debug_section in retargets:
-        rebuild.retarget(merged, inputs, units, debug_section)
+        rebuild.retarget_units(merged, inputs, units, debug_section)
 
 
 def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
     """The section of this name, or the fault of an input; None without such a section."""
     objects = merged.objects
     arena = objects.arena
-    debug_section = rebuild.find_debug(merged, name)
+    debug_section = rebuild.find_debug_section(merged, name)
     if debug_section < 0:
         return None
-    pieces, relocations, numbers, inputs = rebuild.pieces_of(merged, debug_section)
+    pieces, relocations, numbers, inputs = rebuild.list_debug_pieces(merged, debug_section)
     rebuilt = Rebuilt(debug_section, numbers, inputs)
     try:
         if name in LINES:
-            headers, patches = rebuild.headers_of(merged, debug_section)
+            headers, patches = rebuild.list_header_patches(merged, debug_section)
             ends_lines = objects.traits & TRAIT_ENDS_LINES != 0
             rebuilt.contents, rebuilt.moved, rebuilt.units = debug.rebuild_line(
                 arena, pieces, relocations, headers, patches, ended=ends_lines
@@ -96,7 +96,9 @@ def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
                     merged, rebuilt.contents, rebuilt.moved, numbers
                 )
         else:
-            rebuilt.contents = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
+            rebuilt.contents = debug.rebuild_reg_sass(
+                arena, pieces, rebuild.list_live_names(merged)
+            )
     except debug.MalformedDebugSection as fault:
         piece = inputs[4 * fault.piece : 4 * fault.piece + 4]
         return int.from_bytes(piece, "little", signed=True), fault.offset, str(fault)
