@@ -1,4 +1,6 @@
-# The attributes of .nv.compat: those of all inputs become one list.
+# The attributes of .nv.compat: those of all inputs become one list. Rows of pylink/facts/compat.py
+# say how two values of an attribute join. Records have the form of EIATTR records
+# (info/records.pxd), with attribute numbers of their own.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -6,6 +8,7 @@ from libc.string cimport memcpy, memset
 from attributetypes cimport (
     COMPAT_COMMON, COMPAT_COUNTS, COMPAT_DROPPED, COMPAT_EQUAL, COMPAT_FIELDS, COMPAT_FIXED,
     COMPAT_FLAGS, COMPAT_LARGEST, COMPAT_LATE, COMPAT_REQUIRED, COMPAT_TARGET, COMPAT_WEAKEST,
+    EIFMT_SVAL,
 )
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_vector
@@ -14,25 +17,27 @@ from tables.attributes cimport find_record, record_size
 
 
 cdef enum:
-    FASTPATH_CODE = 8           # bit of attribute 0x0b that depends on the instructions
+    UNKNOWN_VALUE = 0xffff      # of an attribute with COMPAT_REQUIRED
+    FASTPATH_CODE = 8           # bit of CAN_FASTPATH_FINALIZE (0x0b): see info/fastpath.pxd
 
 # A row of pylink/facts/compat.py.
 cdef packed struct CompatRow:
     uint8_t attribute
-    uint8_t format
-    uint8_t how                 # COMPAT_FIRST and others
-    uint8_t flags               # COMPAT_DROPPED and others
-    uint16_t value
+    uint8_t format              # EIFMT_ number
+    uint8_t how                 # how values join: COMPAT_FIRST to COMPAT_FIXED
+    uint8_t flags               # further rules: bits COMPAT_DROPPED to COMPAT_LATE
+    uint16_t value              # of an input without the attribute, or of the output: see the rules
 
 
+# The attributes of the inputs read so far.
 ctypedef struct Compat:
     const CompatRow* rows
     size_t row_count
     const CompatRow* row_of[256]    # by attribute, or NULL
-    Vec records                     # uint8_t: bytes of the output
-    Vec late                        # uint8_t: bytes that follow `records`
+    Vec records                     # uint8_t: records of the output
+    Vec late                        # uint8_t: records that follow these (COMPAT_LATE)
     bint missing[256]               # by attribute: some input lacks it
-    bint opened                     # a section was read
+    bint has_first                  # the first input was read
 
 
 cdef inline void compat_init(Compat* compat, const CompatRow* rows, size_t count,
@@ -49,22 +54,25 @@ cdef inline void compat_init(Compat* compat, const CompatRow* rows, size_t count
 
 
 cdef inline uint8_t* compat_find(Compat* compat, uint8_t attribute) noexcept nogil:
-    """The record so far, or NULL."""
-    cdef const uint8_t* at = find_record(compat.records.data, compat.records.count, attribute)
-    if at == NULL:
-        at = find_record(compat.late.data, compat.late.count, attribute)
-    return <uint8_t*>at
+    """Return the record of an attribute so far, or NULL."""
+    cdef const uint8_t* record = find_record(compat.records.data, compat.records.count, attribute)
+    if record == NULL:
+        record = find_record(compat.late.data, compat.late.count, attribute)
+    return <uint8_t*>record
 
 
 cdef inline uint8_t weaker_promise(uint8_t a, uint8_t b) noexcept nogil:
-    """0 means nothing is promised, which wins."""
+    """Return the value of COMPAT_WEAKEST: 0 promises nothing, and a larger value promises less."""
     return 0 if a == 0 or b == 0 else max(a, b)
 
 
 cdef inline void compat_combine(uint8_t* own, const uint8_t* added, uint8_t how) noexcept nogil:
-    """Combine two values of one attribute by its rule; values of other formats stay."""
+    """Join the value of the record `added` with that of `own`, by the rule `how`.
+
+    `own` stays if the two have different formats, or a format that the rule is not for.
+    """
     cdef uint64_t i
-    if own[0] != added[0] or (own[0] == 4) != (how == COMPAT_COMMON):
+    if own[0] != added[0] or (own[0] == EIFMT_SVAL) != (how == COMPAT_COMMON):
         return
     if how == COMPAT_WEAKEST:
         own[2] = weaker_promise(own[2], added[2])
@@ -76,6 +84,7 @@ cdef inline void compat_combine(uint8_t* own, const uint8_t* added, uint8_t how)
         if load16(own + 2) < load16(added + 2):
             memcpy(own + 2, added + 2, 2)
     elif how == COMPAT_FIELDS:
+        # Two fields of two bits.
         own[2] = (weaker_promise(own[2] & 3, added[2] & 3)
                   | weaker_promise(own[2] >> 2 & 3, added[2] >> 2 & 3) << 2)
     elif how == COMPAT_COMMON and record_size(added) == record_size(own):
@@ -85,16 +94,18 @@ cdef inline void compat_combine(uint8_t* own, const uint8_t* added, uint8_t how)
 
 cdef inline bint compat_read(Compat* compat, const uint8_t* data, uint64_t size,
                              bint has_code) noexcept nogil:
-    """Join the attributes of one input; False without memory. One without code needs no features.
+    """Join the attributes of one input with those so far; False without memory.
+
+    `has_code` says whether the input has code. One without needs no features (COMPAT_COMMON).
     """
     cdef uint64_t offset = 0, i
     cdef uint8_t seen[256]
     cdef const CompatRow* row
-    cdef bint first = not compat.opened
-    compat.opened = True
+    cdef bint is_first = not compat.has_first
+    compat.has_first = True
     memset(seen, 0, sizeof(seen))
     while size - offset >= 4 and record_size(data + offset) <= size - offset:
-        if not compat_record(compat, data + offset, first, has_code):
+        if not compat_record(compat, data + offset, is_first, has_code):
             return False
         seen[data[offset + 1]] = True
         offset += record_size(data + offset)
@@ -108,36 +119,38 @@ cdef inline bint compat_read(Compat* compat, const uint8_t* data, uint64_t size,
     return True
 
 
-cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint first,
+cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_first,
                                bint has_code) noexcept nogil:
-    """Add one record of an input, or combine it; False without memory."""
+    """Add one record of an input, or join it with the attribute's; False without memory."""
     cdef const CompatRow* row = compat.row_of[data[1]]
     cdef uint8_t* own = compat_find(compat, data[1])
     cdef Vec* list = &compat.records
     cdef uint32_t size = record_size(data)
     if row == NULL:
         return own != NULL or vec_append(list, data, size)
-    if row.flags & COMPAT_DROPPED or (row.how == COMPAT_TARGET and not first):
-        return True             # without one in the first input, the target's comes first
+    # If the first input lacks the target's attribute, `compat_finish` puts it in front.
+    if row.flags & COMPAT_DROPPED or (row.how == COMPAT_TARGET and not is_first):
+        return True
     if own != NULL:
         if row.how != COMPAT_COMMON or has_code:
             compat_combine(own, data, row.how)
         return True
-    if row.flags & COMPAT_LATE and not first:
+    if row.flags & COMPAT_LATE and not is_first:
         list = &compat.late
     if not vec_append(list, data, size):
         return False
-    if row.how == COMPAT_COMMON and data[0] == 4 and not has_code:
+    if row.how == COMPAT_COMMON and data[0] == EIFMT_SVAL and not has_code:
         memset(list.data + list.count - size + 4, 0xff, size - 4)
     return True
 
 
 cdef inline bint compat_default(Compat* compat, const CompatRow* row, bint has_code) noexcept nogil:
-    """Count an input that lacks the attribute as the row's value; False without memory.
+    """Join the row's value for an input that lacks the attribute; False without memory.
 
-    For COMPAT_COMMON that is all bits, except for those that only a look at code can tell.
+    For COMPAT_COMMON it is all bits, except for FASTPATH_CODE if the input has code: only its
+    instructions can tell (`compat_finish`).
     """
-    cdef uint8_t record[12]
+    cdef uint8_t record[12]     # 4 and, for COMPAT_COMMON, 8 bytes of bits
     cdef uint8_t* own = compat_find(compat, row.attribute)
     record[0] = row.format
     record[1] = row.attribute
@@ -152,9 +165,14 @@ cdef inline bint compat_default(Compat* compat, const CompatRow* row, bint has_c
     return True
 
 
-cdef inline bint compat_finish(Compat* compat, bint specific, uint64_t features, uint8_t fastpath,
-                               Vec* out) noexcept nogil:
-    """The list of the output in `out`: what the target says, then what all inputs together have."""
+cdef inline bint compat_finish(Compat* compat, bint arch_specific, uint64_t features,
+                               uint8_t fastpath, Vec* out) noexcept nogil:
+    """Append the output's records to `out`; False without memory.
+
+    The target's attribute comes first unless the first input has it (`arch_specific`: the target's
+    name ends in `a`). COMPAT_COMMON gets the bits of `fastpath`, and keeps only those of
+    `features`.
+    """
     cdef size_t i
     cdef uint64_t offset = 0
     cdef uint8_t* record
@@ -163,18 +181,18 @@ cdef inline bint compat_finish(Compat* compat, bint specific, uint64_t features,
     for i in range(compat.row_count):
         row = &compat.rows[i]
         record = compat_find(compat, row.attribute)
-        if row.how == COMPAT_TARGET and (record == NULL or record[0] == 4):
+        if row.how == COMPAT_TARGET and record == NULL:
             head[0] = row.format
             head[1] = row.attribute
-            head[2] = specific
+            head[2] = arch_specific
             head[3] = 0
-            if record == NULL and not vec_append(out, head, 4):
+            if not vec_append(out, head, 4):
                 return False
-        elif row.how == COMPAT_TARGET:
-            record[2] = specific
-        elif row.how == COMPAT_FIXED and record != NULL and record[0] != 4:
+        elif row.how == COMPAT_TARGET and record[0] != EIFMT_SVAL:
+            record[2] = arch_specific
+        elif row.how == COMPAT_FIXED and record != NULL and record[0] != EIFMT_SVAL:
             memcpy(record + 2, &row.value, 2)
-        elif row.how == COMPAT_COMMON and record != NULL and record[0] == 4:
+        elif row.how == COMPAT_COMMON and record != NULL and record[0] == EIFMT_SVAL:
             mask_features(record, features, fastpath)
     while offset < compat.records.count:
         record = compat.records.data + offset
@@ -192,13 +210,18 @@ cdef inline bint compat_finish(Compat* compat, bint specific, uint64_t features,
 
 
 cdef inline bint is_missing_attribute(Compat* compat, const uint8_t* record) noexcept nogil:
+    """Whether the output omits a record, since an input lacks it or gives it as unknown."""
     cdef const CompatRow* row = compat.row_of[record[1]]
     if row == NULL or not row.flags & COMPAT_REQUIRED:
         return False
-    return compat.missing[record[1]] or load16(record + 2) == 0xffff
+    return compat.missing[record[1]] or load16(record + 2) == UNKNOWN_VALUE
 
 
 cdef inline void mask_features(uint8_t* record, uint64_t features, uint8_t fastpath) noexcept nogil:
+    """Set the bits of `fastpath` in a record's first byte, then clear all bits not in `features`.
+
+    `features` are the bits of the first 8 bytes; later ones stay.
+    """
     cdef uint64_t i
     if record[2] > 0:
         record[4] |= fastpath

@@ -1,54 +1,60 @@
-# Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: those for which it
-# clears bit 3 of CAN_FASTPATH_FINALIZE. docs/format-notes.md has the experiments. From 13.3 on code
-# has scoreboards that other chips ask for, too, and no instruction clears it. Older code that
-# pylink keeps clears it if it lacks these scoreboards: docs/older-objects.md.
+# Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: if an input has one
+# of them, nvlink clears bit 3 of CAN_FASTPATH_FINALIZE in the output. docs/format-notes.md has the
+# experiments. From 13.3 on ptxas sets scoreboards that other chips of the family need, too, and no
+# instruction clears the bit. Older code without these scoreboards clears it: docs/older-objects.md.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport WORD
+from base.elf64 cimport WORD, load16
 
 
 cdef enum:
-    OP_DMUL = 0x28          # the low byte of an operation is the same for all forms of operands
-    OP_DADD = 0x29
-    OP_DSETP = 0x2a
-    OP_DFMA = 0x2b
-    OP_UTCMMA = 0xea        # tcgen05.mma
+    # Low bytes of opcodes, which are the same for all kinds of operands.
+    LOW_DMUL = 0x28
+    LOW_DADD = 0x29
+    LOW_DSETP = 0x2a
+    LOW_DFMA = 0x2b
+    LOW_UTCMMA = 0xea       # tcgen05.mma
+    # Whole opcodes.
+    FASTPATH_OPCODE = 0xfff     # bits of an instruction that have it
     OP_FSETP_IMM = 0x80b
     OP_DSETP_IMM = 0x42a
     OP_IMMA = 0x237
     OP_DMMA = 0x23f
-    CONTROL_BYTE = 13       # of an instruction, and what these two are in code of -G and -O0 from
-    CARELESS = 0x0fc0       # 13.3 on, which is on the fast path whatever it does
-    KIND_I8 = 1
+    FASTPATH_CONTROL = 13       # first of two control bytes of an instruction
+    # These two in code of -G and -O0 from 13.3 on, which is on the fast path whatever it does.
+    UNOPTIMIZED_CONTROL = 0x0fc0
+    KIND_I8 = 1             # low bits of byte 9 of tcgen05.mma: kind::i8
 
 
 cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) noexcept nogil:
-    """Whether an instruction clears the bit. `follows_scoreboards`: the link follows a release
-    whose code has scoreboards.
+    """Whether an instruction (16 bytes) clears the bit.
+
+    `follows_scoreboards`: the link follows a release whose code has these scoreboards.
     """
-    cdef uint32_t form = (<uint32_t>word[0] | <uint32_t>word[1] << 8) & 0xfff
-    cdef uint8_t operation = word[0]
-    # No second result, and no predicate to combine the first one with.
+    cdef uint32_t opcode = load16(word) & FASTPATH_OPCODE
+    cdef uint8_t low = word[0]
+    # A comparison with one result, and no predicate that is combined with that.
     cdef bint is_plain = word[10] >> 4 == 0xf and word[11] & 7 == 3
-    if word[CONTROL_BYTE] | <uint32_t>word[CONTROL_BYTE + 1] << 8 == CARELESS:
+    if load16(word + FASTPATH_CONTROL) == UNOPTIMIZED_CONTROL:
         return False
-    if operation == OP_DMUL or operation == OP_DADD or operation == OP_DFMA:
+    if low == LOW_DMUL or low == LOW_DADD or low == LOW_DFMA:
         return True
-    if operation == OP_DSETP:
-        return form != OP_DSETP_IMM or not is_plain
-    if operation == OP_UTCMMA:
+    if low == LOW_DSETP:
+        return opcode != OP_DSETP_IMM or not is_plain
+    if low == LOW_UTCMMA:
         return word[9] & 7 == KIND_I8
-    # IMMA and DMMA have the same code in all releases.
-    return (form == OP_IMMA
+    # IMMA and DMMA have the same opcodes in all releases.
+    return (opcode == OP_IMMA
             or (not follows_scoreboards
-                and (form == OP_DMMA or (form == OP_FSETP_IMM and is_plain))))
+                and (opcode == OP_DMMA or (opcode == OP_FSETP_IMM and is_plain))))
 
 
 cdef inline bint has_code_off_fastpath(const uint8_t* code, uint64_t size,
                                        bint follows_scoreboards) noexcept nogil:
-    cdef uint64_t offset
-    for offset in range(size // WORD):
-        if is_off_fastpath(code + offset * WORD, follows_scoreboards):
+    """Whether any instruction of a code section of `size` bytes clears the bit."""
+    cdef uint64_t number
+    for number in range(size // WORD):
+        if is_off_fastpath(code + number * WORD, follows_scoreboards):
             return True
     return False

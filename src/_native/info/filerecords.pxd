@@ -1,4 +1,4 @@
-# .nv.info and its twin: the records of whole files, and what kernels need of the stack.
+# .nv.info and .nv.merc.nv.info: records of all files, and MIN_STACK_SIZE of each kernel.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 
 from attributetypes cimport (
     ATTRIBUTE, EIATTR_FRAME_SIZE, EIATTR_MAX_STACK_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT,
+    EIFMT_SVAL,
 )
 from base.elf64 cimport load32
 from base.scratch cimport Scratch, scratch_free, scratch_init
@@ -19,32 +20,37 @@ from tables.rows cimport FileRow, SectionRow
 from traits cimport TRAIT_MERCURY
 
 
-cdef inline bint has_function_name(const uint8_t* data) noexcept nogil:
-    return data[0] == 4 and ATTRIBUTE[data[1]].of_function
+cdef inline bint has_function_symbol(const uint8_t* record) noexcept nogil:
+    """Whether the value of a record begins with the symbol of a function."""
+    return record[0] == EIFMT_SVAL and ATTRIBUTE[record[1]].of_function
 
 
-cdef inline bint is_file_record_kept(Info* info, const uint8_t* data,
+cdef inline bint is_file_record_kept(Info* info, const uint8_t* record,
                                      const FileRow* file) noexcept nogil:
-    """Whether the output keeps a record of an input's .nv.info."""
+    """Whether the output keeps a record of an input's .nv.info.
+
+    Records of functions are kept with the copy of the function. An executable has new stack sizes.
+    """
     cdef uint32_t symbol
-    cdef int32_t e
-    if not has_function_name(data):
+    cdef int32_t entity
+    if not has_function_symbol(record):
         return True
     if info.objects.executable and (
-            data[1] == EIATTR_MAX_STACK_SIZE or data[1] == EIATTR_MIN_STACK_SIZE):
+            record[1] == EIATTR_MAX_STACK_SIZE or record[1] == EIATTR_MIN_STACK_SIZE):
         return False
-    symbol = file.first_symbol + load32(data + 4)
-    e = info.merged.symbol_entity[symbol]
-    return (e >= 0 and info.merged.symbol_resolution[symbol] == RESOLUTION_WON
-            and info.merged.entities[e].flags & EF_LIVE != 0)
+    symbol = file.first_symbol + load32(record + 4)
+    entity = info.merged.symbol_entity[symbol]
+    return (entity >= 0 and info.merged.symbol_resolution[symbol] == RESOLUTION_WON
+            and info.merged.entities[entity].flags & EF_LIVE != 0)
 
 
+# A record of MIN_STACK_SIZE.
 cdef packed struct StackSize:
-    uint8_t format
-    uint8_t attribute
-    uint16_t size
-    uint32_t symbol
-    uint32_t bytes
+    uint8_t format              # EIFMT_SVAL
+    uint8_t attribute           # EIATTR_MIN_STACK_SIZE
+    uint16_t size               # bytes of the next two fields
+    uint32_t symbol             # the kernel's symbol index in the output
+    uint32_t bytes              # bytes of stack, NO_STACK_BOUND with recursion
 
 
 cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil:
@@ -53,7 +59,7 @@ cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil
 
 
 cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
-    """MIN_STACK_SIZE of each kernel, by symbol index."""
+    """Append MIN_STACK_SIZE of each kernel, by symbol index; False without memory."""
     cdef size_t start = info.blob.count, i
     cdef StackSize* record
     for i in range(info.merged.entity_count):
@@ -61,9 +67,9 @@ cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
             record = <StackSize*>vec_extend(&info.blob, sizeof(StackSize))
             if record == NULL:
                 return False
-            record.format = 4
+            record.format = EIFMT_SVAL
             record.attribute = EIATTR_MIN_STACK_SIZE
-            record.size = 8
+            record.size = sizeof(record.symbol) + sizeof(record.bytes)
             record.symbol = info.placed.symbol_index[i]
             record.bytes = info.merged.functions[i].stack
     qsort(info.blob.data + start, (info.blob.count - start) // sizeof(StackSize), sizeof(StackSize),
@@ -73,48 +79,53 @@ cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
 
 cdef inline bint emit_file_records(Info* info, uint16_t kind,
                                    const CodeFrame* frames) noexcept nogil:
-    """Records of .nv.info or its twin; `frames` are by input section, or NULL."""
-    cdef size_t f, i
+    """Append the records of .nv.info or its twin; False without memory.
+
+    `kind` is the section's kind. `frames` are by input section; NULL: FRAME_SIZE stays.
+    """
+    cdef size_t file, i
     cdef uint32_t j
-    cdef const SectionRow* s
+    cdef const SectionRow* source
     cdef const uint8_t* data
     cdef uint8_t* place
     cdef uint64_t offset
     cdef Record* record
-    cdef int32_t symbol, section
-    cdef uint32_t value
+    cdef int32_t entity, section
+    cdef uint32_t regcount
     info.records.count = 0
-    for f in range(info.objects.file_count):
-        for j in range(info.objects.files[f].first_section,
-                       info.objects.files[f].first_section + info.objects.files[f].section_count):
-            s = &info.objects.sections[j]
-            if s.kind != kind:
+    for file in range(info.objects.file_count):
+        for j in range(info.objects.files[file].first_section,
+                       info.objects.files[file].first_section
+                       + info.objects.files[file].section_count):
+            source = &info.objects.sections[j]
+            if source.kind != kind:
                 continue
             offset = 0
-            while offset < s.size:
-                data = info.objects.arena + s.offset + offset
+            while offset < source.size:
+                data = info.objects.arena + source.offset + offset
                 offset += record_size(data)
-                if not is_file_record_kept(info, data, &info.objects.files[f]):
+                if not is_file_record_kept(info, data, &info.objects.files[file]):
                     continue
                 record = <Record*>vec_push(&info.records)
                 if record == NULL:
                     return False
-                set_record(record, data, <uint32_t>f)
-    for i in range(info.records.count):
+                set_record(record, data, <uint32_t>file)
+    for i in range(info.records.count):     # in reverse order
         record = <Record*>info.records.data + (info.records.count - 1 - i)
         place = append_bytes(info, record.data, record.size)
         if place == NULL:
             return False
-        if has_function_name(record.data):
-            symbol = entity_of(info, record.file, load32(record.data + 4))
-            memcpy(place + 4, &info.placed.symbol_index[symbol], 4)
-            section = info.objects.symbols[info.merged.entities[symbol].winner].section
+        if has_function_symbol(record.data):
+            # {format, attribute, size, u32 symbol, u32 value}
+            entity = entity_of(info, record.file, load32(record.data + 4))
+            memcpy(place + 4, &info.placed.symbol_index[entity], 4)
+            section = info.objects.symbols[info.merged.entities[entity].winner].section
             if (frames != NULL and record.data[1] == EIATTR_FRAME_SIZE and section >= 0
-                    and frames[section].known):
+                    and frames[section].is_known):
                 memcpy(place + 8, &frames[section].size, 4)
             if info.objects.executable and record.data[1] == EIATTR_REGCOUNT:
-                value = info.merged.functions[symbol].regcount
-                memcpy(place + 8, &value, 4)
+                regcount = info.merged.functions[entity].regcount
+                memcpy(place + 8, &regcount, 4)
     return not info.objects.executable or emit_stack_sizes(info)
 
 

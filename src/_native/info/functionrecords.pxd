@@ -1,19 +1,29 @@
-# .nv.info.F and its twin: the records of one function.
+# .nv.info.F and .nv.merc.nv.info.F: the records of one function.
+#
+# From sm_100 on an input has two lists of a function: the mercury list and that of the machine code
+# ("sass"). Both outputs have the order of the mercury list, reversed. A record of .nv.info.F is the
+# machine code's where that list has one of the same attribute and turn; records that only the
+# machine code's list has come after those. For example:
+#
+#     mercury list      MAXREG_COUNT a, EXTERNS b
+#     machine code's    MAXREG_COUNT c, EXIT_INSTR_OFFSETS d
+#     .nv.info.F        EXTERNS b, MAXREG_COUNT c, then EXIT_INSTR_OFFSETS d
+#     mercury output    EXTERNS b, MAXREG_COUNT a
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from attributetypes cimport (
     EIATTR_EXTERNS, EIATTR_KPARAM_INFO, EIATTR_MERCURY_FINALIZER_OPTIONS,
-    EIATTR_MERCURY_ISA_VERSION, EIATTR_NVSAL_SW_WAR, EIATTR_PARAM_CBANK, FIRST_ISA_VERSION,
-    JOIN_NUMBERS,
+    EIATTR_MERCURY_ISA_VERSION, EIATTR_NVSAL_SW_WAR, EIATTR_PARAM_CBANK, EIFMT_HVAL, EIFMT_SVAL,
+    FIRST_ISA_VERSION, JOIN_NUMBERS,
 )
 from base.elf64 cimport load32
 from base.vector cimport vec_push
 from info.inherit cimport inherit, mark_recursion, put_unknown_bits
 from info.records cimport (
     Info, Record, append_bytes, entity_of, find_external, is_inheriting, make_barriers_record,
-    section_symbol_of, set_length, set_record,
+    section_symbol_of, set_length, set_record, source_of_info,
 )
 from rownumbers cimport NO_STACK_BOUND
 from tables.attributes cimport find_record, record_size
@@ -21,38 +31,42 @@ from tables.rows cimport SectionRow
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY
 
 
-cdef inline bint put_isa_version(Info* info, const SectionRow* s) noexcept nogil:
-    """From sm_100 on functions of objects from before 13.0 get the version that those have."""
+cdef inline bint put_isa_version(Info* info, const SectionRow* source) noexcept nogil:
+    """Append MERCURY_ISA_VERSION if the function's records, in `source`, have none.
+
+    Objects from before 13.0 have none; nvlink gives them the version of 13.0. False without memory.
+    """
     cdef uint16_t version = FIRST_ISA_VERSION
     cdef uint8_t record[4]
-    if find_record(info.objects.arena + s.offset, s.size, EIATTR_MERCURY_ISA_VERSION) != NULL:
+    if find_record(info.objects.arena + source.offset, source.size,
+                   EIATTR_MERCURY_ISA_VERSION) != NULL:
         return True
-    record[0] = 3
+    record[0] = EIFMT_HVAL
     record[1] = EIATTR_MERCURY_ISA_VERSION
     memcpy(record + 2, &version, 2)
     return append_bytes(info, record, 4) != NULL
 
 
-cdef inline bint list_records(Info* info, const SectionRow* s) noexcept nogil:
-    """List the records of one section; False without memory."""
+cdef inline bint list_records(Info* info, const SectionRow* source) noexcept nogil:
+    """List the records of one section in `info.records`; False without memory."""
     cdef uint64_t offset = 0
     cdef Record* record
     info.records.count = 0
-    while offset < s.size:
+    while offset < source.size:
         record = <Record*>vec_push(&info.records)
         if record == NULL:
             return False
-        set_record(record, info.objects.arena + s.offset + offset, s.file)
+        set_record(record, info.objects.arena + source.offset + offset, source.file)
         offset += record.size
     return True
 
 
 cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogil:
-    """Give each mercury record the machine code's: that of the same attribute and turn, if any.
+    """Set `twin` of each mercury record: the machine code's of the same attribute and turn, if any.
 
-    Linear: for each of the 256 attributes the machine code's list is read once.
+    Linear: for each of the 256 attributes the machine code's list, `sass`, is read once.
     """
-    cdef uint64_t cursor[256]
+    cdef uint64_t cursor[256]       # by attribute: end of the last twin in `sass`
     cdef Record* record
     cdef size_t i
     cdef uint64_t offset
@@ -73,29 +87,32 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint is_closing_record(Info* info, uint8_t attribute) noexcept nogil:
-    """Whether the link writes the record anew, or omits it, whatever inputs say."""
+    """Whether the link omits an attribute of the inputs, since it writes the record itself."""
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):
-        # The record depends on the code, which has become that of the release. Releases before 13.2
-        # do not know the record and keep it.
+        # The record describes code that the link has rewritten. Releases before 13.2 do not know
+        # it, and keep it.
         return True
     return (info.closing_size
             and find_record(info.closing_records, info.closing_size, attribute) != NULL)
 
 
 cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcept nogil:
-    """Append one record; an empty list goes, unless `keep_empty`: `inherit` may fill it."""
+    """Append one record, with symbol numbers of the output; False without memory.
+
+    An empty list is omitted, unless `keep_empty`: `inherit` may fill it.
+    """
     cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
     cdef uint32_t symbol, index, i, count = 0
     cdef int32_t null_entity
     cdef uint8_t head[4]
-    if data[0] == 4 and data[1] == EIATTR_EXTERNS:
+    if data[0] == EIFMT_SVAL and data[1] == EIATTR_EXTERNS:
         memcpy(head, data, 4)
         place = append_bytes(info, head, 4)
         if place == NULL:
             return False
-        index = <uint32_t>(info.blob.count - 4)
+        index = <uint32_t>(info.blob.count - 4)     # where the record begins
         for i in range((record_size(data) - 4) // 4):
             symbol = find_external(info, record.file, load32(data + 4 + 4 * i))
             if symbol:
@@ -107,16 +124,16 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
             return True
         set_length(info.blob.data + index, 4 * count)
         return True
-    if (data[0] == 4 and record_size(data) == 4 and info.rules[data[1]].how == JOIN_NUMBERS
-            and not keep_empty):
+    if (data[0] == EIFMT_SVAL and record_size(data) == 4
+            and info.rules[data[1]].how == JOIN_NUMBERS and not keep_empty):
         return True
     place = append_bytes(info, data, record_size(data))
     if place == NULL:
         return False
-    if data[0] == 4 and data[1] == EIATTR_PARAM_CBANK:
+    if data[0] == EIFMT_SVAL and data[1] == EIATTR_PARAM_CBANK:
         symbol = section_symbol_of(info, record.file, load32(data + 4))
         memcpy(place + 4, &symbol, 4)
-    elif data[0] == 4 and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
+    elif data[0] == EIFMT_SVAL and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
         # The record names the null symbol. Some releases with -g turn it into a function.
         null_entity = entity_of(info, record.file, 0)
         if null_entity >= 0:
@@ -125,11 +142,14 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
 
 
 cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogil:
-    """Records that the mercury list lacks, in input order."""
+    """Append records of `sass` that the mercury list lacks, in input order; False without memory.
+
+    `info.records` is the mercury list.
+    """
     cdef Record* records = <Record*>info.records.data
     cdef Record record
     cdef uint64_t offset = 0
-    cdef uint32_t remaining[256]    # by attribute: records of the mercury list not yet met
+    cdef uint32_t remaining[256]    # by attribute: mercury records whose twin has not come yet
     cdef size_t i
     memset(remaining, 0, sizeof(remaining))
     for i in range(info.records.count):
@@ -144,51 +164,47 @@ cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogi
     return True
 
 
-cdef inline bint emit_function_info(Info* info, int32_t e, bint mercury) noexcept nogil:
-    """One function's records. `sass` lists what only the machine code's own list has."""
-    cdef int32_t merc_info = info.merged.functions[e].merc_info
-    cdef const SectionRow* s = NULL
-    cdef const SectionRow* sass = NULL
-    cdef uint64_t start
+cdef inline bint emit_function_info(Info* info, int32_t entity, bint mercury) noexcept nogil:
+    """Append one function's records, of the mercury form with `mercury`; False without memory."""
+    cdef int32_t merc_info = info.merged.functions[entity].merc_info
+    cdef const SectionRow* source = source_of_info(info, entity)
+    cdef const SectionRow* sass = NULL      # the machine code's list
+    cdef uint64_t start                     # offset in the blob of the function's records
     cdef size_t i
     cdef Record* record
-    cdef bint kernel = info.objects.executable and is_inheriting(info, e)
+    cdef bint inherits = info.objects.executable and is_inheriting(info, entity)
     cdef uint8_t barriers[4]
-    if info.merged.functions[e].info >= 0:
-        sass = &info.objects.sections[info.merged.functions[e].info]
-    if merc_info >= 0:
-        s = &info.objects.sections[merc_info]
-    else:
-        s = sass
-    if s == NULL:
-        return not kernel or inherit(info, e, info.blob.count)
-    if not list_records(info, s):
+    if info.merged.functions[entity].info >= 0:
+        sass = &info.objects.sections[info.merged.functions[entity].info]
+    if source == NULL:
+        return not inherits or inherit(info, entity, info.blob.count)
+    if not list_records(info, source):
         return False
     if not mercury and merc_info >= 0 and sass != NULL:
         match_records(info, sass)
     start = info.blob.count
     if (info.objects.traits & TRAIT_MERCURY and not info.objects.traits & TRAIT_EARLY_FILES
-            and not put_isa_version(info, s)):
+            and not put_isa_version(info, source)):
         return False
-    for i in range(info.records.count):
+    for i in range(info.records.count):     # in reverse order
         record = <Record*>info.records.data + (info.records.count - 1 - i)
         if not mercury and merc_info >= 0 and record.data[1] == EIATTR_MERCURY_FINALIZER_OPTIONS:
             continue
         if not mercury and is_closing_record(info, record.data[1]):
             continue
         if (info.objects.executable and info.rules[record.data[1]].how == JOIN_NUMBERS
-                and not kernel):
+                and not inherits):
             continue
-        if not put_record(info, record, kernel):
+        if not put_record(info, record, inherits):
             return False
-    if make_barriers_record(info, s, barriers) and append_bytes(info, barriers, 4) == NULL:
+    if make_barriers_record(info, source, barriers) and append_bytes(info, barriers, 4) == NULL:
         return False
-    if (kernel and info.merged.functions[e].stack == NO_STACK_BOUND
+    if (inherits and info.merged.functions[entity].stack == NO_STACK_BOUND
             and not mark_recursion(info, start)):
         return False
-    if info.objects.executable and info.unknown_bits and not put_unknown_bits(info, e, start):
+    if info.objects.executable and info.unknown_bits and not put_unknown_bits(info, entity, start):
         return False
-    if kernel and not inherit(info, e, start):
+    if inherits and not inherit(info, entity, start):
         return False
     if not mercury and merc_info >= 0 and sass != NULL:
         return put_sass_only(info, sass)

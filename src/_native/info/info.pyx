@@ -1,7 +1,12 @@
 """EIATTR records: .nv.info, .nv.info.F and their mercury twins.
 
-Records of the inputs are kept in reverse order; kernels take over what the functions they reach
-need (docs/format-notes.md, "Attributes of kernels").
+Records of the inputs are kept in reverse order; kernels inherit what the functions they reach need
+(docs/format-notes.md, "Attributes of kernels"). `emit_info` works in two steps:
+
+1. `find_contributors` finds functions with records that kernels inherit, and `find_preexits` those
+   with PREEXIT.
+2. `emit_rows` writes the records, section by section. Each thread takes runs of sections, and has
+   its own copy of Info (info/records.pxd) and its own blob.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -34,10 +39,10 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef Info info
-    cdef size_t i, at
+    cdef size_t i, k
     memset(&info, 0, sizeof(Info))
     if PyBytes_GET_SIZE(inherited) % sizeof(InheritRow):
-        raise ValueError("one row per attribute")
+        raise ValueError("a table is not made of whole rows")
     set_rules(&info, <const InheritRow*>PyBytes_AS_STRING(inherited),
               PyBytes_GET_SIZE(inherited) // sizeof(InheritRow))
     info.closing_records = <const uint8_t*>PyBytes_AS_STRING(closing)
@@ -45,14 +50,14 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     objects.view(&info.objects)
     merged.view(&info.merged)
     placed.view(&info.placed)
-    cdef size_t nodes = info.merged.entity_count + merged.prototypes.count, next_row = 0
+    cdef size_t node_count = info.merged.entity_count + merged.prototypes.count, next_row = 0
     cdef Scratch scratch
-    cdef Info* parts
+    cdef Info* parts                # one for each thread
     cdef bint failed = False
     cdef CallRows calls = calls_of(merged)
     cdef set mixed = set()
     cdef int32_t kernel
-    # Last: what raises before the block below would keep the threads.
+    # Nothing between `claim` and `try` may raise: the threads would never be released.
     cdef size_t rows = info.placed.out_count
     cdef size_t part_count = 1 + claim(rows * ROW_COST, rows, MOST_THREADS - 1)
     info.next = &next_row
@@ -72,7 +77,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         parts = <Info*>scratch_zeros(&scratch, part_count, sizeof(Info))
         for i in range(part_count if parts != NULL else 0):
             parts[i] = info
-            start_part(&parts[i], &scratch, nodes)
+            start_part(&parts[i], &scratch, node_count)
         if not scratch.failed:
             with nogil:
                 run_parts(emit_rows, parts, part_count)
@@ -81,9 +86,9 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         if scratch.failed or failed:
             raise MemoryError
         for i in range(part_count):
-            for at in range(parts[i].mixed_kernels.count):
-                # Whichever thread found it: in the order of the output.
-                kernel = (<int32_t*>parts[i].mixed_kernels.data)[at]
+            for k in range(parts[i].mixed_kernels.count):
+                # Sorted below by OutRow, so that the result does not depend on the threads.
+                kernel = (<int32_t*>parts[i].mixed_kernels.data)[k]
                 mixed.add((info.info_out[kernel], kernel))
             placed.add(Blob(detach_rows(&parts[i].blob)), Spans(detach_rows(&parts[i].spans)))
     finally:
@@ -93,14 +98,15 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
 
 
 cdef enum:
-    ROW_COST = 420              # moved in the time that the records of a section take
-    SOME_ROWS = 64              # rows that a thread takes at a time
-    GIVERS_AT_ONCE = 1024       # rows that a thread looks through
-    LOOK_AS_BYTES = 64          # moved in the time of a look at one of them
+    # Costs in bytes: as many as a copy moves in the same time.
+    ROW_COST = 420              # writing the records of a section
+    LOOK_COST = 64              # `find_contributing` for a section
+    SOME_ROWS = 64              # OutRows that a thread takes at a time to write their records
+    RUN_ROWS = 1024             # OutRows of a run, which one thread looks through
 
 
-cdef void start_part(Info* info, Scratch* scratch, size_t nodes) noexcept:
-    """Allocate the memory that a thread needs for itself."""
+cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
+    """Allocate the memory that a thread needs for itself; `node_count`: of the call graph."""
     scratch_vector(scratch, &info.reached_infos, 4)
     scratch_vector(scratch, &info.records, sizeof(Record))
     scratch_vector(scratch, &info.list_items, 4)
@@ -108,24 +114,24 @@ cdef void start_part(Info* info, Scratch* scratch, size_t nodes) noexcept:
     scratch_vector(scratch, &info.mixed_kernels, 4)
     scratch_vector(scratch, &info.blob, 1)
     scratch_vector(scratch, &info.spans, sizeof(SpanRow))
-    info.stamp = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    info.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    info.stamp = <uint32_t*>scratch_zeros(scratch, node_count, 4)
+    info.stack = <uint32_t*>scratch_zeros(scratch, node_count, 4)
 
 
 cdef void emit_rows(void* context, size_t part) noexcept nogil:
-    """Write records until no row of the output is left that nobody has begun with."""
-    cdef Info* m = <Info*>context + part
-    cdef size_t first = claim_items(m.next, SOME_ROWS), i
-    while first < m.placed.out_count:
-        for i in range(first, min(first + SOME_ROWS, m.placed.out_count)):
-            if is_a(m.placed.outs[i].kind, IS_RECORDS) and not emit_row(m, i):
-                m.failed = True
+    """Write records of sections until no thread has one to begin: the task of each thread."""
+    cdef Info* info = <Info*>context + part
+    cdef size_t first = claim_items(info.next, SOME_ROWS), i
+    while first < info.placed.out_count:
+        for i in range(first, min(first + SOME_ROWS, info.placed.out_count)):
+            if is_a(info.placed.outs[i].kind, IS_RECORDS) and not emit_row(info, i):
+                info.failed = True
                 return
-        first = claim_items(m.next, SOME_ROWS)
+        first = claim_items(info.next, SOME_ROWS)
 
 
 cdef bint emit_row(Info* info, size_t i) noexcept nogil:
-    """Write the records of one output section, and its span; False without memory."""
+    """Write the records of OutRow `i`, and its span; False without memory."""
     cdef const OutRow* out = &info.placed.outs[i]
     cdef uint64_t start = info.blob.count
     cdef SpanRow* span
@@ -146,71 +152,77 @@ cdef bint emit_row(Info* info, size_t i) noexcept nogil:
 
 
 cdef void count_aliases(Info* info) noexcept nogil:
-    """Count the other names of each live function."""
+    """Fill `aliases`: the number of live entities that are another name of a function."""
     cdef size_t i
-    cdef const EntityRow* e
+    cdef const EntityRow* entity
     cdef int32_t section
     for i in range(info.merged.entity_count):
-        e = &info.merged.entities[i]
-        if e.flags & EF_ALIAS and e.flags & EF_LIVE:
-            section = info.objects.symbols[e.winner].section
+        entity = &info.merged.entities[i]
+        if entity.flags & EF_ALIAS and entity.flags & EF_LIVE:
+            section = info.objects.symbols[entity.winner].section
             info.aliases[info.merged.symbol_entity[info.objects.sections[section].target]] += 1
 
 
-# A search for functions with records by several threads, each with runs of rows of the output.
-ctypedef struct Givers:
+# A search by several threads for functions with records that kernels inherit. Each takes runs of
+# RUN_ROWS OutRows.
+ctypedef struct ContributorSearch:
     Info* info
-    uint32_t* roots             # by run: how many kernels
-    uint8_t* bits               # by run: an attribute of bits that a record has, or 0
+    uint32_t* root_counts       # by run: number of kernels that are roots
+    uint8_t* bits               # by run: an attribute with JOIN_UNION that a record has, or 0
 
 
-cdef void find_givers(void* context, size_t run) noexcept nogil:
-    """Mark the functions of a run of rows whose records kernels take over."""
-    cdef const Givers* givers = <const Givers*>context
-    cdef Info* m = givers.info
-    cdef size_t i, first = run * GIVERS_AT_ONCE
-    cdef const SectionRow* s
+cdef void find_contributing(void* context, size_t run) noexcept nogil:
+    """Mark the functions of a run of OutRows whose records kernels inherit."""
+    cdef const ContributorSearch* search = <const ContributorSearch*>context
+    cdef Info* info = search.info
+    cdef size_t i, first = run * RUN_ROWS
+    cdef const SectionRow* source
     cdef const OutRow* out
     cdef uint64_t offset
     cdef const uint8_t* data
     cdef uint8_t barriers[4]
-    for i in range(first, min(first + GIVERS_AT_ONCE, m.placed.out_count)):
-        out = &m.placed.outs[i]
+    for i in range(first, min(first + RUN_ROWS, info.placed.out_count)):
+        out = &info.placed.outs[i]
         if not is_function_info(out.kind):
             continue
-        m.info_out[out.entity] = <int32_t>i
-        if is_root(&m.merged.entities[out.entity]):
-            givers.roots[run] += 1
-        s = source_of_info(m, out.entity)
-        if s == NULL:
+        info.info_out[out.entity] = <int32_t>i
+        if is_root(&info.merged.entities[out.entity]):
+            search.root_counts[run] += 1
+        source = source_of_info(info, out.entity)
+        if source == NULL:
             continue
         offset = 0
-        while offset < s.size:
-            data = m.objects.arena + s.offset + offset
-            if m.rules[data[1]].how != JOIN_NOTHING:
-                m.contributes[out.entity] = True
-            if m.rules[data[1]].how == JOIN_UNION:
-                givers.bits[run] = data[1]
+        while offset < source.size:
+            data = info.objects.arena + source.offset + offset
+            if info.rules[data[1]].how != JOIN_NOTHING:
+                info.contributes[out.entity] = True
+            if info.rules[data[1]].how == JOIN_UNION:
+                search.bits[run] = data[1]
             offset += record_size(data)
-        if make_barriers_record(m, s, barriers):
-            m.contributes[out.entity] = True
+        if make_barriers_record(info, source, barriers):
+            info.contributes[out.entity] = True
 
 
 cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
-    """Functions with records that kernels take over; all, where one knows the bits it uses."""
-    cdef size_t runs = info.placed.out_count // GIVERS_AT_ONCE + 1, i
-    cdef Givers givers
+    """Fill `contributors`: .nv.info.F of functions with records that kernels inherit.
+
+    If any record has JOIN_UNION, all functions contribute: those without such a record contribute
+    that their bits are unknown. Also fills `contributes`, `info_out`, `live_kernels` and
+    `unknown_bits`. False without memory.
+    """
+    cdef size_t runs = info.placed.out_count // RUN_ROWS + 1, i
+    cdef ContributorSearch search
     cdef const OutRow* out
     cdef int32_t* row
-    givers.info = info
-    givers.roots = <uint32_t*>scratch_zeros(scratch, runs, sizeof(uint32_t))
-    givers.bits = <uint8_t*>scratch_zeros(scratch, runs, 1)
+    search.info = info
+    search.root_counts = <uint32_t*>scratch_zeros(scratch, runs, sizeof(uint32_t))
+    search.bits = <uint8_t*>scratch_zeros(scratch, runs, 1)
     if scratch.failed:
         return False
-    run_each(find_givers, &givers, runs, info.placed.out_count * LOOK_AS_BYTES)
+    run_each(find_contributing, &search, runs, info.placed.out_count * LOOK_COST)
     for i in range(runs):
-        info.live_kernels += givers.roots[i]
-        info.unknown_bits = givers.bits[i] if givers.bits[i] else info.unknown_bits
+        info.live_kernels += search.root_counts[i]
+        info.unknown_bits = search.bits[i] if search.bits[i] else info.unknown_bits
     for i in range(info.placed.out_count):
         out = &info.placed.outs[i]
         if not is_function_info(out.kind) or source_of_info(info, out.entity) == NULL:
@@ -227,26 +239,28 @@ cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
 
 def has_file_records(MergedTables merged not None):
     cdef ObjectTables objects = merged.objects
-    cdef const EntityRow* e = merged.entities.rows
-    cdef size_t n = merged.entities.count, f
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef size_t entity_count = merged.entities.count, file
     cdef uint32_t i
     cdef uint64_t offset
     cdef const uint8_t* data
     cdef Info info
-    for i in range(n):
-        if e[i].kind == E_FUNC and e[i].flags & EF_LIVE and e[i].flags & EF_DEFINED:
+    for i in range(entity_count):
+        if (entities[i].kind == E_FUNC and entities[i].flags & EF_LIVE
+                and entities[i].flags & EF_DEFINED):
             return True
     memset(&info, 0, sizeof(Info))
     objects.view(&info.objects)
     merged.view(&info.merged)
-    for f in range(objects.files.count):
-        for i in range(info.objects.files[f].first_section,
-                       info.objects.files[f].first_section + info.objects.files[f].section_count):
+    for file in range(objects.files.count):
+        for i in range(info.objects.files[file].first_section,
+                       info.objects.files[file].first_section
+                       + info.objects.files[file].section_count):
             offset = 0
             while (info.objects.sections[i].kind == K_INFO
                     and offset < info.objects.sections[i].size):
                 data = info.objects.arena + info.objects.sections[i].offset + offset
-                if is_file_record_kept(&info, data, &info.objects.files[f]):
+                if is_file_record_kept(&info, data, &info.objects.files[file]):
                     return True
                 offset += record_size(data)
     return False

@@ -1,12 +1,19 @@
 # EIATTR records: what `info.pyx` works on, and the reading and writing of single records.
 #
-# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
-# then. Exceptions: `make_barriers_record` and `next_record`.
+# A record is {u8 format, u8 attribute, u16 n}; with EIFMT_SVAL n bytes follow, and with the other
+# formats n is the value. Three records as they stand in a section, as an example:
+#
+#     02 4c 03 00                            EIFMT_BVAL, NUM_BARRIERS 3
+#     04 0f 04 00  07 00 00 00               EIFMT_SVAL, EXTERNS: the list of one symbol, number 7
+#     04 11 08 00  05 00 00 00  20 00 00 00  EIFMT_SVAL, FRAME_SIZE of function 5: 32 bytes
+#
+# A `bint` function of this package whose name is a verb returns False when memory is exhausted, and
+# only then. Exceptions: `make_barriers_record` and `next_record`.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from attributetypes cimport EIATTR_NUM_BARRIERS
+from attributetypes cimport EIATTR_NUM_BARRIERS, EIFMT_BVAL
 from base.vector cimport Vec, vec_extend
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from rownumbers cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL
@@ -20,51 +27,56 @@ from traits cimport TRAIT_EARLY_FILES
 
 # A record of an input, and the file whose symbol numbers it uses.
 ctypedef struct Record:
-    const uint8_t* data
+    const uint8_t* data     # the record
     const uint8_t* twin     # for a mercury record, the machine code's record, or NULL
-    uint32_t size
-    uint32_t file
+    uint32_t size           # bytes of `data`
+    uint32_t file           # number of the file
 
 
 # A row of pylink/facts/inheritance.py.
 cdef packed struct InheritRow:
-    uint8_t attribute
-    uint8_t format              # format of the record that a kernel gets
-    uint8_t how                 # JOIN_*
-    uint8_t alone               # JOIN_*, in a link with one kernel
+    uint8_t attribute           # EIATTR_ number
+    uint8_t format              # EIFMT_ number of the record that a kernel gets
+    uint8_t how                 # JOIN_ rule
+    uint8_t alone               # JOIN_ rule in a link with one kernel
 
 
+# The state of a thread that writes records: all that they depend on, and its results. Each thread
+# has its own copy: what the first group of fields refers to is shared, the rest is its own.
 ctypedef struct Info:
     ObjectsView objects
     MergedView merged
     PlacedView placed
-    CallGraph graph
-    uint32_t* stamp                 # by node: the last walk that came here
-    uint32_t walk
-    uint32_t* stack
-    int32_t* info_out               # by entity: its .nv.info.F OutRow, -1 without
-    uint8_t* contributes            # by entity: has records that kernels take over
+    CallGraph graph                 # nodes: entities, then function types (prototypes)
+    int32_t* info_out               # by entity: OutRow of its .nv.info.F, or -1
+    uint8_t* contributes            # by entity: 1 if it has records that kernels inherit
+    Vec contributors                # int32_t: OutRows of .nv.info.F of entities that contribute
     uint32_t* aliases               # by entity: how many other names the function has
-    uint32_t live_kernels
-    Vec reached_infos               # int32_t: OutRow numbers of .nv.info.F, for one kernel
-    Vec contributors                # int32_t: OutRow numbers of all functions that give
-    Vec records
-    Vec record_sections             # int32_t: SectionRow numbers of records, for one kernel
-    Vec list_items                  # uint32_t: symbol indices or numbers, for one kernel
-    Vec mixed_kernels               # int32_t: kernels for single CTAs and for pairs of them
-    InheritRow rules[256]           # by attribute
+    uint32_t live_kernels           # number of kernels in the output that are roots
+    InheritRow rules[256]           # by attribute; `how` JOIN_NOTHING: not inherited
     uint8_t rule_order[256]         # attributes in the order of the table of rules
-    size_t rule_count
+    size_t rule_count               # number of rules
     uint8_t unknown_bits            # attribute whose absence means that bits are unknown, or 0
     const uint8_t* closing_records  # records that end those of each function
-    uint32_t closing_size
-    uint32_t preexit_offset         # offset of PREEXIT_USED's value in these; 0 if unused
-    uint8_t* preexits               # by entity: its own code has the instruction
+    uint32_t closing_size           # bytes of these
+    uint32_t preexit_offset         # offset of PREEXIT_USED's value in these; 0: nothing to set
+    uint8_t* preexits               # by entity: 1 if its own code has PREEXIT
+    size_t* next                    # first OutRow that no thread has begun with
 
-    Vec blob
-    Vec spans                       # SpanRow
-    size_t* next                    # the first row that no thread has begun with
-    bint failed
+    # A walk over the call graph.
+    uint32_t* stamp                 # by node: number of the last walk that came to it
+    uint32_t walk                   # number of the walk, from 1 on
+    uint32_t* stack                 # nodes whose callees the walk has still to visit
+    # The function or kernel at hand.
+    Vec records                     # Record: of its input
+    Vec reached_infos               # int32_t: OutRows of .nv.info.F of functions that it reaches
+    Vec record_sections             # int32_t: SectionRows of records that a lone kernel inherits
+    Vec list_items                  # uint32_t: items of a list, symbol indices or numbers
+    # Results.
+    Vec mixed_kernels               # int32_t: entities of kernels for single CTAs and for pairs
+    Vec blob                        # uint8_t: records of the output
+    Vec spans                       # SpanRow: which of these bytes belong to which section
+    bint failed                     # memory was exhausted
 
 
 cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noexcept nogil:
@@ -76,10 +88,10 @@ cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noe
     info.rule_count = count
 
 
-cdef inline bint is_inheriting(Info* info, int32_t e) noexcept nogil:
-    """Whether it is a kernel that takes over; the only one that was selected does so alone."""
-    return (info.merged.entities[e].flags & EF_KERNEL
-            and not info.merged.functions[e].keeps & KEEPS_ALL)
+cdef inline bint is_inheriting(Info* info, int32_t entity) noexcept nogil:
+    """Whether an entity is a kernel that inherits: if one kernel was selected, only that one."""
+    return (info.merged.entities[entity].flags & EF_KERNEL
+            and not info.merged.functions[entity].keeps & KEEPS_ALL)
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
@@ -91,7 +103,7 @@ cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) 
 
 
 cdef inline uint8_t* append_bytes(Info* info, const uint8_t* data, uint32_t size) noexcept nogil:
-    """Append bytes to the output's; returns their place, NULL without memory."""
+    """Append bytes to the output's records; return their place, NULL without memory."""
     cdef uint8_t* place = <uint8_t*>vec_extend(&info.blob, size)
     if place != NULL:
         memcpy(place, data, size)
@@ -99,28 +111,34 @@ cdef inline uint8_t* append_bytes(Info* info, const uint8_t* data, uint32_t size
 
 
 cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
+    """Set the bytes that follow the first four of a record with EIFMT_SVAL."""
     record[2] = <uint8_t>(length & 0xff)
     record[3] = <uint8_t>(length >> 8)
 
 
 cdef inline int32_t entity_of(const Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
-    """The entity of a symbol that a file's records name, or -1."""
+    """Return the entity of a symbol that a file's records name by number, or -1."""
     return info.merged.symbol_entity[info.objects.files[file].first_symbol + symbol]
 
 
 cdef inline uint32_t find_external(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
-    """Output index of a function that EXTERNS still names, or 0."""
-    cdef int32_t e = entity_of(info, file, symbol)
-    if e < 0:
+    """Return the output's symbol index of a function that EXTERNS still names, or 0.
+
+    `symbol` is its number in the file's EXTERNS.
+    """
+    cdef int32_t entity = entity_of(info, file, symbol)
+    cdef uint32_t flags
+    if entity < 0:
         return 0
     # Kernels stay listed: they are launched from the device.
-    if info.merged.entities[e].flags & EF_DEFINED and not info.merged.entities[e].flags & EF_KERNEL:
+    flags = info.merged.entities[entity].flags
+    if flags & EF_DEFINED and not flags & EF_KERNEL:
         return 0
-    return info.placed.symbol_index[e]
+    return info.placed.symbol_index[entity]
 
 
 cdef inline uint32_t section_symbol_of(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
-    """Output index of the symbol of the section that a file's symbol lies in, or 0."""
+    """Return the output's index of a section symbol, or 0: of the section of a file's symbol."""
     cdef int32_t section = info.objects.symbols[info.objects.files[file].first_symbol
                                                 + symbol].section
     if section < 0 or info.merged.out_of[section] < 0:
@@ -129,25 +147,28 @@ cdef inline uint32_t section_symbol_of(Info* info, uint32_t file, uint32_t symbo
 
 
 cdef inline const SectionRow* source_of_info(Info* info, int32_t entity) noexcept nogil:
-    """The section of the deciding records: the mercury list if there is one; NULL without any."""
+    """Return the input section whose records decide for a function, or NULL.
+
+    It is the mercury list if the function has one, else that of the machine code.
+    """
     cdef int32_t section = info.merged.functions[entity].merc_info
     if section < 0:
         section = info.merged.functions[entity].info
     return &info.objects.sections[section] if section >= 0 else NULL
 
 
-cdef inline bint make_barriers_record(Info* info, const SectionRow* s,
+cdef inline bint make_barriers_record(Info* info, const SectionRow* source,
                                       uint8_t* record) noexcept nogil:
-    """Make NUM_BARRIERS from sh_flags, where code from before 13.0 has it; False without barriers.
+    """Make a record of NUM_BARRIERS, 4 bytes, of a function that has none; False without barriers.
 
-    `s` has the function's other records. A relocatable output keeps the flags, as do releases of
-    that time.
+    Code from before 13.0 has the number in sh_flags. `source` has the function's other records. A
+    relocatable output keeps the flags, and so does the output of releases of that time.
     """
-    cdef uint64_t flags = info.objects.sections[s.target].flags & SHF_BARRIERS
+    cdef uint64_t flags = info.objects.sections[source.target].flags & SHF_BARRIERS
     if (not info.objects.executable or info.objects.traits & TRAIT_EARLY_FILES
-            or KIND[s.kind].mercury or flags == 0):
+            or KIND[source.kind].mercury or flags == 0):
         return False
-    record[0] = 2
+    record[0] = EIFMT_BVAL
     record[1] = EIATTR_NUM_BARRIERS
     record[2] = <uint8_t>(flags >> SHF_BARRIERS_FIRST)
     record[3] = 0
@@ -155,7 +176,10 @@ cdef inline bint make_barriers_record(Info* info, const SectionRow* s,
 
 
 cdef inline int64_t find_own_record(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
-    """Offset in the blob of the record with that attribute from `start` on, or -1."""
+    """Return the offset in the blob of the first record of an attribute from `start` on, or -1.
+
+    `start` is where the records of the function at hand begin.
+    """
     cdef const uint8_t* record = find_record(info.blob.data + start, info.blob.count - start,
                                              attribute)
     return record - info.blob.data if record != NULL else -1

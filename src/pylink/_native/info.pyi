@@ -1,7 +1,7 @@
 """EIATTR records: .nv.info, .nv.info.F, and their mercury twins.
 
 Records of the inputs are written in reverse order; kernels inherit attributes of the functions they
-reach (docs/format-notes.md, "Attributes of kernels"). Tables are packed rows of `rows.pxd`.
+reach (docs/format-notes.md, "Attributes of kernels").
 """
 
 from pylink._native.tables import MergedTables, PlacedTables
@@ -9,10 +9,10 @@ from pylink._native.tables import MergedTables, PlacedTables
 def emit_info(placed: PlacedTables, inherited: bytes, closing: bytes) -> list[int]:
     """Make the contents of every information section, and add them to `placed`.
 
-    `inherited` is the packed table of `pylink.facts.inheritance`, `closing` the records at the end
-    of each function's. Returns the entities of kernels that reach both functions for one CTA and
-    functions for a pair of CTAs.
+    `inherited` is the packed table of `pylink.facts.inheritance`, `closing` the records with which
+    the list of each function ends. Returns the entities of kernels that reach both functions for
+    one CTA and functions for a pair of CTAs, in the order of their sections.
     """
 
 def has_file_records(merged: MergedTables) -> bool:
-    """Return whether .nv.info of the output has any record; nvlink omits an empty one."""
+    """Return whether .nv.info of the output has any record. nvlink omits an empty section."""
