@@ -290,7 +290,12 @@ def test_virtual_architectures_of_inputs() -> None:
     def files(*numbers: int) -> ObjectTables:
         return objects(files=[{"ptx_sm": number} for number in numbers])
 
-    assert notes.virtual_archs(files(90, 80, 0xFFFF, 80, 100, 80)) == (80, 1, 3, 100, 4)
-    assert notes.virtual_archs(files(90)) == (90, 0, 1, 90, 0)
-    assert notes.virtual_archs(files(0xFFFF)) == (0, -1, 0, 0, -1)
-    assert notes.virtual_archs(objects()) == (0, -1, 0, 0, -1)
+    def found(inputs: ObjectTables) -> tuple[int, int, int, int, int]:
+        archs = notes.find_virtual_archs(inputs)
+        lowest = archs.lowest, archs.lowest_file, archs.lowest_count
+        return (*lowest, archs.highest, archs.highest_file)
+
+    assert found(files(90, 80, 0xFFFF, 80, 100, 80)) == (80, 1, 3, 100, 4)
+    assert found(files(90)) == (90, 0, 1, 90, 0)
+    assert found(files(0xFFFF)) == (0, -1, 0, 0, -1)
+    assert found(objects()) == (0, -1, 0, 0, -1)

@@ -1,10 +1,21 @@
-"""Contents of .nv.callgraph and .nv.prototype."""
+"""Contents of .nv.callgraph and .nv.prototype.
+
+A row of either is a pair of u32. .nv.callgraph has blocks -1 to -4, each after a pair (0, number of
+the block); block -5 is .nv.prototype, without such a pair:
+
+    -1 DIRECT       caller, callee
+    -2 TAKEN        function whose address is taken, offset in .strtab of its prototype
+    -3 INDIRECT     caller, offset of the prototype that it calls through a pointer
+    -4 CANDIDATE    caller, callee
+    -5 PROTOTYPE    function, offset of its prototype
+"""
 
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push, vec_to_bytes
+from layout.names cimport PAIR
 from pylink._native.tables cimport MergedTables, PlacedTables
 from rownumbers cimport BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN
 from tables.rows cimport CallRow
@@ -19,16 +30,16 @@ def emit_callgraph(PlacedTables placed not None):
     cdef int32_t block
     merged.view(&call_lists.merged)
     placed.view(&call_lists.placed)
-    call_lists.once = not merged.objects.executable
+    call_lists.drops_repeats = not merged.objects.executable
     scratch_init(&scratch)
     try:
         call_lists.head = <int32_t*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
         call_lists.next_row = <int32_t*>scratch_zeros(&scratch, call_lists.merged.call_count, 4)
         call_lists.oldest = <int32_t*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
-        scratch_vector(&scratch, &graph, 8)
-        scratch_vector(&scratch, &prototypes, 8)
+        scratch_vector(&scratch, &graph, PAIR)
+        scratch_vector(&scratch, &prototypes, PAIR)
         with nogil:
-            for block in range(-1, -6, -1):
+            for block in range(-1, -6, -1):     # BLOCK_DIRECT to BLOCK_PROTOTYPE
                 if not scratch.failed and not emit_block(
                         &call_lists, block, &prototypes if block == BLOCK_PROTOTYPE else &graph):
                     scratch.failed = True
@@ -39,21 +50,28 @@ def emit_callgraph(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-# The rows of the link, and lists of those of one block.
+# The call rows of the link, and for each caller a list of its rows of one block, newest first.
 ctypedef struct CallLists:
     MergedView merged
     PlacedView placed
-    bint once                   # -r: of rows that are the same the oldest stays
-    int32_t* head               # by caller: its newest row, or -1
-    int32_t* next_row           # by row: the one before it
-    int32_t* oldest             # by callee: the row that stays
+    bint drops_repeats          # -r: among equal rows only the oldest stays
+    int32_t* head               # by caller: its newest CallRow of the block, or -1
+    int32_t* next_row           # by CallRow: the caller's next older one, or -1
+    int32_t* oldest             # by callee: the caller's oldest CallRow that names it
+
+
+cdef bint has_callees(int32_t block) noexcept nogil:
+    """Whether rows of a block name a callee; those of other blocks name a prototype."""
+    return block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
 
 
 cdef void link_rows(CallLists* call_lists, int32_t block) noexcept nogil:
-    """Lists of the rows of a block that the output has."""
+    """Make the lists of a block, of rows whose caller is in the output.
+
+    Except in BLOCK_INDIRECT, a list of a block without callees has one row, the oldest.
+    """
     cdef const CallRow* call
     cdef size_t i
-    cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
     memset(call_lists.head, 0xff, 4 * call_lists.merged.entity_count)
     for i in range(call_lists.merged.call_count):
         call = &call_lists.merged.calls[i]
@@ -61,20 +79,21 @@ cdef void link_rows(CallLists* call_lists, int32_t block) noexcept nogil:
             if (block == BLOCK_PROTOTYPE
                     and call_lists.merged.entities[call.caller].flags & EF_TAKEN):
                 continue
-            if not lists and call_lists.head[call.caller] >= 0 and block != BLOCK_INDIRECT:
+            if (call_lists.head[call.caller] >= 0 and not has_callees(block)
+                    and block != BLOCK_INDIRECT):
                 continue
             call_lists.next_row[i] = call_lists.head[call.caller]
             call_lists.head[call.caller] = <int32_t>i
 
 
 cdef bint emit_block(CallLists* call_lists, int32_t block, Vec* out) noexcept nogil:
-    """Write the rows of a block; False without memory."""
+    """Append the rows of a block, by caller in creation order; False without memory."""
     cdef const CallRow* call = call_lists.merged.calls
     cdef size_t i
     cdef uint32_t* pair
     cdef int32_t row
-    cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
-    cdef bint once = lists and call_lists.once
+    cdef bint names_callees = has_callees(block)
+    cdef bint drops_repeats = names_callees and call_lists.drops_repeats
     if block != BLOCK_PROTOTYPE:
         pair = <uint32_t*>vec_push(out)
         if pair == NULL:
@@ -84,18 +103,18 @@ cdef bint emit_block(CallLists* call_lists, int32_t block, Vec* out) noexcept no
     link_rows(call_lists, block)
     for i in range(call_lists.merged.entity_count):
         row = call_lists.head[i]
-        while once and row >= 0:
+        while drops_repeats and row >= 0:
             call_lists.oldest[call[row].callee] = row
             row = call_lists.next_row[row]
         row = call_lists.head[i]
         while row >= 0:
-            if (not lists or call_lists.placed.symbol_index[call[row].callee]) and (
-                    not once or call_lists.oldest[call[row].callee] == row):
+            if (not names_callees or call_lists.placed.symbol_index[call[row].callee]) and (
+                    not drops_repeats or call_lists.oldest[call[row].callee] == row):
                 pair = <uint32_t*>vec_push(out)
                 if pair == NULL:
                     return False
                 pair[0] = call_lists.placed.symbol_index[i]
-                pair[1] = (call_lists.placed.symbol_index[call[row].callee] if lists
+                pair[1] = (call_lists.placed.symbol_index[call[row].callee] if names_callees
                            else call_lists.merged.prototype_offsets[call[row].callee])
             row = call_lists.next_row[row]
     return True

@@ -2,14 +2,19 @@
 
 A link that selects kernels (--kernels-used, --variables-used) treats the .nv.constant3 section of
 each input as one piece and writes a small piece only once (docs/format-notes.md). The fold comes
-after symbols have their values and relocations their offsets, and moves neither: both go on
-describing the logical bank, the plain concatenation of all pieces, while the file holds the
-physical one, which is shorter. Code that reads a variable after a dropped piece therefore reads
-something else. That is nvlink's behavior, and identical output needs it.
+after symbols have their values and relocations their offsets, and moves neither: both still
+describe the logical bank, the plain concatenation of all pieces. The file has the physical bank,
+which is shorter. Code that reads a variable after a dropped piece therefore reads something else.
+That is nvlink's behavior, and identical output needs it. Four pieces, as an example:
+
+    pieces           a (8 bytes)    b (16 bytes)    a again    c (40 bytes)
+    logical bank     0              8               24         32
+    physical bank    0              8               dropped    24
 
 Equal bytes are not equal contents where relocations fill them in: two tables of addresses are
-zeros in their files. A bank is written whole if folding would drop a piece that has relocations, or
-leave one without its bytes; nvlink writes it over other constants, or refuses the program.
+zeros in their files. So the bank is not folded if that would drop a piece with relocations, or if a
+relocation's offset would be past the end of the physical bank. There nvlink writes the field over
+other constants, or refuses the program.
 
 The only trace of the fold outside the bank is the value of the null symbol: the physical offset of
 the last piece that the fold looked at and kept.
@@ -31,6 +36,7 @@ from tables.rows cimport EmittedRow, FixupRow, OutRow, SectionRow, SpanRow
 from tables.views cimport MergedView, ObjectsView
 
 
+# The file-scope constant bank, and its physical form.
 ctypedef struct Bank:
     ObjectsView objects
     MergedView merged
@@ -39,13 +45,13 @@ ctypedef struct Bank:
     int32_t out                 # the bank's OutRow, or -1
     uint64_t size               # bytes of the logical bank
     Vec blob                    # uint8_t: the physical bank
-    Vec spans                   # SpanRow: that of the bank
-    NameIndex kept_pieces       # small pieces that it has
-    TextPool keys
-    uint8_t* is_dropped         # by logical offset: whether the byte is of a dropped piece
-    uint64_t null_value
-    bint dropped                # whether any piece is
-    bint folds                  # equal pieces stand once
+    Vec spans                   # SpanRow: one, of the bank
+    NameIndex kept_pieces       # small pieces in the blob; the values say nothing
+    TextPool keys               # keys of `kept_pieces`
+    uint8_t* is_dropped         # by logical offset: 1 if the byte is of a dropped piece
+    uint64_t null_value         # st_value of the null symbol; 0 without a small piece
+    bint has_dropped            # any piece was dropped
+    bint folds                  # repeated small pieces are dropped
 
 
 def fold_pieces(PlacedTables placed not None):
@@ -58,7 +64,7 @@ def fold_pieces(PlacedTables placed not None):
     placed.merged.view(&bank.merged)
     if (placed.merged.out_of.count != bank.objects.section_count
             or placed.merged.base.count != bank.objects.section_count):
-        raise ValueError("one output section and one offset per input section")
+        raise ValueError("out_of or base has not one row for each input section")
     bank.outs = <OutRow*>outs.rows
     bank.out_count = outs.count
     find_bank(&bank)
@@ -85,11 +91,12 @@ def fold_pieces(PlacedTables placed not None):
 
 cdef bint is_piece(const Bank* bank, size_t section) noexcept nogil:
     """Whether input section `section` is a piece of the bank."""
-    cdef const SectionRow* s = &bank.objects.sections[section]
-    return is_user_bank(s.kind, s.bank) and bank.merged.out_of[section] >= 0
+    cdef const SectionRow* row = &bank.objects.sections[section]
+    return is_user_bank(row.kind, row.bank) and bank.merged.out_of[section] >= 0
 
 
 cdef void find_bank(Bank* bank) noexcept:
+    """Set the OutRow and the logical size of the bank."""
     cdef size_t i
     bank.out = -1
     for i in range(bank.objects.section_count):
@@ -99,11 +106,14 @@ cdef void find_bank(Bank* bank) noexcept:
 
 
 cdef bint fold_bank(Bank* bank) noexcept nogil:
-    """Append all pieces, folded unless that would cut a field; False without memory."""
+    """Write the physical bank, folded unless a relocation would lose its bytes.
+
+    False without memory.
+    """
     bank.folds = True
     if not place_pieces(bank):
         return False
-    if not bank.dropped or not (is_cut(bank) or is_fixed(bank)):
+    if not bank.has_dropped or not (has_lost_emitted(bank) or has_lost_fixup(bank)):
         return True
     bank.blob.count = 0
     bank.folds = False
@@ -111,7 +121,7 @@ cdef bint fold_bank(Bank* bank) noexcept nogil:
 
 
 cdef bint enter_bank(Bank* bank) noexcept nogil:
-    """Tell where the bank's bytes are; False without memory."""
+    """Set the bank's span and size to those of the physical bank; False without memory."""
     cdef SpanRow* span
     if bank.out < 0:
         return True
@@ -134,43 +144,46 @@ cdef bint place_pieces(Bank* bank) noexcept nogil:
 
 
 cdef bint place_piece(Bank* bank, size_t number) noexcept nogil:
-    """Append one piece, unless the bank folds and an equal one of the same alignment is there."""
-    cdef const SectionRow* s = &bank.objects.sections[number]
-    cdef const uint8_t* data = bank.objects.arena + s.offset
-    cdef bint small = is_small(s.size, s.align)
+    """Append the piece of an input section, or drop it if the bank folds and has an equal one.
+
+    Equal pieces have the same alignment. False without memory.
+    """
+    cdef const SectionRow* piece = &bank.objects.sections[number]
+    cdef const uint8_t* data = bank.objects.arena + piece.offset
+    cdef bint can_repeat = is_small(piece.size, piece.align)
     cdef NameSlot* slot
     cdef size_t gap
     cdef uint8_t* place
-    if bank.folds and small and not is_null(data, s.size):
-        slot = find_piece(&bank.kept_pieces, &bank.keys, data, s.size, s.align)
+    if bank.folds and can_repeat and not is_null(data, piece.size):
+        slot = find_piece(&bank.kept_pieces, &bank.keys, data, piece.size, piece.align)
         if slot == NULL:
             return False
         if slot.value >= 0:
-            memset(bank.is_dropped + bank.merged.base[number], 1, s.size)
-            bank.dropped = True
+            memset(bank.is_dropped + bank.merged.base[number], 1, piece.size)
+            bank.has_dropped = True
             return True
         slot.value = 0
         bank.kept_pieces.count += 1
-    gap = -bank.blob.count & (s.align - 1) if s.align else 0
-    place = <uint8_t*>vec_extend(&bank.blob, gap + s.size)
-    if place == NULL and gap + s.size:
+    gap = -bank.blob.count & (piece.align - 1) if piece.align else 0
+    place = <uint8_t*>vec_extend(&bank.blob, gap + piece.size)
+    if place == NULL and gap + piece.size:
         return False
     if gap:
         memset(place, 0, gap)
-    if s.size:
-        memcpy(place + gap, data, s.size)
-    if small:
-        bank.null_value = bank.blob.count - s.size
+    if piece.size:
+        memcpy(place + gap, data, piece.size)
+    if can_repeat:
+        bank.null_value = bank.blob.count - piece.size
     return True
 
 
 cdef bint has_lost_bytes(const Bank* bank, uint64_t offset) noexcept nogil:
-    """Whether the field at that logical offset has no bytes of its own."""
+    """Whether the physical bank lacks the byte at a logical offset: dropped, or past its end."""
     return offset < bank.size and (bank.is_dropped[offset] or offset >= bank.blob.count)
 
 
-cdef bint is_cut(const Bank* bank) noexcept nogil:
-    """Whether a relocation that stays is of such a field."""
+cdef bint has_lost_emitted(const Bank* bank) noexcept nogil:
+    """Whether the bytes of an emitted relocation are lost."""
     cdef const EmittedRow* emitted = bank.merged.emitted
     cdef const OutRow* row
     cdef size_t i
@@ -185,8 +198,8 @@ cdef bint is_cut(const Bank* bank) noexcept nogil:
     return False
 
 
-cdef bint is_fixed(const Bank* bank) noexcept nogil:
-    """Whether the link writes such a field."""
+cdef bint has_lost_fixup(const Bank* bank) noexcept nogil:
+    """Whether the bytes of a relocation that the link resolves are lost."""
     cdef const FixupRow* fixup = bank.merged.fixups
     cdef size_t i
     for i in range(bank.merged.fixup_count):

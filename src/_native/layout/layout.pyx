@@ -1,4 +1,12 @@
-"""Layout: values of symbols, order and indices of sections and symbols, places in the file."""
+"""Layout: values of symbols, order and indices of sections and symbols, places in the file.
+
+Functions are called in this order, each after the tables that it reads are filled:
+
+1. `assign_values` gives data symbols their offsets in their sections (layout/values.pxd).
+2. `order` numbers sections and symbols (layout/order.pxd).
+3. `rebuild_strtab` writes .strtab anew for releases that omit unused names (layout/names.pxd).
+4. `place` gives sections their sizes, names and offsets (layout/plan.pxd, layout/segments.pxd).
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -9,8 +17,10 @@ from base.elf64 cimport Phdr, Shdr, Sym
 from base.nameindex cimport StringTable, scratch_strings
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_to_bytes
-from layout.names cimport keep_used_names, name_mercury_sections, renew_prototypes, write_lean_names
-from layout.order cimport Ordering, is_lean, order_sections, order_symbols
+from layout.names cimport (
+    PAIR, keep_used_names, name_mercury_sections, renew_prototypes, write_lean_names,
+)
+from layout.order cimport Ordering, has_lean_names, order_sections, order_symbols
 from layout.plan cimport Plan, assign_offsets
 from layout.segments cimport add_program_headers
 from layout.values cimport Assignment, assign_all
@@ -32,16 +42,16 @@ def assign_values(PlacedTables placed not None):
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count
-    cdef Values values = Values(new_rows(8 * n))
-    cdef Numbers homes = Numbers(new_rows(4 * n))
+    cdef size_t entity_count = merged.entities.count
+    cdef Values values = Values(new_rows(sizeof(uint64_t) * entity_count))
+    cdef Numbers homes = Numbers(new_rows(sizeof(int32_t) * entity_count))
     cdef Outs outs = <Outs>merged.outs.copy()
     cdef Assignment assignment
     cdef Scratch scratch
     if merged.section_function.count != objects.sections.count:
-        raise ValueError("one function per section")
+        raise ValueError("section_function has not one row for each section")
     if merged.symbol_entity.count != objects.symbols.count:
-        raise ValueError("one entity per symbol")
+        raise ValueError("symbol_entity has not one row for each symbol")
     objects.view(&assignment.objects)
     merged.view(&assignment.merged)
     assignment.outs = <OutRow*>outs.rows
@@ -50,8 +60,8 @@ def assign_values(PlacedTables placed not None):
     assignment.home = <int32_t*>homes.rows
     scratch_init(&scratch)
     try:
-        assignment.parameters = <int32_t*>scratch_zeros(&scratch, n, 4)
-        assignment.pool = <int32_t*>scratch_zeros(&scratch, n, 4)
+        assignment.parameters = <int32_t*>scratch_zeros(&scratch, entity_count, 4)
+        assignment.pool = <int32_t*>scratch_zeros(&scratch, entity_count, 4)
         if not scratch.failed:
             with nogil:
                 scratch.failed = not assign_all(&assignment, &scratch)
@@ -77,9 +87,9 @@ def order(PlacedTables placed not None, *, bint has_file_records):
                                                       &ordering.section_symbol_index)
     cdef Indices instance_index = start_indices(ordering.merged.entity_count,
                                                 &ordering.instance_index)
-    ordering.lean = is_lean(ordering.objects.traits)
-    ordering.records = has_file_records
-    ordering.prototypes = has_prototypes(&ordering.merged)
+    ordering.is_lean = has_lean_names(ordering.objects.traits)
+    ordering.has_file_records = has_file_records
+    ordering.has_prototypes = has_prototypes(&ordering.merged)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &ordering.sections, 4)
@@ -101,7 +111,7 @@ def order(PlacedTables placed not None, *, bint has_file_records):
 
 
 cdef Indices start_indices(size_t count, uint32_t** rows):
-    """A column of that many zeros."""
+    """Return a column of `count` zeros; `rows` gets its first element."""
     cdef Indices column = Indices(new_rows(4 * count))
     rows[0] = <uint32_t*>column.rows
     memset(rows[0], 0, 4 * count)
@@ -121,8 +131,9 @@ cdef bint has_prototypes(const MergedView* merged) noexcept nogil:
 
 
 cdef enum:
-    # After .shstrtab, family C: the names `.symtab_shndx` and `.nv.merc.symtab_shndx`, should only
-    # the final file need these sections. If it does, the names stand there.
+    # Bytes that family C leaves after .shstrtab: room for the names `.symtab_shndx` and
+    # `.nv.merc.symtab_shndx`, if only the final file should need these sections. If it does, the
+    # names are in .shstrtab, and no room is left.
     MERCURY_GAP = 0x24
 
 
@@ -140,10 +151,10 @@ def place(PlacedTables placed not None):
     plan.count = placed.section_order.count
     plan.place = <PlaceRow*>places.rows
     plan.has_finalizer = objects.traits & TRAIT_MERCURY != 0
-    plan.lean = is_lean(objects.traits)
+    plan.is_lean = has_lean_names(objects.traits)
     assign_sizes(&plan, placed)
     if plan.has_finalizer:
-        find_leavings(&plan, placed)
+        find_gaps(&plan, placed)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &headers, sizeof(Phdr))
@@ -166,20 +177,22 @@ def place(PlacedTables placed not None):
 
 
 cdef void assign_sizes(Plan* plan, PlacedTables placed):
-    """Sizes by the rules of kinds, or of the contents that the link has made."""
-    cdef const OutSymbolRow* symbol = placed.merged.out_symbols.rows
-    cdef const int32_t* symbols = placed.symbol_order.rows
-    cdef size_t symbol_count = placed.symbol_order.count, early = 0, entry_count, i
+    """Fill sizes, `name` and `contents` of the places: by kind, or of what the link has made."""
+    cdef const OutSymbolRow* symbol_rows = placed.merged.out_symbols.rows
+    cdef const int32_t* symbol_order = placed.symbol_order.rows
+    cdef size_t symbol_count = placed.symbol_order.count, entry_count, i
+    cdef size_t early_count = 0     # symbols of the mercury file
     cdef const OutRow* row
     cdef const SpanRow* span
     cdef Spans spans
     cdef uint8_t rule
     for i in range(symbol_count):
-        early += symbol[symbols[i]].part != PART_TAIL
+        early_count += symbol_rows[symbol_order[i]].part != PART_TAIL
     for i in range(placed.outs.count):
         row = &plan.placed.outs[i]
         rule = KIND[row.kind].size
-        entry_count = symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE else early
+        entry_count = (symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE
+                       else early_count)
         plan.place[i].offset = 0
         plan.place[i].name = row.name
         plan.place[i].contents = FROM_INPUTS
@@ -189,7 +202,7 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
         elif rule == SIZE_SYMBOLS:
             plan.place[i].size = (entry_count + 1) * sizeof(Sym)
         elif rule == SIZE_INDICES:
-            plan.place[i].size = 4 * (entry_count + 1)
+            plan.place[i].size = sizeof(uint32_t) * (entry_count + 1)
         elif rule == SIZE_STRINGS:
             plan.place[i].size = placed.strtab.count
     for spans in placed.spans:
@@ -199,51 +212,54 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
             plan.place[span.out].contents = FROM_SPAN
 
 
-cdef void find_leavings(Plan* plan, PlacedTables placed):
-    """The room that the second program leaves after the names of sections and of symbols.
+cdef void find_gaps(Plan* plan, PlacedTables placed):
+    """Set the bytes that the second program leaves free after .shstrtab and after .strtab.
 
-    After .strtab renamed sections leave the difference to their first names, their relocation
-    sections all of the first name.
+    Final names are shorter than first names (docs/order.md). After .strtab a renamed section leaves
+    the difference, and its relocation section as many bytes as its first name has.
     """
-    cdef const OutRow* created = placed.merged.outs.rows
+    cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows
     cdef const OutRow* row
     cdef size_t i
-    plan.gap = MERCURY_GAP
+    plan.shstrtab_gap = MERCURY_GAP
     for i in range(placed.outs.count):
         row = &plan.placed.outs[i]
         if KIND[row.kind].size == SIZE_INDICES and row.marks & OF_LATE:
-            plan.gap = 0
+            plan.shstrtab_gap = 0
         if placed.section_index.rows[i] and is_renamed(row):
-            plan.reserve += shrinks(row) - 1
+            plan.strtab_gap += shrinks(row) - 1
             if row.rela >= 0 and (placed.section_index.rows[row.rela]
                                   or is_a(row.kind, IS_LITERALS)):
-                plan.reserve += <uint32_t>strlen(strings + created[row.rela].symbol_name)
+                plan.strtab_gap += <uint32_t>strlen(strings + merged_outs[row.rela].symbol_name)
 
 
 cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
-    """.shstrtab, whose size is known now, and where in it the name of each section is."""
+    """Write .shstrtab to `names`, and set its size and the offset of each section's name.
+
+    False without memory.
+    """
     cdef MergedTables merged = placed.merged
     cdef size_t i
     if not name_mercury_sections(plan, names, merged.outs.rows, <const char*>merged.shstrtab.rows,
                                  merged.shstrtab.count, <const char*>merged.strtab.rows):
         return False
-    if plan.lean:
+    if plan.is_lean:
         if not keep_used_names(plan, names):
             return False
-        plan.gap = plan.reserve = 0
+        plan.shstrtab_gap = plan.strtab_gap = 0
     for i in range(plan.count):
         if plan.placed.outs[plan.placed.section_order[i]].kind == K_SHSTRTAB:
             plan.place[plan.placed.section_order[i]].size = names.count
     return True
 
 
-def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
+def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef OutSymbols named_symbols = <OutSymbols>Table.writable(<PyObject*>placed.out_symbols)
-    cdef const char* created = <const char*>placed.strtab.rows
-    cdef bytes calls = copy(graph), pairs = copy(prototypes)
+    cdef const char* old_strtab = <const char*>placed.strtab.rows
+    cdef bytes new_graph = copy_bytes(graph), new_prototypes = copy_bytes(prototypes)
     cdef StringTable table
     cdef Scratch scratch
     scratch_init(&scratch)
@@ -252,11 +268,13 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
         if not scratch.failed:
             scratch.failed = not (
                 write_lean_names(&table, <OutRow*>outs.rows, <OutSymbolRow*>named_symbols.rows,
-                                 placed.symbol_order.rows, placed.symbol_order.count, created)
-                and renew_prototypes(&table, created, <uint32_t*>PyBytes_AS_STRING(calls),
-                                     PyBytes_GET_SIZE(calls) // 8, False)
-                and renew_prototypes(&table, created, <uint32_t*>PyBytes_AS_STRING(pairs),
-                                     PyBytes_GET_SIZE(pairs) // 8, True))
+                                 placed.symbol_order.rows, placed.symbol_order.count, old_strtab)
+                and renew_prototypes(&table, old_strtab,
+                                     <uint32_t*>PyBytes_AS_STRING(new_graph),
+                                     PyBytes_GET_SIZE(new_graph) // PAIR, False)
+                and renew_prototypes(&table, old_strtab,
+                                     <uint32_t*>PyBytes_AS_STRING(new_prototypes),
+                                     PyBytes_GET_SIZE(new_prototypes) // PAIR, True))
         if scratch.failed:
             raise MemoryError
         placed.strtab = Blob(detach_rows(&table.text))
@@ -264,36 +282,37 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
         scratch_free(&scratch)
     placed.outs = outs
     placed.out_symbols = named_symbols
-    return calls, pairs
+    return new_graph, new_prototypes
 
 
-cdef bytes copy(bytes table):
+cdef bytes copy_bytes(bytes table):
+    """Return a copy that may be changed."""
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(table), PyBytes_GET_SIZE(table))
 
 
-def find_kind(Outs outs not None, int kind):
-    cdef size_t n = outs.count, i
+def find_section(Outs outs not None, int kind):
+    cdef size_t i
     cdef const OutRow* row = outs.rows
-    for i in range(n):
+    for i in range(outs.count):
         if row[i].kind == kind:
             return i
     return -1
 
 
-def constant_size(Outs outs not None, int bank):
-    cdef size_t n = outs.count, i
+def file_bank_size(Outs outs not None, int bank):
+    cdef size_t i
     cdef const OutRow* row = outs.rows
-    for i in range(n):
+    for i in range(outs.count):
         if KIND[row[i].kind].holds == E_CONSTANT and row[i].entity < 0 and row[i].bank == bank:
             return row[i].size
     return 0
 
 
 def find_large_pools(Outs outs not None, uint64_t limit):
-    cdef size_t n = outs.count, i
+    cdef size_t i
     cdef const OutRow* row = outs.rows
     cdef list large = []
-    for i in range(n):
+    for i in range(outs.count):
         if is_pool(row[i].kind, row[i].bank) and row[i].size > limit:
             large.append(i)
     return large

@@ -1,4 +1,5 @@
-# String tables of the output: names of mercury sections, and tables without what nothing uses.
+# String tables of the output: names of mercury sections in .shstrtab, and both string tables
+# without unused names, in lean files (`has_lean_names` in layout/order.pxd).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset, strlen
@@ -15,104 +16,117 @@ from tables.kinds cimport is_plain, is_renamed
 from tables.rows cimport PART_TAIL, OutRow, OutSymbolRow
 
 
-cdef inline const OutRow* naming_section(const OutRow* row, const OutRow* plain) noexcept nogil:
-    """The section that gives another its name: what relocations patch."""
-    return &row[plain.target] if plain.target >= 0 else plain
+cdef inline const OutRow* naming_section(const OutRow* outs, const OutRow* plain) noexcept nogil:
+    """Return the section after which a plain section is named: the one that relocations patch."""
+    return &outs[plain.target] if plain.target >= 0 else plain
 
 
 cdef enum:
-    SOME_NAMES = 1024           # sections whose names a thread writes in a row
-    NAME_AS_BYTES = 128         # moved in the time that it takes to find one
+    RUN_NAMES = 1024            # sections of a run, whose names one thread writes
+    NAME_COST = 128             # bytes that a copy moves in the time that finding a name takes
+    PAIR = 8                    # bytes of a row of .nv.callgraph and of .nv.prototype
 
 
-# The tables with which threads write the names of mercury sections. They first measure each name,
-# and then put all in their places.
+# The tables with which threads write the names of mercury sections, in runs of RUN_NAMES. They
+# first measure each name, and then put all in their places.
 ctypedef struct MercuryNames:
     Plan* plan
-    const OutRow* rows
-    const char* head            # .shstrtab as merge wrote it
-    const char* strings         # .strtab, as well
-    uint8_t* names              # where .shstrtab is written
-    uint32_t* size              # by place in the order of the file: of the name, NUL included, or 0
+    const OutRow* outs          # merge's, with offsets in the next two
+    const char* shstrtab        # .shstrtab as merge wrote it
+    const char* strtab          # .strtab as merge wrote it
+    uint8_t* new_shstrtab       # where .shstrtab is written
+    uint32_t* size              # by place in the file's order: bytes of the name with its NUL, or 0
 
 
-cdef inline const char* mercury_name(const MercuryNames* n, const OutRow* r) noexcept nogil:
-    """The part of a mercury section's name after `.nv.merc` or `.nv.capmerc`."""
-    if KIND[r.kind].exact:
-        return KIND[r.kind].name + MERC_PREFIX
-    if is_renamed(naming_section(n.rows, &n.rows[r.twin])):
-        return n.strings + n.rows[r.twin].symbol_name   # the first name, which .strtab keeps
-    return n.head + n.rows[r.twin].name
+cdef inline const char* mercury_name(const MercuryNames* names, const OutRow* out) noexcept nogil:
+    """Return the part of a mercury section's name after `.nv.merc` or `.nv.capmerc`."""
+    if KIND[out.kind].exact:
+        return KIND[out.kind].name + MERC_PREFIX
+    if is_renamed(naming_section(names.outs, &names.outs[out.twin])):
+        return names.strtab + names.outs[out.twin].symbol_name  # the first name (docs/order.md)
+    return names.shstrtab + names.outs[out.twin].name
 
 
 cdef inline void measure_names(void* context, size_t run) noexcept nogil:
-    cdef const MercuryNames* n = <const MercuryNames*>context
-    cdef size_t i, first = run * SOME_NAMES
-    cdef const OutRow* r
-    for i in range(first, min(first + SOME_NAMES, n.plan.count)):
-        r = &n.rows[n.plan.placed.section_order[i]]
-        n.size[i] = 0
-        if KIND[r.kind].mercury:
-            n.size[i] = <uint32_t>(strlen(KIND[r.kind].merc) + strlen(mercury_name(n, r)) + 1)
+    """Fill `size` for the sections of a run."""
+    cdef const MercuryNames* names = <const MercuryNames*>context
+    cdef size_t i, first = run * RUN_NAMES
+    cdef const OutRow* out
+    for i in range(first, min(first + RUN_NAMES, names.plan.count)):
+        out = &names.outs[names.plan.placed.section_order[i]]
+        names.size[i] = 0
+        if KIND[out.kind].mercury:
+            names.size[i] = <uint32_t>(strlen(KIND[out.kind].merc)
+                                       + strlen(mercury_name(names, out)) + 1)
 
 
 cdef inline void copy_names(void* context, size_t run) noexcept nogil:
-    cdef const MercuryNames* n = <const MercuryNames*>context
-    cdef size_t i, prefix, first = run * SOME_NAMES
-    cdef const OutRow* r
+    """Write the names of the sections of a run to their places."""
+    cdef const MercuryNames* names = <const MercuryNames*>context
+    cdef size_t i, prefix_size, first = run * RUN_NAMES
+    cdef const OutRow* row
     cdef uint8_t* place
     cdef int32_t out
-    for i in range(first, min(first + SOME_NAMES, n.plan.count)):
-        if not n.size[i]:
+    for i in range(first, min(first + RUN_NAMES, names.plan.count)):
+        if not names.size[i]:
             continue
-        out = n.plan.placed.section_order[i]
-        r = &n.rows[out]
-        place = n.names + n.plan.place[out].name
-        prefix = strlen(KIND[r.kind].merc)
-        memcpy(place, KIND[r.kind].merc, prefix)
-        memcpy(place + prefix, mercury_name(n, r), n.size[i] - prefix)
+        out = names.plan.placed.section_order[i]
+        row = &names.outs[out]
+        place = names.new_shstrtab + names.plan.place[out].name
+        prefix_size = strlen(KIND[row.kind].merc)
+        memcpy(place, KIND[row.kind].merc, prefix_size)
+        memcpy(place + prefix_size, mercury_name(names, row), names.size[i] - prefix_size)
 
 
-cdef inline bint name_mercury_sections(Plan* plan, Vec* names, const OutRow* rows, const char* head,
-                                       size_t size, const char* strings) noexcept nogil:
-    """.shstrtab ends with the names of the mercury sections, each written once more.
+cdef inline bint name_mercury_sections(Plan* plan, Vec* new_shstrtab, const OutRow* outs,
+                                       const char* shstrtab, size_t shstrtab_size,
+                                       const char* strtab) noexcept nogil:
+    """Write .shstrtab of the output: merge's, then a name for each mercury section.
 
-    `strings` is .strtab as merge wrote it, `rows` have its offsets: `lean_names` writes both anew.
+    `outs`, `shstrtab` and `strtab` are merge's; `rebuild_strtab` may have written the output's own
+    `outs` and .strtab anew. False without memory.
     """
     cdef Scratch scratch
-    cdef MercuryNames n
-    n.plan = plan
-    n.rows = rows
-    n.head = head
-    n.strings = strings
+    cdef MercuryNames names
+    names.plan = plan
+    names.outs = outs
+    names.shstrtab = shstrtab
+    names.strtab = strtab
     scratch_init(&scratch)
-    n.size = <uint32_t*>scratch_room(&scratch, plan.count, sizeof(uint32_t))
+    names.size = <uint32_t*>scratch_room(&scratch, plan.count, sizeof(uint32_t))
     if not scratch.failed:
-        scratch.failed = not append_mercury_names(&n, names, size)
+        scratch.failed = not append_mercury_names(&names, new_shstrtab, shstrtab_size)
     cdef bint done = not scratch.failed
     scratch_free(&scratch)
     return done
 
 
-cdef inline bint append_mercury_names(MercuryNames* n, Vec* names, size_t size) noexcept nogil:
-    """Append the names to the first `size` bytes of .shstrtab; False without memory."""
-    cdef Plan* plan = n.plan
-    cdef size_t runs = plan.count // SOME_NAMES + 1, all_size = size, i
-    run_each(measure_names, n, runs, plan.count * NAME_AS_BYTES)
+cdef inline bint append_mercury_names(MercuryNames* names, Vec* new_shstrtab,
+                                      size_t shstrtab_size) noexcept nogil:
+    """Write merge's .shstrtab and the names after it, whose offsets the plan gets.
+
+    False without memory.
+    """
+    cdef Plan* plan = names.plan
+    cdef size_t runs = plan.count // RUN_NAMES + 1, new_size = shstrtab_size, i
+    run_each(measure_names, names, runs, plan.count * NAME_COST)
     for i in range(plan.count):
-        if n.size[i]:
-            plan.place[plan.placed.section_order[i]].name = <uint32_t>all_size
-            all_size += n.size[i]
-    n.names = <uint8_t*>vec_extend(names, all_size)
-    if n.names == NULL:
+        if names.size[i]:
+            plan.place[plan.placed.section_order[i]].name = <uint32_t>new_size
+            new_size += names.size[i]
+    names.new_shstrtab = <uint8_t*>vec_extend(new_shstrtab, new_size)
+    if names.new_shstrtab == NULL:
         return False
-    memcpy(n.names, n.head, size)
-    run_each(copy_names, n, runs, plan.count * NAME_AS_BYTES)
+    memcpy(names.new_shstrtab, names.shstrtab, shstrtab_size)
+    run_each(copy_names, names, runs, plan.count * NAME_COST)
     return True
 
 
 cdef inline bint keep_used_names(Plan* plan, Vec* names) noexcept nogil:
-    """Only the names of sections that there are, in their order, each once; zeros in the gap."""
+    """Write .shstrtab anew with only the names of the output's sections, each once, in their order.
+
+    Zeros follow for the plan's `shstrtab_gap`. False without memory.
+    """
     cdef StringTable table
     cdef Scratch scratch
     cdef Vec all_names = names[0]
@@ -129,26 +143,32 @@ cdef inline bint keep_used_names(Plan* plan, Vec* names) noexcept nogil:
             scratch.failed = offset < 0
         plan.place[plan.placed.section_order[i]].name = <uint32_t>offset
     if not scratch.failed:
-        names[0] = table.text           # the caller's from now on, as the old ones are ours
+        # The caller gets the new bytes, and `scratch` frees the old ones.
+        names[0] = table.text
         table.text = all_names
-    tail = NULL if scratch.failed else <uint8_t*>vec_extend(names, plan.gap)
+    tail = NULL if scratch.failed else <uint8_t*>vec_extend(names, plan.shstrtab_gap)
     if tail != NULL:
-        memset(tail, 0, plan.gap)
+        memset(tail, 0, plan.shstrtab_gap)
     scratch_free(&scratch)
     return tail != NULL
 
 
-cdef inline int64_t intern_again(StringTable* table, const char* strings,
+cdef inline int64_t intern_again(StringTable* table, const char* old_strtab,
                                  uint32_t offset) noexcept nogil:
-    """The offset in the table of the string at an offset of `strings`; -1 without memory."""
-    cdef const char* text = strings + offset
+    """Intern the string at an offset of the old .strtab; return its new offset, -1 without memory.
+    """
+    cdef const char* text = old_strtab + offset
     return strings_intern(table, <const uint8_t*>text, <uint32_t>strlen(text))
 
 
 cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow* symbols,
                                   const int32_t* order, size_t count,
-                                  const char* strings) noexcept nogil:
-    """Write the names of symbols in order, then of .nv.merc.symtab; False without memory."""
+                                  const char* old_strtab) noexcept nogil:
+    """Write the names of .symtab, in order, then those that .nv.merc.symtab alone has.
+
+    `order` has `count` OutSymbolRows. Symbols and sections get the new offsets. False without
+    memory.
+    """
     cdef size_t i
     cdef int64_t offset
     cdef OutSymbolRow* symbol
@@ -158,36 +178,40 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
         if symbol.section >= 0 and is_plain(outs[symbol.section].kind, IS_LITERALS):
             # The section has a final name, its symbol the first one.
             symbol.name = outs[symbol.section].symbol_name
-        offset = intern_again(table, strings, symbol.name)
+        offset = intern_again(table, old_strtab, symbol.name)
         if offset < 0:
             return False
         symbol.name = <uint32_t>offset
-    # Then the names that .nv.merc.symtab alone has.
     for i in range(count):
         symbol = &symbols[order[i]]
         if symbol.section < 0 or symbol.part == PART_TAIL:
             continue
         row = &outs[symbol.section]
         if is_renamed(row):
-            offset = intern_again(table, strings, row.symbol_name)
+            offset = intern_again(table, old_strtab, row.symbol_name)
             if offset < 0:
                 return False
             row.symbol_name = <uint32_t>offset
     return True
 
 
-cdef inline bint renew_prototypes(StringTable* table, const char* strings, uint32_t* pair,
+cdef inline bint renew_prototypes(StringTable* table, const char* old_strtab, uint32_t* pairs,
                                   size_t count, bint all_rows) noexcept nogil:
-    """Strings that rows of the call graph name: those of blocks -2 and -3, or of `all_rows`."""
+    """Intern the strings that `count` rows of the call graph name, and set their new offsets.
+
+    A row is a pair: (symbol, offset of a string), or in .nv.callgraph (0, number of the block that
+    begins). `all_rows` is for .nv.prototype; in .nv.callgraph only the rows of blocks -2 and -3
+    name strings. False without memory.
+    """
     cdef size_t i
     cdef int64_t offset
     cdef int32_t block = 0
     for i in range(count):
-        if not all_rows and pair[2 * i] == 0:
-            block = <int32_t>pair[2 * i + 1]
+        if not all_rows and pairs[2 * i] == 0:
+            block = <int32_t>pairs[2 * i + 1]
         elif all_rows or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
-            offset = intern_again(table, strings, pair[2 * i + 1])
+            offset = intern_again(table, old_strtab, pairs[2 * i + 1])
             if offset < 0:
                 return False
-            pair[2 * i + 1] = <uint32_t>offset
+            pairs[2 * i + 1] = <uint32_t>offset
     return True

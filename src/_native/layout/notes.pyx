@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -17,26 +18,27 @@ from traits cimport TRAIT_FP64_SCOREBOARDS
 
 
 cdef enum:
-    COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
-    COMPAT_FASTPATH = 0x0b      # attribute: CAN_FASTPATH_FINALIZE
+    COMPAT_FASTPATH = 0x0b      # attribute of .nv.compat: CAN_FASTPATH_FINALIZE
 
 
 def join_notes(ObjectTables objects not None):
-    cdef ObjectsView v
+    cdef ObjectsView view
     cdef size_t file
     cdef uint32_t i
-    cdef const SectionRow* s
+    cdef const SectionRow* section
     cdef Vec joined
     cdef Scratch scratch
-    objects.view(&v)
+    objects.view(&view)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &joined, 1)
         with nogil:
-            for file in range(v.file_count):
-                for i in range(v.files[file].first_note, v.files[file].note_end):
-                    s = &v.sections[i]
-                    if s.kind == K_TKINFO and not vec_append(&joined, v.arena + s.offset, s.size):
+            for file in range(view.file_count):
+                for i in range(view.files[file].first_note, view.files[file].note_end):
+                    section = &view.sections[i]
+                    if (section.kind == K_TKINFO
+                            and not vec_append(&joined, view.arena + section.offset,
+                                               section.size)):
                         scratch.failed = True
         if scratch.failed:
             raise MemoryError
@@ -45,100 +47,115 @@ def join_notes(ObjectTables objects not None):
         scratch_free(&scratch)
 
 
-def virtual_archs(ObjectTables objects not None):
-    cdef size_t n = objects.files.count, i
-    cdef const FileRow* f = objects.files.rows
-    cdef uint32_t sm, lowest = 0, highest = 0, low_files = 0
-    cdef int64_t low = -1, high = -1
-    with nogil:
-        for i in range(n):
-            sm = f[i].ptx_sm
-            if sm == UNKNOWN_SM:
-                continue
-            if low < 0 or sm < lowest:
-                lowest = sm
-                low = <int64_t>i
-                low_files = 0
-            if sm == lowest:
-                low_files += 1
-            if high < 0 or sm > highest:
-                highest = sm
-                high = <int64_t>i
-    return lowest, low, low_files, highest, high
+cdef class VirtualArchs:
+    cdef readonly uint32_t lowest
+    cdef readonly int64_t lowest_file
+    cdef readonly uint32_t lowest_count
+    cdef readonly uint32_t highest
+    cdef readonly int64_t highest_file
+
+
+def find_virtual_archs(ObjectTables objects not None):
+    cdef const FileRow* files = objects.files.rows
+    cdef VirtualArchs archs = VirtualArchs.__new__(VirtualArchs)
+    cdef uint32_t sm
+    cdef size_t i
+    archs.lowest_file = archs.highest_file = -1
+    for i in range(objects.files.count):
+        sm = files[i].ptx_sm
+        if sm == UNKNOWN_SM:
+            continue
+        if archs.lowest_file < 0 or sm < archs.lowest:
+            archs.lowest = sm
+            archs.lowest_file = <int64_t>i
+            archs.lowest_count = 0
+        if sm == archs.lowest:
+            archs.lowest_count += 1
+        if archs.highest_file < 0 or sm > archs.highest:
+            archs.highest = sm
+            archs.highest_file = <int64_t>i
+    return archs
 
 
 def has_attribute(ObjectTables objects not None, int attribute):
-    cdef ObjectsView v
+    cdef ObjectsView view
     cdef size_t file
     cdef uint32_t i
-    cdef const SectionRow* s
-    objects.view(&v)
-    for file in range(v.file_count):
-        for i in range(v.files[file].first_note, v.files[file].note_end):
-            s = &v.sections[i]
-            if s.kind == K_INFO and find_record(v.arena + s.offset, s.size,
-                                                <uint8_t>attribute) != NULL:
+    cdef const SectionRow* section
+    objects.view(&view)
+    for file in range(view.file_count):
+        for i in range(view.files[file].first_note, view.files[file].note_end):
+            section = &view.sections[i]
+            if section.kind == K_INFO and find_record(view.arena + section.offset, section.size,
+                                                      <uint8_t>attribute) != NULL:
                 return True
     return False
 
 
 def fastpath_bits(MergedTables merged not None):
-    cdef ObjectsView v
-    cdef const SectionRow* s
-    cdef const int32_t* out = merged.out_of.rows
+    cdef ObjectsView view
+    cdef const SectionRow* section
+    cdef const int32_t* out_of = merged.out_of.rows
     cdef size_t file
     cdef uint32_t i
-    cdef bint is_promised, leaves = False
-    merged.objects.view(&v)
-    cdef bint follows_scoreboards = v.traits & TRAIT_FP64_SCOREBOARDS != 0
-    if merged.out_of.count != v.section_count:
-        raise ValueError("one output section per section")
+    cdef bint is_promised           # the file's attributes say that its code is on the fast path
+    cdef bint is_off = False        # some code is off the fast path
+    merged.objects.view(&view)
+    cdef bint follows_scoreboards = view.traits & TRAIT_FP64_SCOREBOARDS != 0
+    if merged.out_of.count != view.section_count:
+        raise ValueError("out_of has not one row for each section")
     with nogil:
-        for file in range(v.file_count):
+        for file in range(view.file_count):
             is_promised = False
-            for i in range(v.files[file].first_note, v.files[file].note_end):
-                s = &v.sections[i]
-                if s.kind == K_COMPAT:
-                    is_promised = is_promised or has_promised_fastpath(v.arena + s.offset, s.size)
-            if is_promised or leaves:
+            for i in range(view.files[file].first_note, view.files[file].note_end):
+                section = &view.sections[i]
+                if section.kind == K_COMPAT:
+                    is_promised = is_promised or has_promised_fastpath(
+                        view.arena + section.offset, section.size)
+            if is_promised or is_off:
                 continue
-            for i in range(v.files[file].first_code, v.files[file].code_end):
-                s = &v.sections[i]
-                if is_a(s.kind, IS_CODE) and out[i] >= 0 and not leaves:
-                    leaves = has_code_off_fastpath(v.arena + s.offset, s.size, follows_scoreboards)
-    return 0 if leaves else FASTPATH_CODE
+            for i in range(view.files[file].first_code, view.files[file].code_end):
+                section = &view.sections[i]
+                if is_a(section.kind, IS_CODE) and out_of[i] >= 0 and not is_off:
+                    is_off = has_code_off_fastpath(view.arena + section.offset, section.size,
+                                                   follows_scoreboards)
+    return 0 if is_off else FASTPATH_CODE
 
 
 cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether attributes of a file say that all its code is on the fast path."""
+    """Whether a file's .nv.compat says that all its code is on the fast path.
+
+    The value of the attribute is a list of bytes after the first 4 of its record.
+    """
     cdef const uint8_t* record = find_record(data, size, COMPAT_FASTPATH)
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
 def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arch_specific,
                  uint64_t features, uint8_t fastpath):
-    cdef ObjectsView v
-    cdef const SectionRow* s
+    cdef ObjectsView view
+    cdef const SectionRow* section
     cdef size_t file
     cdef uint32_t i
     cdef Compat compat
     cdef Vec out
     cdef Scratch scratch
     if PyBytes_GET_SIZE(rows) % sizeof(CompatRow):
-        raise ValueError("one row per attribute")
-    objects.view(&v)
+        raise ValueError("a table is not made of whole rows")
+    objects.view(&view)
     scratch_init(&scratch)
     try:
         compat_init(&compat, <const CompatRow*>PyBytes_AS_STRING(rows),
                     PyBytes_GET_SIZE(rows) // sizeof(CompatRow), &scratch)
         scratch_vector(&scratch, &out, 1)
         with nogil:
-            for file in range(v.file_count):
-                for i in range(v.files[file].first_note, v.files[file].note_end):
-                    s = &v.sections[i]
-                    if s.kind == K_COMPAT and not scratch.failed:
-                        scratch.failed = not compat_read(&compat, v.arena + s.offset, s.size,
-                                                         v.files[file].code_end != 0)
+            for file in range(view.file_count):
+                for i in range(view.files[file].first_note, view.files[file].note_end):
+                    section = &view.sections[i]
+                    if section.kind == K_COMPAT and not scratch.failed:
+                        scratch.failed = not compat_read(
+                            &compat, view.arena + section.offset, section.size,
+                            view.files[file].code_end != 0)
             if not scratch.failed:
                 scratch.failed = not compat_finish(&compat, arch_specific, features, fastpath, &out)
         if scratch.failed:

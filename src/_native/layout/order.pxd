@@ -20,54 +20,59 @@ from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
 
 
 cdef inline int32_t rank_of(const OutRow* row, uint32_t family) noexcept nogil:
-    """The rank of a kind of section in the output; tables of indices may come late."""
+    """Return the rank of a section in the output; .symtab_shndx and its twin may come late."""
     if row.marks & OF_LATE:
         return RANK_MERC_LATE if KIND[row.kind].mercury else RANK_NOBITS
     return KIND[row.kind].ranks[family]
 
 
+# The order of sections and symbols, and all that it depends on.
 ctypedef struct Ordering:
     ObjectsView objects
     MergedView merged
     PlacedView placed
-    bint lean                       # see `is_lean`
-    bint prototypes                 # rows of .nv.prototype will be there
-    bint records                    # attributes of the whole file will be there
+    bint is_lean                    # see `has_lean_names`
+    bint has_prototypes             # .nv.prototype will have rows
+    bint has_file_records           # .nv.info will have records
     Vec sections                    # int32_t: OutRows in the order of the file
-    Vec symbols                     # int32_t: OutSymbolRows in that of the symbol table
-    uint32_t* section_index         # by OutRow; 0: omitted, as below
-    uint32_t* section_symbol_index  # by OutRow
-    uint32_t* symbol_index          # by entity
-    uint32_t* instance_index        # by entity of a kernel
+    Vec symbols                     # int32_t: OutSymbolRows in the order of the symbol table
+    uint32_t* section_index         # by OutRow: header index, 0 if the output omits it
+    uint32_t* section_symbol_index  # by OutRow: symbol index of its section symbol, or 0
+    uint32_t* symbol_index          # by entity: symbol index, or 0
+    uint32_t* instance_index        # by entity of a kernel: symbol index of its instance, or 0
 
 
 cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
     """Whether a section that was created is omitted; its name stays in the string tables."""
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
-        return not ordering.records
+        return not ordering.has_file_records
     if omit == OMIT_WITHOUT_ENTRIES:
         return (row.count == 0
                 and not (ordering.objects.traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES)
                          and (row.marks & OF_EMPTY_STAYS
                               or (row.merc >= 0 and ordering.placed.outs[row.merc].count))))
     if omit == OMIT_WITHOUT_PROTOTYPES:
-        return not ordering.prototypes
+        return not ordering.has_prototypes
     return omit == OMIT_UNUSED and row.marks & OF_STAYS == 0
 
 
-cdef inline bint is_lean(uint32_t traits) noexcept nogil:
-    """Whether names and sections are those of the final file alone (format notes, releases)."""
+cdef inline bint has_lean_names(uint32_t traits) noexcept nogil:
+    """Whether a release omits the names and sections that only the mercury file needs.
+
+    docs/format-notes/releases.md has the differences. Such files are called lean here.
+    """
     return traits & TRAIT_MERCURY != 0 and traits & TRAIT_LEAN_NAMES != 0
 
 
 cdef enum:
-    RANK_ROOM = 64              # more than there are ranks
+    RANK_ROOM = 64              # more than there are ranks, and one for omitted sections
 
 
+# A section while the sections of its rank are sorted.
 ctypedef struct SectionPlace:
-    int32_t created
-    int32_t out
+    int32_t created             # OutRow: its own, or a twin's plain section; rows are as created
+    int32_t out                 # OutRow
 
 
 cdef inline int compare_places(const void* a, const void* b) noexcept nogil:
@@ -76,14 +81,16 @@ cdef inline int compare_places(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept nogil:
-    """Rank by rank, in creation order; a mercury section ranks by its twin's creation.
+    """Fill `sections` and `section_index`: rank by rank, in creation order.
 
-    In lean files the ranks themselves stand in another order. Rows are in order of creation, except
-    for twins; only ranks in which these come otherwise are sorted.
+    A mercury section stands at the place of its plain section's creation. In lean files the ranks
+    themselves are in another order (LEAN_PLACE). A counting sort by rank keeps the order of rows,
+    which is creation order except for twins. Only ranks with twins out of order are sorted again.
     """
     cdef const OutRow* row = ordering.placed.outs
-    # From 1 on; 0: omitted.
+    # By OutRow: rank + 1; 0: omitted.
     cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, ordering.placed.out_count, 1)
+    # By rank + 1: number of sections, then end of the rank's places.
     cdef size_t ends[RANK_ROOM + 1]
     cdef SectionPlace* places
     cdef SectionPlace* place
@@ -94,7 +101,7 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
     for i in range(ordering.placed.out_count):
         if not is_omitted(ordering, &row[i]):
             ranks[i] = <uint8_t>(rank_of(&row[i], ordering.objects.family) + 1)
-            if ordering.lean:
+            if ordering.is_lean:
                 ranks[i] = <uint8_t>(LEAN_PLACE[ranks[i] - 1] + 1)
             ends[ranks[i]] += 1
     for i in range(RANK_ROOM):
@@ -109,7 +116,8 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
             ends[ranks[i] - 1] += 1
             place.created = row[i].twin if row[i].twin >= 0 else <int32_t>i
             place.out = <int32_t>i
-    for i in range(RANK_ROOM):         # ends[i] is the end of rank i + 1 by now
+    # Each place taken moved an end on: now ends[i] is where places of ranks[] == i + 1 end.
+    for i in range(RANK_ROOM):
         sort_places(places + first, ends[i] - first)
         first = ends[i]
     for i in range(first):
@@ -118,6 +126,7 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
 
 
 cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
+    """Sort the places of one rank by creation, unless they are in order."""
     cdef size_t i
     for i in range(1, count):
         if places[i - 1].created > places[i].created:
@@ -125,37 +134,45 @@ cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
             return
 
 
-cdef inline int order_turn(const Ordering* ordering, const OutSymbolRow* symbol) noexcept nogil:
-    """The number of the walk that writes a symbol: local, shared, global, of parameters.
+# Groups of symbols, one after the other in the symbol table.
+cdef enum SymbolGroup:
+    GROUP_LOCAL
+    GROUP_KERNEL_SHARED         # lean executables: a kernel's shared variables, which are local
+    GROUP_GLOBAL
+    GROUP_TAIL                  # see PART_TAIL
+    GROUP_COUNT
 
-    The second is that of lean executables (docs/format-notes/releases.md), for a kernel's shared
-    variables, which are local by then.
-    """
+
+cdef inline int symbol_group(const Ordering* ordering, const OutSymbolRow* symbol) noexcept nogil:
+    """Return the SymbolGroup of a symbol."""
     cdef int32_t home
     if symbol.part == PART_LOCAL:
-        return 0
+        return GROUP_LOCAL
     if symbol.part == PART_TAIL:
-        return 3
-    if ordering.lean and ordering.objects.executable and symbol.entity >= 0:
+        return GROUP_TAIL
+    if ordering.is_lean and ordering.objects.executable and symbol.entity >= 0:
         home = ordering.placed.homes[symbol.entity]
         if home >= 0 and is_a(ordering.placed.outs[home].kind, IS_KERNEL_SHARED):
-            return 1
-    return 2
+            return GROUP_KERNEL_SHARED
+    return GROUP_GLOBAL
 
 
 cdef inline bint order_symbols(Ordering* ordering) noexcept nogil:
-    """Walk by walk, in creation order; False without memory."""
+    """Fill `symbols` and the symbol indices: group by group, in creation order.
+
+    Symbols of omitted sections are omitted. False without memory.
+    """
     cdef const OutSymbolRow* symbol
     cdef int32_t* row
     cdef uint32_t index
     cdef size_t i
-    cdef int turn
-    for turn in range(4):
+    cdef int group
+    for group in range(GROUP_COUNT):
         for i in range(ordering.merged.out_symbol_count):
             symbol = &ordering.merged.out_symbols[i]
-            if symbol.dropped or order_turn(ordering, symbol) != turn:
+            if symbol.dropped or symbol_group(ordering, symbol) != group:
                 continue
-            index = <uint32_t>ordering.symbols.count + 1
+            index = <uint32_t>ordering.symbols.count + 1    # index 0 is the null symbol
             if symbol.section >= 0:
                 if (ordering.section_index[symbol.section] == 0
                         or ordering.placed.outs[symbol.section].marks & OF_NO_SYMBOL):

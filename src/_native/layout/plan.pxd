@@ -1,7 +1,8 @@
-# The place of every section in the output file: the tables that `place` of layout.pyx works with.
+# The offset of every section in the output file: the tables that `place` of layout.pyx works with.
 #
-# A `bint` function of this package that is a verb returns False when memory is exhausted.
-# `join_all` and the functions below it also return False if the one pool becomes too large.
+# A `bint` function of this package whose name is a verb returns False when memory is exhausted.
+# `join_all` of poolmerge.pyx and the functions that it calls also return False if the one pool
+# becomes too large.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
@@ -16,24 +17,26 @@ from tables.rows cimport OF_OWN_BYTES, OutRow, PlaceRow, SectionRow
 from tables.views cimport ObjectsView, PlacedView
 
 
+# The places of sections, and what they depend on.
 ctypedef struct Plan:
     ObjectsView objects
     PlacedView placed
-    size_t count                # sections of the file
+    size_t count                # number of sections of the output
     PlaceRow* place             # by OutRow
-    bint has_finalizer          # a second program makes the final file
-    bint lean
-    uint32_t gap                # bytes that the second program leaves after .shstrtab
-    uint32_t reserve            # bytes that it leaves after .strtab
+    bint has_finalizer          # a second program makes the final file (docs/order.md)
+    bint is_lean                # see `has_lean_names` in layout/order.pxd
+    uint32_t shstrtab_gap       # bytes that the second program leaves free after .shstrtab
+    uint32_t strtab_gap         # bytes that it leaves free after .strtab
 
 
 cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_size) noexcept nogil:
-    """Mercury sections that repeat their plain twin's bytes point at them instead.
+    """Whether a mercury section has the bytes of its plain twin, and so the same place in the file.
 
-    Variables do but in whole programs, others without relocations where the inputs' do: lines that
-    are headers alone, types of registers of device functions. In lean files .debug_info shares,
-    too, as in the objects of these releases, and in whole programs. What was written anew with
-    another size has its own place.
+    `same_size`: the two have the same size. Sections of variables share their bytes, unless an
+    input has other ones (OF_OWN_BYTES: whole programs). Some debug sections always share them
+    (`has_plain_bytes` in mercury/ties.pxd), in lean files .debug_info, too. Others share them where
+    those of the inputs do, if the plain one has no relocations, or in whole programs: lines that
+    are headers alone, types of registers of device functions.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):
@@ -43,7 +46,7 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
     source = &plan.objects.sections[row.source]
     if not can_fold(plan.objects.arena, source):
         return True
-    if plan.lean and is_named(plan.objects.arena + source.name, source.name_size,
+    if plan.is_lean and is_named(plan.objects.arena + source.name, source.name_size,
                              b".nv.merc.debug_info"):
         return True
     return (row.marks & OF_OWN_BYTES == 0 and same_size
@@ -52,10 +55,10 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
 
 
 cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
-    """Set the offsets, in file order. Returns the offset of the table of sections after them.
+    """Set the offsets of sections, in file order. Returns the offset of the section header table.
 
-    nvlink does not align that table after Mercury sections. Only from 13.5 on can the end of one
-    not be a multiple of 8.
+    The table follows the sections. In lean files nvlink does not align it; it is unaligned only
+    from 13.5 on, where the end of a Mercury section need not be a multiple of 8.
     """
     cdef uint64_t offset = sizeof(Ehdr)
     cdef const OutRow* row
@@ -70,11 +73,12 @@ cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
             place.contents = FROM_TWIN
             continue
         offset = place.offset = round_up(offset, row.align)
-        # One has no room where a release does not copy what the mercury file has in its place.
-        if not (is_nobits(row) or (plan.lean and row.kind == K_MERC_SYSTEM_SHARED)):
+        # .nv.merc.nv.shared.reserved.0 has bytes if the release copies some of the mercury file
+        # there (image/headers.pxd), in lean files none.
+        if not (is_nobits(row) or (plan.is_lean and row.kind == K_MERC_SYSTEM_SHARED)):
             offset += place.size
         if row.kind == K_SHSTRTAB:
-            offset += plan.gap
+            offset += plan.shstrtab_gap
         elif row.kind == K_STRTAB:
-            offset += plan.reserve
-    return offset if plan.lean else round_up(offset, 8)
+            offset += plan.strtab_gap
+    return offset if plan.is_lean else round_up(offset, 8)

@@ -1,16 +1,16 @@
 """Filling of the pools that `pools.place_pools` placed: sizes, bytes and symbols.
 
-A row of the placement says that the bytes of an input section stand at an offset in the pool of a
+A PoolRow of `place_pools` says that the bytes of an input section go to an offset in the pool of a
 kernel. `apply_pools` carries the rows out:
 
 1. `grow_pools` sets the sizes and alignments of the kernels' pools, and of their mercury twins.
 2. `fill_pools` copies the bytes of each row to its pool.
 3. `move_constants` sets the values of constants of device functions, and the pools they are in.
 
-From sm_100 on, nvlink works out the jump tables of copies that lost again, since their code is
-gone. An entry of a table names a place by its offset in the code and by its offset in the mercury
-code. `learn_labels` notes both for the tables of the copy that stays, and `translate` then looks up
-the entries of a lost table by their mercury offsets:
+From sm_100 on, nvlink computes the jump tables of copies that lost again, since their code is gone.
+An entry of a table names a place by its offset in the code and by its offset in the mercury code.
+`learn_labels` lists both for the tables of the copy that stays, and `translate` then finds the
+entries of a lost table by their mercury offsets:
 
     table of the copy that stays    mercury 0x100, code 0x40
     table of a lost copy            mercury 0x100: becomes 0x40
@@ -41,17 +41,17 @@ from tables.views cimport MergedView, ObjectsView
 # A jump table names a place in the code twice: by its offset in `.text`, in the bytes, and by its
 # offset in the mercury form, in a relocation.
 ctypedef struct Label:
-    int64_t mercury
-    uint32_t code
+    int64_t mercury             # bytes in the mercury form
+    uint32_t code               # bytes in .text
 
 
-# The jump tables of a family C function, as the copy that stays has them.
+# The labels in the jump tables of a function (family C), as the copy that stays has them.
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
-    int32_t* list_of            # by symbol of a function: see Inputs
-    Vec labels                  # Label, of `function`, ascending
-    uint32_t function
+    int32_t* list_of            # by symbol of a function: see find_relocation_lists
+    Vec labels                  # Label, of `function`, by mercury offset
+    uint32_t function           # entity, all ones before the first
 
 
 # The pools that `apply_pools` fills.
@@ -59,14 +59,14 @@ ctypedef struct Filling:
     ObjectsView objects
     MergedView merged
     OutRow* outs
-    int32_t* pool_of            # by kernel: OutRow, or -1
-    int32_t* row_of             # by section: the last PoolRow that puts it somewhere, or -1
-    uint64_t* start             # by OutRow: 1 + the place in the blob, 0 before it has one
+    int32_t* pool_of            # by kernel: OutRow of its pool, or -1
+    int32_t* row_of             # by input section: the last PoolRow with its bytes, or -1
+    uint64_t* start             # by OutRow: 1 + offset of its contents in the blob, 0 without any
     JumpTables tables
     bint any_lost               # some bytes are of copies that lost
-    uint64_t null_value
-    Vec blob
-    Vec spans
+    uint64_t null_value         # offset of the last pool of a copy that lost, or 0
+    Vec blob                    # uint8_t: contents of all pools that rows go to
+    Vec spans                   # SpanRow
 
 
 def apply_pools(PlacedTables placed not None):
@@ -146,39 +146,44 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
     cdef const PoolRow* row
     cdef const SectionRow* piece
     cdef uint8_t* place
-    cdef int32_t o, stays = -1          # section: the pool of the copy that stays
+    cdef int32_t pool                   # OutRow
+    cdef int32_t winner_section = -1    # input section: the function's pool of the copy that stays
     for i in range(filling.merged.pool_count):
         row = &filling.merged.pools[i]
-        o = filling.pool_of[row.kernel]
-        if filling.start[o] == 0 and not start_pool(filling, o, row.flags & POOL_ALONE == 0):
+        pool = filling.pool_of[row.kernel]
+        if filling.start[pool] == 0 and not start_pool(filling, pool, row.flags & POOL_ALONE == 0):
             return False
         piece = &filling.objects.sections[row.section]
-        place = filling.blob.data + filling.start[o] - 1 + row.offset
+        place = filling.blob.data + filling.start[pool] - 1 + row.offset
         memcpy(place, filling.objects.arena + piece.offset, piece.size)
+        # Rows of a function have the copy that stays first, then those that lost.
         if not row.flags & POOL_LOST:
-            stays = row.section
+            winner_section = row.section
             continue
         if row.kernel == <int32_t>row.function:
-            stays = -1 if row.flags & POOL_ALONE else filling.outs[o].source
-        if not translate(&filling.tables, row, stays, place):
+            winner_section = -1 if row.flags & POOL_ALONE else filling.outs[pool].source
+        if not translate(&filling.tables, row, winner_section, place):
             return False
     return True
 
 
-cdef bint start_pool(Filling* filling, int32_t o, bint own) noexcept nogil:
-    """Make room for the contents of a pool, which begin with its `own`; False without memory."""
-    cdef const OutRow* out = &filling.outs[o]
+cdef bint start_pool(Filling* filling, int32_t pool, bint has_own) noexcept nogil:
+    """Make room for the contents of a pool, an OutRow; False without memory.
+
+    With `has_own` they begin with the kernel's own pool.
+    """
+    cdef const OutRow* out = &filling.outs[pool]
     cdef SpanRow* span = <SpanRow*>vec_push(&filling.spans)
     cdef uint8_t* place = <uint8_t*>vec_extend(&filling.blob, out.size)
     cdef const SectionRow* source
     if span == NULL or place == NULL:
         return False
-    filling.start[o] = filling.blob.count - out.size + 1
-    span.out = o
-    span.offset = filling.start[o] - 1
+    filling.start[pool] = filling.blob.count - out.size + 1
+    span.out = pool
+    span.offset = filling.start[pool] - 1
     span.size = out.size
     memset(place, 0, out.size)
-    if own and out.source >= 0:
+    if has_own and out.source >= 0:
         source = &filling.objects.sections[out.source]
         memcpy(place, filling.objects.arena + source.offset, source.size)
     return True
@@ -186,7 +191,7 @@ cdef bint start_pool(Filling* filling, int32_t o, bint own) noexcept nogil:
 
 cdef void move_constants(const Filling* filling, const EntityRow* entities, size_t count,
                          const SymbolRow* symbols, uint64_t* value, int32_t* home) noexcept nogil:
-    """Set values and pools of the constants whose bytes went to the pools of kernels."""
+    """Set values and homes of the constants whose bytes are in the pools of kernels."""
     cdef size_t i
     cdef const SymbolRow* symbol
     cdef const PoolRow* row
@@ -199,11 +204,11 @@ cdef void move_constants(const Filling* filling, const EntityRow* entities, size
             home[i] = filling.pool_of[row.kernel]
 
 
-def exceeds(PlacedTables placed not None, uint64_t limit):
+def has_pool_above(PlacedTables placed not None, uint64_t limit):
     placed.fill()
-    cdef size_t n = placed.merged.pools.count, i
+    cdef size_t i
     cdef const PoolRow* row = placed.merged.pools.rows
-    for i in range(n):
+    for i in range(placed.merged.pools.count):
         if row[i].end > limit:
             return True
     return False
@@ -211,6 +216,7 @@ def exceeds(PlacedTables placed not None, uint64_t limit):
 
 cdef void start_tables(Filling* filling, Scratch* scratch, size_t section_count,
                        size_t symbol_count) noexcept nogil:
+    """Set up the jump tables, without labels; `scratch` has their memory."""
     filling.tables.arena = filling.objects.arena
     filling.tables.sections = filling.objects.sections
     filling.tables.list_of = <int32_t*>scratch_zeros(scratch, symbol_count + 1, 4)
@@ -226,55 +232,61 @@ cdef int compare_labels(const void* a, const void* b) noexcept nogil:
 
 cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRow* pool,
                                        uint64_t* count) noexcept nogil:
+    """Return the mercury relocations of a function's pool, `count` in all; NULL without any."""
     cdef int32_t section = tables.list_of[tables.sections[pool.target].target]
     count[0] = tables.sections[section - 1].size // sizeof(Rela) if section else 0
     return <const Rela*>(tables.arena + tables.sections[section - 1].offset) if section else NULL
 
 
-cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t stays,
+cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t winner_section,
                     uint8_t* place) noexcept nogil:
     """Make the table of a copy that lost lead to the same places of the code that stays.
 
-    What that code has no such label for is 0. On families A and B the bytes stay.
+    `place` has the bytes of `row`, `winner_section` is the pool of the copy that stays, or -1. An
+    entry for which that has no label becomes 0. Without mercury relocations (families A and B) the
+    bytes stay. False without memory.
     """
-    cdef uint64_t n, i
+    cdef uint64_t count, i
     cdef const SectionRow* pool = &tables.sections[row.section]
-    cdef const Rela* r
+    cdef const Rela* relocs
     cdef Label* label
     cdef Label target_label
     if tables.function != row.function:
         tables.function = row.function
-        if not learn_labels(tables, stays):
+        if not learn_labels(tables, winner_section):
             return False
-    r = relocations_of(tables, pool, &n)
-    for i in range(n):
-        if r[i].r_offset > pool.size or pool.size - r[i].r_offset < 4:
+    relocs = relocations_of(tables, pool, &count)
+    for i in range(count):
+        if relocs[i].r_offset > pool.size or pool.size - relocs[i].r_offset < 4:
             continue
-        target_label.mercury = r[i].r_addend
+        target_label.mercury = relocs[i].r_addend
         label = <Label*>bsearch(&target_label, tables.labels.data, tables.labels.count,
                                 sizeof(Label), compare_labels)
-        (<uint32_t*>(place + r[i].r_offset))[0] = label.code if label != NULL else 0
+        (<uint32_t*>(place + relocs[i].r_offset))[0] = label.code if label != NULL else 0
     return True
 
 
-cdef bint learn_labels(JumpTables* tables, int32_t stays) noexcept nogil:
-    """List the labels in the tables of the copy that stays, whose pool is section `stays`."""
-    cdef uint64_t n, i
+cdef bint learn_labels(JumpTables* tables, int32_t winner_section) noexcept nogil:
+    """List the labels in the tables of the copy that stays; False without memory.
+
+    `winner_section` is the input section of its pool, or -1 if it has none.
+    """
+    cdef uint64_t count, i
     cdef const SectionRow* pool
-    cdef const Rela* r
+    cdef const Rela* relocs
     cdef Label* label
     tables.labels.count = 0
-    if stays < 0:
+    if winner_section < 0:
         return True
-    pool = &tables.sections[stays]
-    r = relocations_of(tables, pool, &n)
-    for i in range(n):
-        if r[i].r_offset > pool.size or pool.size - r[i].r_offset < 4:
+    pool = &tables.sections[winner_section]
+    relocs = relocations_of(tables, pool, &count)
+    for i in range(count):
+        if relocs[i].r_offset > pool.size or pool.size - relocs[i].r_offset < 4:
             continue
         label = <Label*>vec_push(&tables.labels)
         if label == NULL:
             return False
-        label.mercury = r[i].r_addend
-        memcpy(&label.code, tables.arena + pool.offset + r[i].r_offset, 4)
+        label.mercury = relocs[i].r_addend
+        memcpy(&label.code, tables.arena + pool.offset + relocs[i].r_offset, 4)
     qsort(tables.labels.data, tables.labels.count, sizeof(Label), compare_labels)
     return True

@@ -25,9 +25,11 @@ pieces are omitted. An example, in which K2 was created after K1, and both reach
    * A literal of value 0: only if none had the same offset in the pools as `place_pools` placed
      them.
 3. `place_all` gives the one pool to every kernel that has a pool.
-4. `move_symbols` sets the values of symbols. nvlink leaves some at offsets where other bytes lie by
-   now (docs/format-notes/literal-pools.md). Its value stays where it leads to the piece's bytes;
-   else the symbol follows its piece.
+4. `move_symbols` sets the values of symbols. nvlink gives some an offset where other bytes lie
+   (docs/format-notes/literal-pools.md). Its value is used if the piece's bytes are there; else the
+   symbol gets the place of its piece.
+
+The null symbol stands for pools of copies that lost, which have no symbols of their own.
 """
 
 from libc.stddef cimport size_t
@@ -53,44 +55,47 @@ from tables.views cimport MergedView, ObjectsView
 
 # The bytes that a symbol of an input pool names.
 ctypedef struct Piece:
-    int32_t section
-    int32_t entity
-    uint64_t value              # in the section
-    uint64_t size
-    uint64_t given              # what nvlink makes of the value
-    int32_t at                  # in the one pool, -1: not there yet
-    bint follows                # `given` is the null symbol's value
+    int32_t section             # input section
+    int32_t entity              # the symbol
+    uint64_t value              # offset in the section
+    uint64_t size               # bytes
+    uint64_t nvlink_value       # offset in the one pool that nvlink gives the symbol
+    int32_t place               # offset in the one pool, -1: not there yet
+    bint follows_null           # `nvlink_value` is the null symbol's value
 
 
-# The place of a piece in the one pool.
+# The place of the piece that was added or found last.
 ctypedef struct PiecePlace:
-    int32_t at                  # in the one pool
+    int32_t place               # offset in the one pool
     bint moved                  # nvlink gives its symbol a new value
-    bint follows                # that value is the null symbol's; otherwise it is `at`
+    bint follows_null           # that value is the null symbol's; otherwise it is `place`
 
 
+# The one pool while it is filled.
 ctypedef struct MergedPool:
     ObjectsView objects
     MergedView merged
     OutRow* outs
     size_t out_count
-    uint64_t* values            # by entity
-    int32_t* homes              # by entity
-    int32_t* pool_of            # by entity of a kernel: its pool
+    uint64_t* values            # by entity: the output's symbol value
+    int32_t* homes              # by entity: OutRow that the symbol lies in
+    int32_t* pool_of            # by entity of a kernel: OutRow of its pool
     int32_t* first_row          # by entity of a kernel: its first PoolRow, -1: none
     Vec spans                   # SpanRow, of all pools
     Vec pieces                  # Piece, by section and value
-    int32_t* first              # by section: its first piece, -1: none
+    int32_t* first              # by input section: its first piece, -1: none
     int32_t* next_row           # by PoolRow: the next one of its kernel, -1: none
-    uint8_t* seen               # by section: its small pieces have their places
+    uint8_t* seen               # by input section: 1 if its small pieces have their places
     Vec blob                    # uint8_t: the one pool
-    uint64_t limit
+    uint64_t limit              # bytes that it may have
     uint32_t align              # alignment of the one pool
-    NameIndex kept_pieces       # a piece's bytes and alignment: twice its place, + 1: a lost copy's
-    NameIndex nulls             # by the old offset of a literal 0: twice its new one
-    TextPool keys
-    PiecePlace newest           # where the last piece was put
-    uint64_t null_value         # st_value of the null symbol, for pools of copies that lost
+    # Small pieces by bytes and alignment. Values: twice the place, plus 1 if the piece is the pool
+    # of a copy that lost.
+    NameIndex kept_pieces
+    NameIndex nulls             # literals 0 by offset in the pools as placed: twice the place
+    TextPool keys               # keys of both indices
+    PiecePlace newest           # of the piece that was added or found last
+    uint64_t null_value         # st_value of the null symbol
     bint failed                 # memory is exhausted
 
 
@@ -107,6 +112,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     placed.merged.view(&merged_pool.merged)
     if not are_of_kernels(&merged_pool):
         return False
+    find_null_value(&merged_pool)
     merged_pool.outs = <OutRow*>outs.rows
     merged_pool.out_count = outs.count
     merged_pool.values = <uint64_t*>values.rows
@@ -131,17 +137,25 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
         scratch_free(&scratch)
 
 
-cdef bint are_of_kernels(MergedPool* merged_pool) noexcept:
-    """Whether no pool stays with a device function; also finds the value of the null symbol."""
+cdef bint are_of_kernels(const MergedPool* merged_pool) noexcept:
+    """Whether `place_pools` placed all pieces in pools of kernels, none in a device function's."""
+    cdef size_t i
+    cdef int32_t kernel
+    for i in range(merged_pool.merged.pool_count):
+        kernel = merged_pool.merged.pools[i].kernel
+        if not merged_pool.merged.entities[kernel].flags & EF_KERNEL:
+            return False
+    return True
+
+
+cdef void find_null_value(MergedPool* merged_pool) noexcept:
+    """Set the null symbol's value as `poolfill` does: the place of the last pool of a lost copy."""
     cdef const PoolRow* row
     cdef size_t i
     for i in range(merged_pool.merged.pool_count):
         row = &merged_pool.merged.pools[i]
-        if not merged_pool.merged.entities[row.kernel].flags & EF_KERNEL:
-            return False
         if row.flags & POOL_LOST and row.kernel != <int32_t>row.function:
             merged_pool.null_value = row.offset
-    return True
 
 
 cdef void allocate_pool(MergedPool* merged_pool, Scratch* scratch) noexcept:
@@ -186,15 +200,15 @@ cdef int compare_pieces(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
-    """List what symbols of the input pools name, by section and value; False without memory."""
-    cdef const EntityRow* e = merged_pool.merged.entities
-    cdef const SymbolRow* symbol = merged_pool.objects.symbols
+    """Fill `pieces` and `first`: a Piece for each symbol of an input pool; False without memory."""
+    cdef const EntityRow* entities = merged_pool.merged.entities
+    cdef const SymbolRow* symbols = merged_pool.objects.symbols
     cdef size_t i
     cdef Piece* piece
     cdef int32_t section
     for i in range(merged_pool.merged.entity_count):
-        section = symbol[e[i].winner].section
-        if e[i].kind != E_CONSTANT or section < 0:
+        section = symbols[entities[i].winner].section
+        if entities[i].kind != E_CONSTANT or section < 0:
             continue
         if not is_pool(merged_pool.objects.sections[section].kind,
                        merged_pool.objects.sections[section].bank):
@@ -205,9 +219,10 @@ cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
             return False
         piece.section = section
         piece.entity = <int32_t>i
-        piece.value = piece.given = symbol[e[i].winner].value
-        piece.size = symbol[e[i].winner].size
-        piece.at = -1
+        piece.value = piece.nvlink_value = symbols[entities[i].winner].value
+        piece.size = symbols[entities[i].winner].size
+        piece.place = -1
+        piece.follows_null = False
     qsort(merged_pool.pieces.data, merged_pool.pieces.count, sizeof(Piece), compare_pieces)
     for i in range(merged_pool.pieces.count):
         section = piece_at(merged_pool, i).section
@@ -216,8 +231,9 @@ cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
     return True
 
 
-cdef inline Piece* piece_at(const MergedPool* p, size_t i) noexcept nogil:
-    return <Piece*>p.pieces.data + i
+cdef inline Piece* piece_at(const MergedPool* merged_pool, size_t i) noexcept nogil:
+    """Return piece number `i`."""
+    return <Piece*>merged_pool.pieces.data + i
 
 
 cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
@@ -244,82 +260,86 @@ cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
 
 
 cdef bint join_section(MergedPool* merged_pool, int32_t section, uint64_t start) noexcept nogil:
-    """Add the pieces of a section that was placed at `start`.
+    """Add the pieces of an input section that `place_pools` placed at `start` of a kernel's pool.
 
     A section is added again for each further kernel that reaches its function. Its small pieces
     are there by then, so only two kinds are added again: pieces of other sizes, of which few fit
     into a bank, and pieces that follow the null symbol. False without room or memory.
     """
-    cdef const SectionRow* s = &merged_pool.objects.sections[section]
+    cdef const SectionRow* pool = &merged_pool.objects.sections[section]
     cdef bint again = merged_pool.seen[section]
     cdef Piece* piece
     cdef const PiecePlace* newest = &merged_pool.newest
     cdef size_t i
     merged_pool.seen[section] = True
-    merged_pool.align = max(merged_pool.align, s.align)
+    merged_pool.align = max(merged_pool.align, pool.align)
     if merged_pool.first[section] < 0:
         return True
     for i in range(<size_t>merged_pool.first[section], merged_pool.pieces.count):
         piece = piece_at(merged_pool, i)
         if piece.section != section:
             break
-        if again and not piece.follows and is_small(piece.size, s.align):
+        if again and not piece.follows_null and is_small(piece.size, pool.align):
             continue
-        if not join_piece(merged_pool, merged_pool.objects.arena + s.offset + piece.value,
-                          piece.size, s.align, start + piece.value, False):
+        if not join_piece(merged_pool, merged_pool.objects.arena + pool.offset + piece.value,
+                          piece.size, pool.align, start + piece.value, False):
             return False
         if not again:
-            piece.at = newest.at
-            piece.follows = newest.follows
-            piece.given = (start + piece.value) % merged_pool.limit
+            piece.place = newest.place
+            piece.follows_null = newest.follows_null
+            piece.nvlink_value = (start + piece.value) % merged_pool.limit
         if newest.moved:
-            piece.given = merged_pool.null_value if newest.follows else <uint64_t>newest.at
+            piece.nvlink_value = (merged_pool.null_value if newest.follows_null
+                                  else <uint64_t>newest.place)
     return True
 
 
 cdef bint join_lost(MergedPool* merged_pool, const PoolRow* row) noexcept nogil:
-    """Add the pool of a copy that lost: one piece, which belongs to the null symbol.
+    """Add the pool of a copy that lost: one piece, whose symbol is the null symbol.
 
     False without room or memory.
     """
-    cdef const SectionRow* s = &merged_pool.objects.sections[row.section]
+    cdef const SectionRow* pool = &merged_pool.objects.sections[row.section]
     cdef const PiecePlace* newest = &merged_pool.newest
-    merged_pool.align = max(merged_pool.align, s.align)
-    if not join_piece(merged_pool, merged_pool.objects.arena + s.offset, s.size, s.align,
+    merged_pool.align = max(merged_pool.align, pool.align)
+    if not join_piece(merged_pool, merged_pool.objects.arena + pool.offset, pool.size, pool.align,
                       row.offset, True):
         return False
-    if newest.moved and not newest.follows:
-        merged_pool.null_value = newest.at
+    if newest.moved and not newest.follows_null:
+        merged_pool.null_value = newest.place
     return True
 
 
 cdef bint join_piece(MergedPool* merged_pool, const uint8_t* data, uint64_t size, uint64_t align,
-                     uint64_t old, bint lost) noexcept nogil:
+                     uint64_t old_offset, bint is_lost) noexcept nogil:
     """Add a piece to the one pool, or find its equal there; `newest` says where it is.
 
-    `old` is its offset in the pools as they were placed. False without room or memory.
+    `old_offset` is its offset in the pools as `place_pools` placed them. `is_lost`: it is the pool
+    of a copy that lost. False without room or memory.
     """
     cdef PiecePlace* newest = &merged_pool.newest
-    cdef bint null = is_null(data, size)
+    cdef bint is_zero = is_null(data, size)
     cdef NameSlot* slot = NULL
-    cdef NameIndex* index = &merged_pool.nulls if null else &merged_pool.kept_pieces
+    cdef NameIndex* index = &merged_pool.nulls if is_zero else &merged_pool.kept_pieces
+    cdef uint8_t* key
     cdef uint8_t* place
     cdef uint64_t gap
     newest.moved = is_small(size, align)
-    newest.follows = False
+    newest.follows_null = False
     if newest.moved:
-        if null:
-            place = pool_join(&merged_pool.keys, <const char*>&old, sizeof(old), data, 0)
-            slot = index_find(index, place, sizeof(old)) if place != NULL else NULL
+        if is_zero:
+            key = pool_join(&merged_pool.keys, <const char*>&old_offset, sizeof(old_offset), data,
+                            0)
+            slot = index_find(index, key, sizeof(old_offset)) if key != NULL else NULL
         else:
             slot = find_piece(index, &merged_pool.keys, data, size, align)
         if slot == NULL:
             merged_pool.failed = True
             return False
         if slot.value >= 0:
-            newest.at = slot.value >> 1
-            newest.moved = not null
-            newest.follows = slot.value & 1
+            newest.place = slot.value >> 1
+            newest.moved = not is_zero
+            newest.follows_null = slot.value & 1
             return True
     gap = -merged_pool.blob.count & (align - 1) if align else 0
     if size > merged_pool.limit or merged_pool.blob.count + gap + size > merged_pool.limit:
@@ -328,19 +348,19 @@ cdef bint join_piece(MergedPool* merged_pool, const uint8_t* data, uint64_t size
     if place == NULL and gap + size:
         merged_pool.failed = True
         return False
-    newest.at = <int32_t>(merged_pool.blob.count - size)
+    newest.place = <int32_t>(merged_pool.blob.count - size)
     if gap:
         memset(place, 0, gap)
     if size:
         memcpy(place + gap, data, size)
     if slot != NULL:
-        slot.value = 2 * newest.at + (1 if lost and not null else 0)
+        slot.value = 2 * newest.place + (1 if is_lost and not is_zero else 0)
         index.count += 1
     return True
 
 
 cdef bint place_all(MergedPool* merged_pool) noexcept nogil:
-    """Make the one pool that of every kernel that has a pool; False without memory."""
+    """Give the one pool to every kernel that has a pool; False without memory."""
     cdef size_t i
     cdef OutRow* pool
     cdef SpanRow* span
@@ -366,28 +386,31 @@ cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
 
     A value is nvlink's if the piece's bytes are there, else the place of the piece.
     """
-    cdef size_t i, at
+    cdef size_t i, k
     cdef const PoolRow* row
     cdef const Piece* piece
     for i in range(merged_pool.pieces.count):
         piece = piece_at(merged_pool, i)
-        if piece.at >= 0:
-            merged_pool.values[piece.entity] = (piece.given if is_value_correct(merged_pool, piece)
-                                                else <uint64_t>piece.at)
+        if piece.place >= 0:
+            merged_pool.values[piece.entity] = (
+                piece.nvlink_value if is_value_correct(merged_pool, piece)
+                else <uint64_t>piece.place)
     for i in range(merged_pool.merged.pool_count):
         row = &merged_pool.merged.pools[i]
         if row.flags & POOL_LOST or merged_pool.first[row.section] < 0:
             continue
-        for at in range(<size_t>merged_pool.first[row.section], merged_pool.pieces.count):
-            piece = piece_at(merged_pool, at)
+        for k in range(<size_t>merged_pool.first[row.section], merged_pool.pieces.count):
+            piece = piece_at(merged_pool, k)
             if piece.section != row.section:
                 break
             merged_pool.homes[piece.entity] = merged_pool.pool_of[row.kernel]
 
 
 cdef inline bint is_value_correct(const MergedPool* merged_pool, const Piece* piece) noexcept nogil:
-    """Whether the bytes of a piece are where nvlink says."""
-    if piece.given > merged_pool.blob.count or merged_pool.blob.count - piece.given < piece.size:
+    """Whether the bytes of a piece are in the one pool at the value that nvlink gives."""
+    cdef const uint8_t* data = (merged_pool.objects.arena + piece.value
+                                + merged_pool.objects.sections[piece.section].offset)
+    if (piece.nvlink_value > merged_pool.blob.count
+            or merged_pool.blob.count - piece.nvlink_value < piece.size):
         return False
-    return memcmp(merged_pool.blob.data + piece.given, merged_pool.objects.arena + piece.value
-                  + merged_pool.objects.sections[piece.section].offset, piece.size) == 0
+    return memcmp(merged_pool.blob.data + piece.nvlink_value, data, piece.size) == 0

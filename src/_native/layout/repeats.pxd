@@ -1,4 +1,5 @@
-# Pieces of constant banks that the link writes once when they repeat.
+# Pieces of constant banks that the link writes once when they repeat: what constants.pyx (bank 3)
+# and poolmerge.pyx (bank 2) share.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -7,12 +8,15 @@ from base.nameindex cimport NameIndex, NameSlot, TextPool, index_find, pool_join
 
 
 cdef inline bint is_small(uint64_t size, uint64_t align) noexcept nogil:
-    """Whether repetitions of a piece are looked for: a literal by its alignment, a short vector."""
+    """Whether nvlink folds pieces of this size: short vectors, and literals of 4 or 8 bytes.
+
+    A literal is aligned to its size.
+    """
     return size in (12, 16, 20, 24, 32, 48, 64) or (size == align and size in (4, 8))
 
 
 cdef inline bint is_null(const uint8_t* data, uint64_t size) noexcept nogil:
-    """A literal without any bit set, which stands for no other of its kind."""
+    """Whether a piece is a literal of value 0, which nvlink does not fold with others."""
     cdef uint64_t i
     if size > 8:
         return False
@@ -24,7 +28,10 @@ cdef inline bint is_null(const uint8_t* data, uint64_t size) noexcept nogil:
 
 cdef inline NameSlot* find_piece(NameIndex* pieces, TextPool* keys, const uint8_t* data,
                                  uint64_t size, uint64_t align) noexcept nogil:
-    """The slot of these bytes at this alignment, as `index_find`; NULL when memory is exhausted."""
+    """Find or add a piece by its bytes and alignment; NULL when memory is exhausted.
+
+    The slot's value is -1 for a new piece (`index_find`). `keys` has the keys of the index.
+    """
     cdef uint8_t* key = pool_join(keys, <const char*>&align, sizeof(align), data, <uint32_t>size)
     if key == NULL:
         return NULL

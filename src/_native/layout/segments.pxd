@@ -1,4 +1,9 @@
 # Program headers of an executable.
+#
+#     families A and B    PT_PHDR, PT_LOAD of constants and code, PT_LOAD of writable data, PT_LOAD
+#                         of the program headers
+#     family C            PT_PHDR, PT_LOAD of the program headers, PT_LOAD for each run of allocated
+#                         sections with the same permissions
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -12,10 +17,12 @@ from tables.rows cimport OutRow, PlaceRow
 
 
 cdef inline bint is_in_segment(const OutRow* row) noexcept nogil:
+    """Whether a section of family C is in a load."""
     return row.flags & SHF_ALLOC != 0 and row.flags & SHF_MERCURY == 0
 
 
 cdef inline uint32_t permissions(const OutRow* row) noexcept nogil:
+    """Return p_flags of the load that a section is in."""
     return (PF_R | (PF_W if row.flags & SHF_WRITE else 0)
             | (PF_X if row.flags & SHF_EXECINSTR else 0))
 
@@ -23,51 +30,55 @@ cdef inline uint32_t permissions(const OutRow* row) noexcept nogil:
 cdef inline bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_t offset,
                             uint64_t filesz, uint64_t memsz) noexcept nogil:
     """Add one program header; False without memory."""
-    cdef Phdr* h = <Phdr*>vec_push(headers)
-    if h == NULL:
+    cdef Phdr* header = <Phdr*>vec_push(headers)
+    if header == NULL:
         return False
-    memset(h, 0, sizeof(Phdr))
-    h.p_type = type
-    h.p_flags = flags
-    h.p_offset = offset
-    h.p_filesz = filesz
-    h.p_memsz = memsz
-    h.p_align = 8
+    memset(header, 0, sizeof(Phdr))
+    header.p_type = type
+    header.p_flags = flags
+    header.p_offset = offset
+    header.p_filesz = filesz
+    header.p_memsz = memsz
+    header.p_align = 8
     return True
 
 
 cdef inline bint add_program_headers(const Plan* plan, uint64_t table_offset,
                                      Vec* headers) noexcept nogil:
-    """PT_PHDR and the loads, where the headers are at `table_offset` of the file."""
+    """Add all program headers, which are at `table_offset` of the file; False without memory."""
     cdef uint64_t size
     cdef size_t i
-    cdef Phdr* h
-    cdef bint ok
+    cdef Phdr* header
+    cdef bint done
     if plan.has_finalizer:
-        ok = (add_header(headers, PT_PHDR, PF_R, table_offset, 0, 0)
-              and add_header(headers, PT_LOAD, PF_R, table_offset, 0, 0)
-              and add_runs(plan, headers))
+        done = (add_header(headers, PT_PHDR, PF_R, table_offset, 0, 0)
+                and add_header(headers, PT_LOAD, PF_R, table_offset, 0, 0)
+                and add_runs(plan, headers))
     else:
-        ok = (add_header(headers, PT_PHDR, PF_R | PF_X, table_offset, 0, 0)
-              and add_load(plan, headers, False)
-              and add_load(plan, headers, True)
-              and add_header(headers, PT_LOAD, PF_R | PF_X, table_offset, 0, 0))
+        done = (add_header(headers, PT_PHDR, PF_R | PF_X, table_offset, 0, 0)
+                and add_load(plan, headers, False)
+                and add_load(plan, headers, True)
+                and add_header(headers, PT_LOAD, PF_R | PF_X, table_offset, 0, 0))
+    # The size of the headers is known only now.
     size = headers.count * sizeof(Phdr)
     for i in range(headers.count):
-        h = <Phdr*>headers.data + i
-        if h.p_offset == table_offset:
-            h.p_filesz = h.p_memsz = size
-    return ok
+        header = <Phdr*>headers.data + i
+        if header.p_offset == table_offset:
+            header.p_filesz = header.p_memsz = size
+    return done
 
 
 cdef inline bint add_load(const Plan* plan, Vec* headers, bint writable) noexcept nogil:
-    """Families A and B: one load for constants and code, one for writable data."""
+    """Add a load of families A and B: writable data, or constants and code.
+
+    There is no load without sections. False without memory.
+    """
     cdef const OutRow* row = plan.placed.outs
     cdef const int32_t* order = plan.placed.section_order
     cdef const PlaceRow* place = plan.place
     cdef size_t i
-    cdef int32_t first = -1
-    cdef uint64_t end = 0, memory = 0
+    cdef int32_t first = -1             # OutRow of the first section, or -1
+    cdef uint64_t end = 0, memory = 0   # ends of the load in the file and in memory
     cdef const OutRow* section
     for i in range(plan.count):
         section = &row[order[i]]
@@ -92,13 +103,16 @@ cdef inline bint add_load(const Plan* plan, Vec* headers, bint writable) noexcep
 
 
 cdef inline bint add_runs(const Plan* plan, Vec* headers) noexcept nogil:
-    """Family C: one load for each run of allocated sections with equal permissions."""
+    """Add the loads of family C: one for each run of allocated sections with equal permissions.
+
+    False without memory.
+    """
     cdef const OutRow* row = plan.placed.outs
     cdef const int32_t* order = plan.placed.section_order
     cdef const PlaceRow* place = plan.place
-    cdef size_t i, j
+    cdef size_t i, j                    # first section of a run, and the one after its last
     cdef uint32_t flags
-    cdef uint64_t start, end = 0, memory
+    cdef uint64_t start, end = 0, memory    # of the load in the file; its end in memory
     cdef const OutRow* section
     i = 0
     while i < plan.count:

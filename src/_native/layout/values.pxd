@@ -1,11 +1,12 @@
-# Values of data symbols: offsets in their sections, and room for common symbols and for the
-# variables of the system.
+# Values of data symbols: offsets in their sections. Also makes room for common symbols in
+# .nv.global, and for the variables of .nv.shared.reserved.0 (of the system).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport SHN_COMMON, round_up
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
+from read.faults cimport MAX_ALIGN
 from rownumbers cimport EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED
 from sectionkinds cimport IS_PARAMETERS, K_GLOBAL
 from tables.kinds cimport is_a, is_pool, is_user_bank
@@ -17,18 +18,21 @@ from tables.views cimport MergedView, ObjectsView
 ctypedef struct Assignment:
     ObjectsView objects
     MergedView merged
-    OutRow* outs
+    OutRow* outs                # of the output; sizes and alignments change
     size_t out_count
-    uint64_t* value             # by entity
-    int32_t* home
-    int32_t* parameters         # by entity: OutRow of a kernel's parameters, plus 1
-    int32_t* pool               # by entity: OutRow of a kernel's literals, plus 1
+    uint64_t* value             # by entity: offset in its section
+    int32_t* home               # by entity: OutRow of that section, or -1
+    int32_t* parameters         # by entity: OutRow of a kernel's .nv.constant0.K, plus 1; or 0
+    int32_t* pool               # by entity: OutRow of a kernel's .nv.constant2.K, plus 1; or 0
     int32_t common              # OutRow of .nv.global, or -1
-    uint64_t constants          # bytes of the file-scope bank; all ones without it
+    uint64_t bank_size          # bytes of .nv.constant3; all ones without it
+
+cdef enum:
+    MAX_COMMON_ALIGN = 0x10000  # nvlink ignores larger alignments of common symbols
 
 
 cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept nogil:
-    """Values and homes of all entities; False when memory is exhausted."""
+    """Set values and homes of all entities; False when memory is exhausted."""
     cdef const SymbolRow* winner
     cdef size_t i
     cdef int32_t section
@@ -39,15 +43,16 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
         assignment.home[i] = -1
         assignment.value[i] = winner.value
         if assignment.merged.entities[i].kind == E_CONST0_SIZE:
-            assignment.value[i] = assignment.constants
+            assignment.value[i] = assignment.bank_size
         if is_missing(&assignment.merged.entities[i], winner):
             assignment.value[i] = ~<uint64_t>0
         if section >= 0:
             assignment.home[i] = assignment.merged.out_of[section]
             assignment.value[i] += assignment.merged.base[section]
             if assignment.merged.entities[i].kind == E_SYSTEM_SHARED:
-                assignment.value[i] = winner.value    # until it has a place, its alignment
-            # Parameters and constants of a copy that went are those of the one that stays.
+                assignment.value[i] = winner.value    # its alignment, until it has a place
+            # A copy of a kernel that is not linked: its parameters and literals are those of the
+            # copy that is.
             if assignment.home[i] < 0 and assignment.merged.section_function[section] >= 0:
                 if is_a(assignment.objects.sections[section].kind, IS_PARAMETERS):
                     assignment.home[i] = (
@@ -65,7 +70,7 @@ cdef inline void find_outs(Assignment* assignment) noexcept nogil:
     cdef const OutRow* row
     cdef size_t i
     assignment.common = -1
-    assignment.constants = ~<uint64_t>0
+    assignment.bank_size = ~<uint64_t>0
     for i in range(assignment.out_count):
         row = &assignment.outs[i]
         if row.kind == K_GLOBAL:
@@ -75,28 +80,28 @@ cdef inline void find_outs(Assignment* assignment) noexcept nogil:
         elif is_pool(row.kind, row.bank):
             assignment.pool[row.entity] = <int32_t>i + 1
         elif is_user_bank(row.kind, row.bank):
-            assignment.constants = row.size
+            assignment.bank_size = row.size
 
 
 cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) noexcept nogil:
-    """Room after the variables of .nv.global for the common symbols.
+    """Make room for common symbols after the variables of .nv.global.
 
-    The one that an input first gives room last comes first, whoever declared it before. A
-    definition there that has an alignment was common before: it moves (`replace_common`). False
-    when memory is exhausted.
+    They are placed in reverse order of the first input symbol that is SHN_COMMON; declarations
+    before it do not count. A definition in .nv.global with an alignment has replaced a common
+    symbol (`replace_common` in resolve), and is placed with them. False when memory is exhausted.
     """
-    cdef const EntityRow* e = assignment.merged.entities
+    cdef const EntityRow* entities = assignment.merged.entities
     cdef OutRow* out = &assignment.outs[assignment.common]
-    cdef uint8_t* common = NULL         # by entity
-    cdef int32_t* declared
+    cdef uint8_t* common = NULL         # by entity: 1 if it is to be placed, and not listed yet
+    cdef int32_t* declared              # entities in the order of their first common symbol
     cdef uint64_t align
     cdef size_t i, common_count = 0, listed_count = 0
     cdef int32_t entity
     for i in range(assignment.merged.out_symbol_count):
         entity = assignment.merged.out_symbols[i].entity
         if (entity >= 0
-                and (e[entity].flags & EF_COMMON
-                     or (assignment.home[entity] == assignment.common and e[entity].align))):
+                and (entities[entity].flags & EF_COMMON
+                     or (assignment.home[entity] == assignment.common and entities[entity].align))):
             if common == NULL:
                 common = <uint8_t*>scratch_zeros(scratch, assignment.merged.entity_count, 1)
                 if common == NULL:
@@ -116,42 +121,43 @@ cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) 
             listed_count += 1
     for i in range(listed_count):
         entity = declared[listed_count - 1 - i]
-        align = e[entity].align if e[entity].align else 1
-        if align & (align - 1) or align > 0x10000:
+        align = entities[entity].align if entities[entity].align else 1
+        if align & (align - 1) or align > MAX_COMMON_ALIGN:
             align = 1
         assignment.value[entity] = round_up(out.size, align)
         assignment.home[entity] = assignment.common
-        out.size = assignment.value[entity] + e[entity].size
+        out.size = assignment.value[entity] + entities[entity].size
         out.align = max(out.align, <uint32_t>align)
     return True
 
 
 cdef inline void place_system_shared(Assignment* assignment) noexcept nogil:
-    """Places in .nv.shared.reserved.0: by falling alignment, then last created first.
+    """Place the variables of .nv.shared.reserved.0: by falling alignment, then last created first.
 
     Relocatable outputs have room for them and give them no place: `value` stays their alignment, at
-    most MAX_ALIGN. One pass over the entities for each power of two, if there are such variables.
+    most MAX_ALIGN. One pass over the entities for each power of two, if there are such
+    variables.
     """
-    cdef const EntityRow* e = assignment.merged.entities
+    cdef const EntityRow* entities = assignment.merged.entities
     cdef OutRow* outs = assignment.outs
     cdef uint64_t reserve = SYSTEM_RESERVE if assignment.objects.executable else 0
-    cdef uint64_t end = reserve, align = 0x10000
+    cdef uint64_t end = reserve, align = MAX_ALIGN
     cdef size_t i, node
     cdef int32_t out = -1
     for i in range(assignment.merged.entity_count):
-        if e[i].kind == E_SYSTEM_SHARED and assignment.home[i] >= 0:
+        if entities[i].kind == E_SYSTEM_SHARED and assignment.home[i] >= 0:
             out = assignment.home[i]
     while out >= 0 and align:
         for i in range(assignment.merged.entity_count):
             node = assignment.merged.entity_count - 1 - i
-            if (e[node].kind == E_SYSTEM_SHARED
-                    and max(assignment.objects.symbols[e[node].winner].value, <uint64_t>1)
+            if (entities[node].kind == E_SYSTEM_SHARED
+                    and max(assignment.objects.symbols[entities[node].winner].value, <uint64_t>1)
                     == align):
                 outs[out].align = max(outs[out].align, <uint32_t>align)
                 end = round_up(end, align)
                 if assignment.objects.executable:
                     assignment.value[node] = end
-                end += e[node].size
+                end += entities[node].size
         align >>= 1
     if out >= 0:
         outs[out].size = end

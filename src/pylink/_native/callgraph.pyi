@@ -3,9 +3,9 @@
 from pylink._native.tables import PlacedTables
 
 def emit_callgraph(placed: PlacedTables) -> tuple[bytes, bytes]:
-    """Make the contents of .nv.callgraph and .nv.prototype, by creation of the rows' functions.
+    """Make the contents of .nv.callgraph and .nv.prototype: block by block, by function.
 
-    Direct calls, calls through a pointer and their candidates come newest first; other rows once
-    for each function. With -r, a direct call or a candidate that copies of the function share has
-    the position of the oldest one.
+    Functions are in creation order. Direct calls of a function, its calls through a pointer and
+    their candidates come newest first; of other rows a function has one. With -r, a direct call or
+    a candidate that several copies of the function have is the oldest of these rows.
     """

@@ -7,8 +7,8 @@ A link that selects kernels writes a small `.nv.constant3` piece only once
 from pylink._native.tables import PlacedTables
 
 def fold_pieces(placed: PlacedTables) -> None:
-    """Lay out the physical bank: fills `outs` and `null_value`, and adds the bank's contents.
+    """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents.
 
-    `null_value` is the offset in bytes of the last piece that the fold compared and kept. No
-    piece folds if one with relocations would.
+    `null_value` is the offset in bytes of the last small piece that stays; without one it does not
+    change. No piece is folded if a relocation would lose its bytes.
     """

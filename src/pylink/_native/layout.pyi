@@ -1,6 +1,6 @@
 """Layout: values of symbols, order and indices of sections and symbols, file offsets.
 
-Tables are packed rows of `rows.pxd`. Sizes, offsets and alignments are bytes.
+Sizes, offsets and alignments are bytes. Each function fills columns of `placed`, which it names.
 """
 
 from pylink._native.tables import Outs, PlacedTables
@@ -8,21 +8,23 @@ from pylink._native.tables import Outs, PlacedTables
 def assign_values(placed: PlacedTables) -> None:
     """Assign offsets of data symbols in their sections: fills `values`, `homes` and `outs`.
 
-    Common symbols are appended to .nv.global. Shared variables are placed by `sharedmap`.
+    Common symbols are appended to .nv.global. `shared` places shared variables.
     """
 
 def order(placed: PlacedTables, *, has_file_records: bool) -> None:
     """Number the sections and symbols of the output.
 
-    Fills `section_order`, `section_index`, `symbol_order`, `symbol_index`,
-    `section_symbol_index` and `instance_index`.
+    `has_file_records` says whether .nv.info has records; without any the output omits it. Fills
+    `section_order`, `section_index`, `symbol_order`, `symbol_index`, `section_symbol_index` and
+    `instance_index`.
     """
 
-def lean_names(placed: PlacedTables, graph: bytes, prototypes: bytes) -> tuple[bytes, bytes]:
+def rebuild_strtab(placed: PlacedTables, graph: bytes, prototypes: bytes) -> tuple[bytes, bytes]:
     """Rebuild .strtab without unused names: symbol names in order, then prototype strings.
 
     Fills `strtab`, `out_symbols` and `outs`. `graph` and `prototypes` are the contents of
-    .nv.callgraph and .nv.prototype; returns both with the new offsets.
+    .nv.callgraph and .nv.prototype; returns both with the new offsets. For releases whose output
+    has no unused names (TRAIT_LEAN_NAMES).
     """
 
 def place(placed: PlacedTables) -> None:
@@ -31,11 +33,11 @@ def place(placed: PlacedTables) -> None:
     Fills `places`, the final `shstrtab`, `phdrs` (empty with -r), `table_offset`, `size`.
     """
 
-def find_kind(outs: Outs, kind: int) -> int:
-    """The number of the first OutRow of that kind, or -1."""
+def find_section(outs: Outs, kind: int) -> int:
+    """Return the number of the first OutRow of a kind, or -1."""
 
-def constant_size(outs: Outs, bank: int) -> int:
-    """Bytes of the file-scope constant bank, 0 without one."""
+def file_bank_size(outs: Outs, bank: int) -> int:
+    """Return the bytes of a file-scope constant bank, 0 if the output has none of that number."""
 
 def find_large_pools(outs: Outs, limit: int) -> list[int]:
-    """The OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
+    """List the OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""

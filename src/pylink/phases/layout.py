@@ -41,7 +41,7 @@ def layout(sink: Sink, merged: Merged) -> Placed:
         steps.end_step("apply_pools")
     oversized = place_shared(placed)
     steps.end_step("place_shared")
-    size = native_layout.constant_size(placed.outs, CONSTANT_BANK)
+    size = native_layout.file_bank_size(placed.outs, CONSTANT_BANK)
     if oversized or size > CONSTANT_LIMIT:
         from pylink.phases.report_memory import report_variables
 
@@ -105,7 +105,7 @@ def _merge_pools(placed: Placed) -> bool:
     job = placed.merged.objects.job
     if job.target.family == FAMILY_C or not job.executable:
         return False
-    if not poolfill.exceeds(placed, CONSTANT_LIMIT):
+    if not poolfill.has_pool_above(placed, CONSTANT_LIMIT):
         return False
     from pylink._native import poolmerge
 
@@ -149,7 +149,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     graph, prototypes = callgraph.emit_callgraph(placed)
     traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
-        graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
+        graph, prototypes = native_layout.rebuild_strtab(placed, graph, prototypes)
     earlier = notes.join_notes(objects) if job.executable else b""
     contents_of = {
         sectionkinds.CALLGRAPH: graph,
@@ -157,7 +157,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier,
         sectionkinds.CUINFO: cuinfo_note(objects),
         sectionkinds.COMPAT: compat_note(
-            merged, has_code=native_layout.find_kind(placed.outs, sectionkinds.TEXT) >= 0
+            merged, has_code=native_layout.find_section(placed.outs, sectionkinds.TEXT) >= 0
         ),
         sectionkinds.REL_ACTION: REL_ACTION,
     }
@@ -165,6 +165,6 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         contents_of[sectionkinds.MERC_CALLGRAPH] = graph
         contents_of[sectionkinds.MERC_PROTOTYPE] = prototypes
     for kind, contents in contents_of.items():
-        section = native_layout.find_kind(placed.outs, kind)
+        section = native_layout.find_section(placed.outs, kind)
         if section >= 0:
             placed.add(contents, Spans.whole(section, len(contents)))

@@ -72,8 +72,8 @@ def virtual_sm(objects: Objects) -> int:
     target = objects.job.target
     if objects.traits & TRAIT_EARLY_FILES and target.family == FAMILY_C and objects.names:
         return min(objects.files[len(objects.names) - 1].ptx_sm, target.sm)
-    lowest, low, *_ = notes.virtual_archs(objects)
-    return min(lowest, target.sm) if low >= 0 else target.sm
+    archs = notes.find_virtual_archs(objects)
+    return min(archs.lowest, target.sm) if archs.lowest_file >= 0 else target.sm
 
 
 def cuinfo_note(objects: Objects) -> bytes:
@@ -87,15 +87,16 @@ def cuinfo_note(objects: Objects) -> bytes:
 
 def warn_lowered(objects: Objects, sink: Sink) -> None:
     """Warn of different virtual architectures: the driver uses the lowest for all kernels."""
-    lowest, low, low_files, highest, high = notes.virtual_archs(objects)
-    if lowest < highest:
+    archs = notes.find_virtual_archs(objects)
+    if archs.lowest < archs.highest:
+        others = archs.lowest_count - 1
         sink.report(
             "virtual-arch-lowered",
-            file=objects.names[low],
-            more=f" and {low_files - 1} more" if low_files > 1 else "",
-            lowest=lowest,
-            other=objects.names[high],
-            highest=highest,
+            file=objects.names[archs.lowest_file],
+            more=f" and {others} more" if others else "",
+            lowest=archs.lowest,
+            other=objects.names[archs.highest_file],
+            highest=archs.highest,
         )
 
 
