@@ -19,7 +19,7 @@ Stages 1 and 2 accept. Stage 3 finds no target with equal name and bytes, and re
 3. Twins come from a linear search or, if `hashed`, from tables of keys, which an object makes when
    they are first needed. Targets with equal keys also need digests: then `compare` returns
    NEEDS_DIGESTS, and `compare_targets` goes on when the caller has filled them.
-4. `first_accepting` compares with one reference after the other, until one accepts.
+4. `find_first_accepting` compares with one reference after the other, until one accepts.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -44,80 +44,82 @@ from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
 
 cdef enum:
     MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide
-    MAX_EXTRA = 3               # buffers of attach_symbols
+    MAX_EXTRA = 3               # buffers that attach_symbols may borrow
 
 
 cdef class Vectors:
-    cdef Object o
-    cdef Scratch scratch        # what the object has, as long as it lives
+    cdef Object object
+    cdef Scratch scratch        # memory that `object` refers to, as long as it lives
     cdef list owners            # keep alive every bytes object that a row points into
-    cdef Py_buffer* views
-    cdef Py_ssize_t view_count
+    cdef Py_buffer* views       # buffers of other objects that a row points into
+    cdef Py_ssize_t view_count  # number of buffers in use
 
     def __cinit__(self, tuple primary, tuple headers, tuple targets, uint64_t key_mask):
-        cdef Py_ssize_t n = len(primary), h = len(headers), t = len(targets), i
+        cdef Py_ssize_t primary_count = len(primary), header_count = len(headers)
+        cdef Py_ssize_t target_count = len(targets), i
         cdef tuple row
         cdef Span name, payload
-        cdef size_t names = 0
-        cdef uint8_t* at
+        cdef size_t names_size = 0
+        cdef uint8_t* name_place    # where the next name is copied to
         cdef Header* header
         cdef Target* target
-        if max(n, h, t) > MAX_ROWS:
+        if max(primary_count, header_count, target_count) > MAX_ROWS:
             raise ValueError("a vector holds fewer than 2**31 entries")
         self.owners = [primary, targets]
         for row in headers:
-            names += strip_name(row[0]).size
+            names_size += strip_name(row[0]).size
         for row in targets:
-            names += strip_name(row[0]).size
-        self.views = <Py_buffer*>scratch_zeros(&self.scratch, n + t + MAX_EXTRA, sizeof(Py_buffer))
-        self.o.primary = <Span*>scratch_zeros(&self.scratch, n, sizeof(Span))
-        self.o.headers = <Header*>scratch_zeros(&self.scratch, h, sizeof(Header))
-        self.o.targets = <Target*>scratch_zeros(&self.scratch, t, sizeof(Target))
+            names_size += strip_name(row[0]).size
+        self.views = <Py_buffer*>scratch_zeros(
+            &self.scratch, primary_count + target_count + MAX_EXTRA, sizeof(Py_buffer))
+        self.object.primary = <Span*>scratch_zeros(&self.scratch, primary_count, sizeof(Span))
+        self.object.headers = <Header*>scratch_zeros(&self.scratch, header_count, sizeof(Header))
+        self.object.targets = <Target*>scratch_zeros(&self.scratch, target_count, sizeof(Target))
         # Names are copied side by side: a search meets them in order, not all over the heap.
-        at = <uint8_t*>scratch_room(&self.scratch, names, 1)
+        name_place = <uint8_t*>scratch_room(&self.scratch, names_size, 1)
         check_memory(not self.scratch.failed)
-        for i in range(n):
-            self.o.primary[i] = self.borrow(primary[i])
-        self.o.primaries = n
-        for i in range(h):
+        for i in range(primary_count):
+            self.object.primary[i] = self.borrow(primary[i])
+        self.object.primary_count = primary_count
+        for i in range(header_count):
             row = headers[i]
-            header = &self.o.headers[i]
+            header = &self.object.headers[i]
             name = strip_name(row[0])
-            memcpy(at, name.data, name.size)
-            header.name = at
+            memcpy(name_place, name.data, name.size)
+            header.name = name_place
             header.name_size = <uint32_t>name.size
-            header.q0 = row[1]
-            header.q8 = row[2]
-            # The field at +24 is compared as a dword.
+            header.size = row[1]
+            header.link_info = row[2]
+            # Only the low 32 bits of sh_addralign are compared.
             header.addralign = <uint32_t><uint64_t>row[3]
             header.key = header_key(header) & key_mask
-            at += name.size
-        self.o.header_count = h
-        for i in range(t):
+            name_place += name.size
+        self.object.header_count = header_count
+        for i in range(target_count):
             row = targets[i]
-            target = &self.o.targets[i]
+            target = &self.object.targets[i]
             name = strip_name(row[0])
-            memcpy(at, name.data, name.size)
-            target.name = at
+            memcpy(name_place, name.data, name.size)
+            target.name = name_place
             target.name_size = <uint32_t>name.size
-            at += name.size
+            name_place += name.size
             payload = self.borrow(row[1])
             target.data = payload.data
             target.size = payload.size
             target.key = target_key(target) & key_mask
-        self.o.target_count = t
+        self.object.target_count = target_count
 
     def __dealloc__(self):
         cdef Py_ssize_t i
         for i in range(self.view_count):
             PyBuffer_Release(&self.views[i])
         scratch_free(&self.scratch)
-        table_free(&self.o.by_header)
-        table_free(&self.o.by_target)
-        table_free(&self.o.by_digest)
+        table_free(&self.object.by_header)
+        table_free(&self.object.by_target)
+        table_free(&self.object.by_digest)
 
-    cdef Span borrow(self, object data) except *:
-        """The bytes of an object, which `owners` or `views` keep alive."""
+    cdef Span borrow(self, data) except *:
+        """Return the bytes of an object, which `owners` or `views` keep alive."""
         cdef Span span
         if PyBytes_CheckExact(data):
             span.data = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -132,137 +134,142 @@ cdef class Vectors:
     def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes,
                        bytes kinds not None):
         cdef Span table, strings
-        cdef Py_ssize_t n, i, count = len(sections)
-        cdef Py_ssize_t entry_count = 0
+        cdef Py_ssize_t symbol_count, i, section_count = len(sections)
+        cdef Py_ssize_t entry_count = 0     # relocation entries of all targets
         cdef Span* names
         cdef uint8_t* seen
         cdef Scratch scratch
         cdef int64_t bad
-        if self.o.has_symbols:
+        if self.object.has_symbols:
             raise ValueError("symbols are attached already")
-        if <size_t>len(places) != self.o.target_count:
+        if <size_t>len(places) != self.object.target_count:
             raise ValueError("one place is needed for each target")
         self.owners.extend((symtab, strtab, sections, places, attributes, kinds))
         table = self.borrow(symtab)
         strings = self.borrow(strtab)
-        self.o.attributes = self.borrow(attributes)
-        self.o.kinds = self.borrow(kinds)
-        n = <Py_ssize_t>(table.size // sizeof(Sym))
-        for i in range(<Py_ssize_t>self.o.target_count):
-            self.o.targets[i].place = strip_name(places[i])
-            entry_count += <Py_ssize_t>(self.o.targets[i].size // sizeof(Rela))
-        if max(n, entry_count, count) > MAX_ROWS:
+        self.object.attributes = self.borrow(attributes)
+        self.object.kinds = self.borrow(kinds)
+        symbol_count = <Py_ssize_t>(table.size // sizeof(Sym))
+        for i in range(<Py_ssize_t>self.object.target_count):
+            self.object.targets[i].place = strip_name(places[i])
+            entry_count += <Py_ssize_t>(self.object.targets[i].size // sizeof(Rela))
+        if max(symbol_count, entry_count, section_count) > MAX_ROWS:
             raise ValueError("a symbol table holds fewer than 2**31 entries")
-        self.o.symbols = <Symbol*>scratch_zeros(&self.scratch, n, sizeof(Symbol))
-        # No symbol is recorded twice, so the smaller of both counts is room enough.
-        self.o.uses = <Use*>scratch_zeros(&self.scratch, min(n, entry_count), sizeof(Use))
+        self.object.symbols = <Symbol*>scratch_zeros(&self.scratch, symbol_count, sizeof(Symbol))
+        # There is one use of each symbol at most, so the smaller of both counts is room enough.
+        self.object.uses = <Use*>scratch_zeros(&self.scratch, min(symbol_count, entry_count),
+                                          sizeof(Use))
         scratch_init(&scratch)
         try:
-            names = <Span*>scratch_zeros(&scratch, count, sizeof(Span))
-            seen = <uint8_t*>scratch_zeros(&scratch, n, 1)
+            names = <Span*>scratch_zeros(&scratch, section_count, sizeof(Span))
+            seen = <uint8_t*>scratch_zeros(&scratch, symbol_count, 1)
             check_memory(not (self.scratch.failed or scratch.failed))
-            for i in range(count):
+            for i in range(section_count):
                 if sections[i] is not None:
                     names[i] = strip_name(sections[i])
             with nogil:
-                bad = read_object_symbols(&self.o, <const Sym*>table.data, n, strings, names, count)
+                bad = read_object_symbols(&self.object, <const Sym*>table.data, symbol_count,
+                                          strings, names, section_count)
                 if bad < 0:
-                    bad = collect_uses(&self.o, n, seen)
+                    bad = collect_uses(&self.object, symbol_count, seen)
         finally:
             scratch_free(&scratch)
         if bad >= 0:
             raise IndexError("symbol or relocation runs past its table")
-        self.o.symbol_count = n
-        self.o.has_symbols = True
+        self.object.symbol_count = symbol_count
+        self.object.has_symbols = True
 
     @property
     def size(self):
         cdef size_t i, total = 0
-        for i in range(self.o.primaries):
-            total += self.o.primary[i].size
-        for i in range(self.o.target_count):
-            total += self.o.targets[i].size
+        for i in range(self.object.primary_count):
+            total += self.object.primary[i].size
+        for i in range(self.object.target_count):
+            total += self.object.targets[i].size
         return total
 
     @property
     def has_symbols(self):
-        return bool(self.o.has_symbols)
+        return bool(self.object.has_symbols)
 
     @property
-    def self_contained(self):
+    def is_self_contained(self):
         cdef Verdict out
-        if not self.o.has_symbols:
+        if not self.object.has_symbols:
             return True
         start_outcome(&out)
-        return compare_identity(&self.o, &self.o, &out) == ACCEPTED
+        return compare_identity(&self.object, &self.object, &out) == ACCEPTED
 
     def symbol(self, Py_ssize_t row):
-        cdef Symbol* s
-        if not 0 <= row < <Py_ssize_t>self.o.symbol_count:
+        cdef Symbol* entry
+        if not 0 <= row < <Py_ssize_t>self.object.symbol_count:
             raise IndexError("no such symbol")
-        s = &self.o.symbols[row]
-        return (PyBytes_FromStringAndSize(<const char*>s.name.data, s.name.size),
-                s.kind, s.type, s.bind)
+        entry = &self.object.symbols[row]
+        return (PyBytes_FromStringAndSize(<const char*>s.name.data, entry.name.size),
+                entry.kind, entry.type, entry.bind)
 
     def shape(self):
-        cdef bytes sizes = PyBytes_FromStringAndSize(NULL, 8 * <Py_ssize_t>self.o.primaries)
-        cdef uint64_t* out = <uint64_t*>PyBytes_AS_STRING(sizes)
+        cdef bytes sizes = PyBytes_FromStringAndSize(
+            NULL, sizeof(uint64_t) * <Py_ssize_t>self.object.primary_count)
+        cdef uint64_t* size = <uint64_t*>PyBytes_AS_STRING(sizes)
         cdef size_t i
-        for i in range(self.o.primaries):
-            out[i] = self.o.primary[i].size
+        for i in range(self.object.primary_count):
+            size[i] = self.object.primary[i].size
         return sizes
 
     def signature(self):
         cdef size_t i
         cdef uint64_t headers = 0, targets = 0
-        check_memory(build_index(&self.o))
-        for i in range(self.o.header_count):
-            headers += mix(0, self.o.headers[i].key)
-        for i in range(self.o.target_count):
-            targets += mix(0, self.o.targets[i].key)
-        return (self.o.header_count, self.o.target_count, headers, targets, bool(self.o.distinct))
+        check_memory(build_index(&self.object))
+        for i in range(self.object.header_count):
+            headers += mix(0, self.object.headers[i].key)
+        for i in range(self.object.target_count):
+            targets += mix(0, self.object.targets[i].key)
+        return (self.object.header_count, self.object.target_count, headers, targets,
+                bool(self.object.distinct))
 
     def target_key(self, Py_ssize_t row):
-        if not 0 <= row < <Py_ssize_t>self.o.target_count:
+        if not 0 <= row < <Py_ssize_t>self.object.target_count:
             raise IndexError("no such target")
-        return self.o.targets[row].key
+        return self.object.targets[row].key
 
-    def target_with_key(self, uint64_t key):
-        check_memory(build_index(&self.o))
-        return <int64_t>target_row(&self.o, key) - 1
+    def find_target(self, uint64_t key):
+        check_memory(build_index(&self.object))
+        return <int64_t>target_row(&self.object, key) - 1
 
-    def missing_digests(self, Vectors reference):
+    def list_missing_digests(self, Vectors reference):
         cdef size_t i
         cdef uint32_t head
         cdef list rows = []
-        check_memory(build_index(&reference.o))
-        for i in range(self.o.target_count):
-            if not self.o.targets[i].hashed:
-                head = table_slot(&reference.o.by_target, self.o.targets[i].key).head
-                if head and reference.o.targets[head - 1].tied:
+        check_memory(build_index(&reference.object))
+        for i in range(self.object.target_count):
+            if not self.object.targets[i].hashed:
+                head = table_slot(&reference.object.by_target, self.object.targets[i].key).head
+                if head and reference.object.targets[head - 1].tied:
                     rows.append(i)
         return rows
 
     def set_digests(self, list rows not None, list digests not None):
-        cdef Py_ssize_t k, row, n = len(rows)
-        if len(digests) != n:
+        cdef Py_ssize_t k, row
+        if len(digests) != len(rows):
             raise ValueError("a digest is needed for each row")
-        for k in range(n):
+        for k in range(len(rows)):
             row = rows[k]
-            if not 0 <= row < <Py_ssize_t>self.o.target_count:
+            if not 0 <= row < <Py_ssize_t>self.object.target_count:
                 raise IndexError("no such target")
-            if self.o.targets[row].hashed:
+            if self.object.targets[row].hashed:
                 raise ValueError("a digest is filled once")
-            self.o.targets[row].digest = digests[k]
-            self.o.targets[row].hashed = True
+            self.object.targets[row].digest = digests[k]
+            self.object.targets[row].hashed = True
 
     def digest(self, Py_ssize_t row):
-        if not 0 <= row < <Py_ssize_t>self.o.target_count:
+        if not 0 <= row < <Py_ssize_t>self.object.target_count:
             raise IndexError("no such target")
-        return self.o.targets[row].digest if self.o.targets[row].hashed else None
+        return self.object.targets[row].digest if self.object.targets[row].hashed else None
 
 
 cdef Span strip_name(bytes name) except *:
+    """Return a section's name without `.nv.merc`; TypeError for None."""
     if name is None:
         raise TypeError("a name is bytes")
     return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
@@ -279,6 +286,7 @@ cdef class Result:
 
 
 cdef Result make_result(const Verdict* out, const Comparison* work):
+    """Return a verdict and the work as a Result."""
     cdef Result result = Result.__new__(Result)
     result.why, result.index, result.twin = out.why, out.index, out.twin
     result.offset, result.symbol = out.offset, out.symbol
@@ -289,7 +297,7 @@ cdef Result make_result(const Verdict* out, const Comparison* work):
 
 
 cdef int set_counts(Comparison* work, Result result) except -1:
-    """Begin with the counts of an earlier result."""
+    """Set the work to that of an earlier result. Returns 0."""
     (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
      work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1],
      work.ns[2]) = result.counts
@@ -297,8 +305,8 @@ cdef int set_counts(Comparison* work, Result result) except -1:
 
 
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
-    cdef Object* ref = &reference.o
-    cdef Object* cand = &candidate.o
+    cdef Object* ref = &reference.object
+    cdef Object* cand = &candidate.object
     cdef Verdict out
     cdef Comparison work
     memset(&work, 0, sizeof(work))
@@ -323,8 +331,8 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
 
 def compare_targets(Vectors reference not None, Vectors candidate not None, Result first not None,
                     *, bint symbols):
-    cdef Object* ref = &reference.o
-    cdef Object* cand = &candidate.o
+    cdef Object* ref = &reference.object
+    cdef Object* cand = &candidate.object
     cdef Verdict out
     cdef Comparison work
     if not ref.indexed or needs_digests(ref, cand):
@@ -338,29 +346,29 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
     return make_result(&out, &work)
 
 
-def first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
-    cdef Py_ssize_t n = len(references), i
+def find_first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
+    cdef Py_ssize_t ref_count = len(references), i
     cdef Object** refs
     cdef Scratch scratch
-    cdef Object* cand = &candidate.o
+    cdef Object* cand = &candidate.object
     cdef Vectors reference
     cdef Verdict out
-    cdef Comparison total, last
+    cdef Comparison total, last     # work of all comparisons, and of the last one
     memset(&total, 0, sizeof(total))
     memset(&last, 0, sizeof(last))
     start_outcome(&out)
     scratch_init(&scratch)
     try:
-        refs = <Object**>scratch_room(&scratch, n, sizeof(Object*))
+        refs = <Object**>scratch_room(&scratch, ref_count, sizeof(Object*))
         check_memory(not scratch.failed)
-        for i in range(n):
+        for i in range(ref_count):
             reference = references[i]
             if reference is None:
                 raise TypeError("a reference is None")
-            refs[i] = &reference.o
+            refs[i] = &reference.object
         i = 0
         with nogil:
-            while i < n:
+            while i < ref_count:
                 memset(&last, 0, sizeof(last))
                 start_outcome(&out)
                 decide_data(refs[i], cand, &out, &last)
@@ -374,10 +382,11 @@ def first_accepting(list references not None, Vectors candidate not None, *, bin
                 i += 1
     finally:
         scratch_free(&scratch)
-    return i if i < n else -1, make_result(&out, &last), make_result(&out, &total)
+    return i if i < ref_count else -1, make_result(&out, &last), make_result(&out, &total)
 
 
 cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
+    """Add the work of a linear comparison, which looks nothing up in tables, to `total`."""
     cdef int i
     total.memcmp_calls += part.memcmp_calls
     total.bytes_compared += part.bytes_compared
@@ -387,9 +396,9 @@ cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
         total.ns[i] += part.ns[i]
 
 
-def covering(list shapes not None, bytes candidate not None):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(candidate) // 8, row, i
-    cdef const uint64_t* wanted_sizes = <const uint64_t*>PyBytes_AS_STRING(candidate)
+def find_covering_shapes(list shapes not None, bytes candidate not None):
+    cdef Py_ssize_t count = PyBytes_GET_SIZE(candidate) // sizeof(uint64_t), row, i
+    cdef const uint64_t* candidate_sizes = <const uint64_t*>PyBytes_AS_STRING(candidate)
     cdef const uint64_t* shape_sizes
     cdef bytes shape
     cdef list rows = []
@@ -397,12 +406,12 @@ def covering(list shapes not None, bytes candidate not None):
         shape = shapes[row]
         if shape is None:
             raise TypeError("a shape is bytes")
-        if PyBytes_GET_SIZE(shape) < 8 * n:
+        if PyBytes_GET_SIZE(shape) < PyBytes_GET_SIZE(candidate):
             continue
         shape_sizes = <const uint64_t*>PyBytes_AS_STRING(shape)
         i = 0
-        while i < n and shape_sizes[i] >= wanted_sizes[i]:
+        while i < count and shape_sizes[i] >= candidate_sizes[i]:
             i += 1
-        if i == n and shape != candidate:
+        if i == count and shape != candidate:
             rows.append(row)
     return rows

@@ -1,7 +1,10 @@
 # Mercury vectors as rows of C structures, and the tables that find rows by key.
 #
-# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
-# then.
+# Names of sections are compared without `.nv.merc` (stripped). A key is a hash, which finds rows
+# that may be equal; their fields and bytes are compared afterwards.
+#
+# A `bint` function of this package whose name is a verb returns False when memory is exhausted, and
+# only then.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -12,8 +15,9 @@ from base.spans cimport (
 )
 from base.texts cimport MERC_PREFIX, has_prefix
 
-cdef enum Why:
-    # Index into pylink.mercury.reasons.REASONS, which has the code, the stage and the sentence.
+cdef enum Reason:
+    # Why a candidate is accepted or rejected: row of pylink.mercury.reasons.REASONS, which has the
+    # code, the stage and the sentence.
     ACCEPTED = 0
     BYTES_DIFFER = 1
     CANDIDATE_LONGER = 2
@@ -36,86 +40,89 @@ cdef enum SymbolKind:
     S_NULL = 0          # index 0
     S_NAMED = 1         # global or weak: the name says which symbol of the whole link it is
     S_SECTION = 2       # start of a section that folds with its twin
-    S_PRIVATE = 3       # anything else of this file: the same as nothing outside it
+    S_PRIVATE = 3       # any other symbol of the file: equal to no symbol of another file
 
-# A section header, as far as two objects have to agree in it.
+# The fields of a section header in which two objects must agree.
 cdef struct Header:
-    uint64_t q0             # sh_size
-    uint64_t q8             # sh_link and sh_info
+    uint64_t size           # sh_size
+    uint64_t link_info      # sh_link and sh_info as they lie in the header, in one number
     uint64_t key            # hash of the other fields
     const uint8_t* name     # stripped
-    uint32_t name_size
-    uint32_t addralign
+    uint32_t name_size      # bytes of `name`
+    uint32_t addralign      # the low 32 bits of sh_addralign
 
-# A section of relocations: its bytes, its name, and the section that they change.
+# A section of relocations (RELA).
 cdef struct Target:
-    const uint8_t* data
-    size_t size
-    uint64_t key            # hash of stripped name and size
-    uint64_t digest
+    const uint8_t* data     # its bytes
+    size_t size             # bytes of `data`
+    uint64_t key            # hash of `name` and `size`
+    uint64_t digest         # hash of `data`, if `hashed`
     const uint8_t* name     # stripped
-    Span place              # stripped name of the section it relocates; only with symbols
-    uint32_t name_size
+    Span place              # stripped name of the section that it relocates; only with symbols
+    uint32_t name_size      # bytes of `name`
     uint8_t hashed          # `digest` is filled
-    uint8_t tied            # another row of the object has the same key
+    uint8_t tied            # another target of the object has the same key
 
+# A symbol of an object, for the comparison with that of the same index in another object.
 cdef struct Symbol:
-    Span name
-    uint8_t kind
-    uint8_t type
-    uint8_t bind
+    Span name               # its name, or for S_SECTION the stripped name of its section
+    uint8_t kind            # SymbolKind
+    uint8_t type            # STT_ number
+    uint8_t bind            # STB_ number
     uint8_t described       # a function that the file defines
 
+# A symbol that relocations name, with the first entry that names it.
 cdef struct Use:
-    # The first relocation entry that names a symbol.
-    uint32_t target
-    uint32_t entry
-    uint32_t symbol
+    uint32_t target         # row of the Target
+    uint32_t entry          # number of the RELA entry in it
+    uint32_t symbol         # symbol index
 
-# One candidate or reference of the comparison, with three kinds of entries (mercury/dedup.pyx).
+# One candidate or reference of the comparison: three vectors (mercury/dedup.pyx), and symbols.
 cdef struct Object:
     Span* primary           # the bytes of its sections, by position
     Header* headers
     Target* targets
-    Symbol* symbols
-    Use* uses
-    size_t primaries
+    Symbol* symbols         # by symbol index
+    Use* uses               # a row for each symbol that targets name
+    size_t primary_count
     size_t header_count
     size_t target_count
     size_t symbol_count
     size_t use_count
-    Span attributes
-    Span kinds
-    bint has_symbols
-    bint indexed            # the two tables over the keys are filled
-    bint digested           # the table over the digests of tied targets is filled
-    bint ties               # some targets share stripped name and size
-    bint distinct           # no two headers and no two targets share a key
-    KeyTable by_header
-    KeyTable by_target
-    KeyTable by_digest
+    Span attributes         # attribute records of the whole file
+    Span kinds              # other header fields of all sections and targets, to be compared whole
+    bint has_symbols        # `symbols`, `uses`, `attributes`, `kinds` and places are filled
+    bint indexed            # `by_header` and `by_target` are filled
+    bint digested           # `by_digest` is filled
+    bint ties               # some targets have the same key
+    bint distinct           # if indexed: no two headers and no two targets have the same key
+    KeyTable by_header      # headers by key
+    KeyTable by_target      # targets by key
+    KeyTable by_digest      # tied targets by key and digest
 
+# The work of one comparison or of several.
 cdef struct Comparison:
-    uint64_t memcmp_calls
-    uint64_t bytes_compared
-    uint64_t bytes_offered
-    uint64_t twin_probes
-    uint64_t prefilter_hits
-    uint64_t false_positives
-    uint64_t ns[3]
+    uint64_t memcmp_calls       # comparisons of bytes
+    uint64_t bytes_compared     # bytes up to the first difference
+    uint64_t bytes_offered      # bytes that the comparisons would read without a difference
+    uint64_t twin_probes        # rows of a reference that were compared in search of a twin
+    uint64_t prefilter_hits     # rows that a table found and that are twins
+    uint64_t false_positives    # rows that a table found and that are not
+    uint64_t ns[3]              # nanoseconds of each stage
 
+# The result of a comparison. A number that does not apply is -1.
 cdef struct Verdict:
-    int why
-    int64_t index           # failing entry of the candidate
+    int why                 # Reason
+    int64_t index           # failing entry of the candidate's vector
     int64_t twin            # entry of the reference that it was compared with
     int64_t offset          # first differing byte, or failing entry of a relocation section
-    int64_t symbol
-    int64_t moved_header    # first candidate header whose twin stands at another place
-    int64_t moved_target
+    int64_t symbol          # symbol index that differs
+    int64_t moved_header    # first candidate header whose twin is at another position
+    int64_t moved_target    # first candidate target whose twin is at another position
 
 
 cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
-    """The test is for the nine characters `.nv.merc.`, the strip takes eight: the dot stays."""
+    """Return a section's name without `.nv.merc`; the dot that must follow stays."""
     cdef Span out
     out.data = name
     out.size = size
@@ -127,36 +134,48 @@ cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
 
 cdef inline bint is_equal_span(const uint8_t* a, size_t m, const uint8_t* b,
                                size_t n) noexcept nogil:
+    """Whether the `m` bytes of `a` are the `n` bytes of `b`."""
     return m == n and (m == 0 or memcmp(a, b, m) == 0)
 
 
 cdef inline bint is_equal_header(const Header* a, const Header* b) noexcept nogil:
-    return (a.q0 == b.q0 and a.q8 == b.q8 and a.addralign == b.addralign
+    """Whether two headers have equal fields and names."""
+    return (a.size == b.size and a.link_info == b.link_info and a.addralign == b.addralign
             and is_equal_span(a.name, a.name_size, b.name, b.name_size))
 
 
 cdef inline bint is_equal_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
     """Whether two targets have equal names and bytes; counts the work."""
-    cdef size_t at
+    cdef size_t difference
     if a.size != b.size or not is_equal_span(a.name, a.name_size, b.name, b.name_size):
         return False
-    at = first_difference(a.data, b.data, a.size)
+    difference = compare_bytes(a.data, b.data, a.size, work)
+    return difference == a.size
+
+
+cdef inline size_t compare_bytes(const uint8_t* a, const uint8_t* b, size_t size,
+                                 Comparison* work) noexcept nogil:
+    """Return the offset of the first byte that differs, or `size`; counts the work."""
+    cdef size_t difference = first_difference(a, b, size)
     work.memcmp_calls += 1
-    work.bytes_offered += a.size
-    work.bytes_compared += at + (at != a.size)
-    return at == a.size
+    work.bytes_offered += size
+    work.bytes_compared += difference + (difference != size)
+    return difference
 
 
-cdef inline uint64_t header_key(const Header* h) noexcept nogil:
-    return mix_bytes(mix(mix(mix(0, h.q0), h.q8), h.addralign), h.name, h.name_size)
+cdef inline uint64_t header_key(const Header* header) noexcept nogil:
+    """Return the hash of all other fields of a header."""
+    return mix_bytes(mix(mix(mix(0, header.size), header.link_info), header.addralign),
+                     header.name, header.name_size)
 
 
-cdef inline uint64_t target_key(const Target* t) noexcept nogil:
-    return mix_bytes(mix(1, t.size), t.name, t.name_size)
+cdef inline uint64_t target_key(const Target* target) noexcept nogil:
+    """Return the hash of a target's name and size."""
+    return mix_bytes(mix(1, target.size), target.name, target.name_size)
 
 
 cdef inline uint32_t target_row(const Object* object, uint64_t key) noexcept nogil:
-    """Row + 1 of the first target with `key`, or 0."""
+    """Return row + 1 of the first target with `key`, or 0. The object is indexed."""
     cdef uint32_t row = table_slot(&object.by_target, key).head
     while row and object.targets[row - 1].key != key:
         row = object.by_target.next[row - 1]
@@ -164,7 +183,7 @@ cdef inline uint32_t target_row(const Object* object, uint64_t key) noexcept nog
 
 
 cdef inline bint build_index(Object* object) noexcept nogil:
-    """Fill the tables over the keys once; False when memory is exhausted."""
+    """Fill the tables by key, unless they are filled; False when memory is exhausted."""
     cdef size_t i
     cdef uint32_t row
     cdef Header* header
@@ -185,7 +204,7 @@ cdef inline bint build_index(Object* object) noexcept nogil:
         header = &object.headers[i]
         slot = table_slot(&object.by_header, header.key)
         if slot.head and object.distinct:
-            # A slot holds part of the key; what repeats must not depend on the order of rows.
+            # Rows of other keys may be in the chain, so each is compared.
             row = slot.head
             while row and object.headers[row - 1].key != header.key:
                 row = object.by_header.next[row - 1]
@@ -208,7 +227,10 @@ cdef inline bint build_index(Object* object) noexcept nogil:
 
 
 cdef inline bint build_digests(Object* object) noexcept nogil:
-    """Fill the table over the digests of tied targets, all of which are hashed by now."""
+    """Fill the table of tied targets, unless it is filled; False when memory is exhausted.
+
+    All tied targets have digests.
+    """
     cdef size_t i
     if object.digested:
         return True

@@ -1,25 +1,36 @@
-# The walks that decide a comparison.
+# The three stages of a comparison of a candidate (`cand`) with a reference (`ref`).
 #
 # Stage 1 compares primary data by position, stage 2 looks for a twin of every section header, stage
-# 3 for a twin of every relocation target. Twins come from a linear search or from a table of keys;
-# either way the twin is the lowest row whose fields and bytes are all equal, so both give one
-# verdict. N candidates against N reference rows cost up to N*N probes when linear, N by table.
+# 3 for a twin of every relocation target: a row of the reference with equal fields and bytes. Twins
+# come from a linear search or, with `hashed`, from a table of keys. Either way the twin is the
+# lowest such row, so both ways give one result. N rows of each side cost up to N*N probes in linear
+# searches, N by table.
+#
+#     candidate's headers    .debug_line, .debug_frame    both have twins: accepted
+#     reference's headers    .debug_frame, .debug_line    at other positions (moved_header is 0)
+#
+# Tied targets have equal names and sizes, as those of two functions may. Their keys are equal, so
+# the table of keys would compare each with each. They are found by key and digest, a hash of their
+# bytes, which Python computes only when they are needed (NEEDS_DIGESTS).
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from base.spans cimport (
-    AHEAD, KeyTable, first_difference, mix, now_ns, prefetch, table_home, table_slot,
+    AHEAD, KeyTable, mix, now_ns, prefetch, table_home, table_slot,
 )
 from mercury.objects cimport (
     ACCEPTED, BYTES_DIFFER, CANDIDATE_LONGER, HEADER_COUNT, HEADER_TWIN, NEEDS_DIGESTS,
     REFERENCE_SHORTER, TARGET_COUNT, TARGET_TWIN, Comparison, Header, Object, Target, Verdict,
-    is_equal_header, is_equal_target,
+    compare_bytes, is_equal_header, is_equal_target,
 )
 from mercury.symbols cimport compare_identity
 
 
 cdef inline void prefetch_header(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Bring what stage 2 needs for the candidate's row `i` and a little later into the cache."""
+    """Fetch into the cache what stage 2 reads for the candidate's rows up to AHEAD after row `i`.
+
+    Slots of the table come first, then headers, then names: each is read to find the next.
+    """
     cdef uint32_t head
     if i + AHEAD < cand.header_count:
         prefetch(&ref.by_header.slots[table_home(&ref.by_header, cand.headers[i + AHEAD].key)])
@@ -33,29 +44,34 @@ cdef inline void prefetch_header(const Object* ref, const Object* cand, size_t i
             prefetch(ref.headers[head - 1].name)
 
 
-cdef inline uint32_t find_target_head(const Object* ref, const Target* want,
+cdef inline uint32_t find_target_head(const Object* ref, const Target* target,
                                       const KeyTable** table) noexcept nogil:
-    """Row + 1 of the first target that could be the twin of `want`; its chain is in `table`."""
+    """Return row + 1 of the first row that may be the twin of the candidate's `target`, or 0.
+
+    `table` gets the table whose `next` has the further rows.
+    """
     cdef uint32_t head
     table[0] = &ref.by_target
-    head = table_slot(&ref.by_target, want.key).head
+    head = table_slot(&ref.by_target, target.key).head
     if head and ref.targets[head - 1].tied:
         table[0] = &ref.by_digest
-        head = table_slot(&ref.by_digest, mix(want.key, want.digest)).head
+        head = table_slot(&ref.by_digest, mix(target.key, target.digest)).head
     return head
 
 
 cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Bring what stage 3 needs for the candidate's row `i` and a little later into the cache."""
+    """Fetch into the cache what stage 3 reads for the candidate's rows up to AHEAD after row `i`.
+    """
     cdef uint32_t head
-    cdef const Target* want
+    cdef const Target* target
     cdef const KeyTable* table
     if i + AHEAD < cand.target_count:
-        want = &cand.targets[i + AHEAD]
-        prefetch(want.data)
+        target = &cand.targets[i + AHEAD]
+        prefetch(target.data)
         if ref.ties:
-            prefetch(&ref.by_digest.slots[table_home(&ref.by_digest, mix(want.key, want.digest))])
-        prefetch(&ref.by_target.slots[table_home(&ref.by_target, want.key)])
+            prefetch(&ref.by_digest.slots[table_home(&ref.by_digest,
+                                                     mix(target.key, target.digest))])
+        prefetch(&ref.by_target.slots[table_home(&ref.by_target, target.key)])
     if i + AHEAD // 2 < cand.target_count:
         head = find_target_head(ref, &cand.targets[i + AHEAD // 2], &table)
         if head:
@@ -69,60 +85,63 @@ cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict* out,
                                  Comparison* work) noexcept nogil:
-    """Primary data, by position and in one direction: what the reference has more is not read."""
-    cdef size_t i, at, size
-    for i in range(cand.primaries):
+    """Stage 1: compare primary data by position. Returns a Reason.
+
+    The reference may have more entries, and longer ones: only the candidate's bytes count.
+    """
+    cdef size_t i, difference, size
+    for i in range(cand.primary_count):
         out.index = <int64_t>i
-        if i >= ref.primaries:
+        if i >= ref.primary_count:
             return CANDIDATE_LONGER
         out.twin = <int64_t>i
         size = cand.primary[i].size
         if ref.primary[i].size < size:
             out.offset = <int64_t>ref.primary[i].size
             return REFERENCE_SHORTER
-        at = first_difference(ref.primary[i].data, cand.primary[i].data, size)
-        work.memcmp_calls += 1
-        work.bytes_offered += size
-        work.bytes_compared += at + (at != size)
-        if at != size:
-            out.offset = <int64_t>at
+        difference = compare_bytes(ref.primary[i].data, cand.primary[i].data, size, work)
+        if difference != size:
+            out.offset = <int64_t>difference
             return BYTES_DIFFER
     return ACCEPTED
 
 
-cdef inline size_t find_header_twin(const Object* ref, const Header* want, bint hashed,
+cdef inline size_t find_header_twin(const Object* ref, const Header* header, bint hashed,
                                     Comparison* work) noexcept nogil:
-    """The first row equal to `want`; the number of rows if no row is equal."""
-    cdef size_t j = 0, n = ref.header_count
+    """Return the first row that equals the candidate's `header`; without one the number of rows."""
+    cdef size_t j = 0, count = ref.header_count
     cdef uint32_t row
     if not hashed:
-        while j < n and not is_equal_header(&ref.headers[j], want):
+        while j < count and not is_equal_header(&ref.headers[j], header):
             j += 1
-        work.twin_probes += j + (j < n)
+        work.twin_probes += j + (j < count)
         return j
-    row = table_slot(&ref.by_header, want.key).head
+    row = table_slot(&ref.by_header, header.key).head
     while row:
         work.twin_probes += 1
-        if is_equal_header(&ref.headers[row - 1], want):
+        if is_equal_header(&ref.headers[row - 1], header):
             work.prefilter_hits += 1
             return row - 1
         work.false_positives += 1
         row = ref.by_header.next[row - 1]
-    return n
+    return count
 
 
 cdef inline int compare_section_headers(const Object* ref, const Object* cand, bint hashed,
                                         Verdict* out, Comparison* work) noexcept nogil:
-    """Section headers: equal number, and a twin for each of the candidate's."""
-    cdef size_t i, j, n = ref.header_count
+    """Stage 2: equal numbers of section headers, and a twin for each of the candidate's.
+
+    Returns a Reason.
+    """
+    cdef size_t i, j, count = ref.header_count
     out.index = out.twin = -1
-    if n != cand.header_count:
+    if count != cand.header_count:
         return HEADER_COUNT
-    for i in range(n):
+    for i in range(count):
         if hashed:
             prefetch_header(ref, cand, i)
         j = find_header_twin(ref, &cand.headers[i], hashed, work)
-        if j == n:
+        if j == count:
             out.index = <int64_t>i
             return HEADER_TWIN
         if j != i and out.moved_header < 0:
@@ -147,42 +166,45 @@ cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept n
     return False
 
 
-cdef inline size_t find_target_twin(const Object* ref, const Target* want, bint hashed,
+cdef inline size_t find_target_twin(const Object* ref, const Target* target, bint hashed,
                                     Comparison* work) noexcept nogil:
-    """The first target equal to `want`; the number of targets if no target is equal."""
-    cdef size_t j = 0, n = ref.target_count
+    """Return the first row that equals the candidate's `target`; without one the number of rows."""
+    cdef size_t j = 0, count = ref.target_count
     cdef uint32_t row
     cdef const KeyTable* table
     if not hashed:
-        while j < n and not is_equal_target(&ref.targets[j], want, work):
+        while j < count and not is_equal_target(&ref.targets[j], target, work):
             j += 1
-        work.twin_probes += j + (j < n)
+        work.twin_probes += j + (j < count)
         return j
-    row = find_target_head(ref, want, &table)
+    row = find_target_head(ref, target, &table)
     while row:
         work.twin_probes += 1
-        if is_equal_target(&ref.targets[row - 1], want, work):
+        if is_equal_target(&ref.targets[row - 1], target, work):
             work.prefilter_hits += 1
             return row - 1
         work.false_positives += 1
         row = table.next[row - 1]
-    return n
+    return count
 
 
 cdef inline int compare_relocation_targets(const Object* ref, const Object* cand, bint hashed,
                                            Verdict* out, Comparison* work) noexcept nogil:
-    """Relocation targets: equal number, and a twin with equal bytes for each of the candidate's."""
-    cdef size_t i, j, n = ref.target_count
+    """Stage 3: equal numbers of relocation targets, and a twin for each of the candidate's.
+
+    Returns a Reason.
+    """
+    cdef size_t i, j, count = ref.target_count
     out.index = out.twin = -1
-    if n != cand.target_count:
+    if count != cand.target_count:
         return TARGET_COUNT
     if hashed and needs_digests(ref, cand):
         return NEEDS_DIGESTS
-    for i in range(n):
+    for i in range(count):
         if hashed:
             prefetch_target(ref, cand, i)
         j = find_target_twin(ref, &cand.targets[i], hashed, work)
-        if j == n:
+        if j == count:
             out.index = <int64_t>i
             return TARGET_TWIN
         if j != i and out.moved_target < 0:
@@ -191,6 +213,7 @@ cdef inline int compare_relocation_targets(const Object* ref, const Object* cand
 
 
 cdef inline void start_outcome(Verdict* out) noexcept nogil:
+    """Set `out` to ACCEPTED, and each of its numbers to -1."""
     out.why = ACCEPTED
     out.index = out.twin = out.offset = out.symbol = -1
     out.moved_header = out.moved_target = -1
@@ -198,7 +221,7 @@ cdef inline void start_outcome(Verdict* out) noexcept nogil:
 
 cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out,
                              Comparison* work) noexcept nogil:
-    """Stage 1, timed."""
+    """Do stage 1, and add the time that it takes."""
     cdef uint64_t start = now_ns()
     out.why = compare_payloads(ref, cand, out, work)
     work.ns[0] += now_ns() - start
@@ -206,7 +229,7 @@ cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out
 
 cdef inline void decide_headers(const Object* ref, const Object* cand, bint hashed, Verdict* out,
                                 Comparison* work) noexcept nogil:
-    """Stage 2, timed."""
+    """Do stage 2, and add the time that it takes."""
     cdef uint64_t start = now_ns()
     out.why = compare_section_headers(ref, cand, hashed, out, work)
     work.ns[1] += now_ns() - start
@@ -214,7 +237,10 @@ cdef inline void decide_headers(const Object* ref, const Object* cand, bint hash
 
 cdef inline void decide_targets(const Object* ref, const Object* cand, bint hashed, bint symbols,
                                 Verdict* out, Comparison* work) noexcept nogil:
-    """Stage 3 and, where both objects have symbols, their identity; timed."""
+    """Do stage 3 and, with `symbols`, compare the symbols if both objects have some.
+
+    Adds the time that it takes.
+    """
     cdef uint64_t start = now_ns()
     out.why = compare_relocation_targets(ref, cand, hashed, out, work)
     if out.why == ACCEPTED and symbols and ref.has_symbols and cand.has_symbols:

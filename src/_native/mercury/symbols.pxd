@@ -1,5 +1,5 @@
-# Finds the symbols of the numbers in relocation targets, and compares them between two files. Why
-# that is enough for a fold is argued in pylink.dedup.
+# Finds the symbols that relocations name by index, and compares those of equal indices in two
+# files. `pylink/mercury/__init__.py` argues why that is enough for a fold.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memchr
@@ -16,17 +16,21 @@ from mercury.objects cimport (
 cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssize_t n,
                                         Span strings, const Span* sections,
                                         Py_ssize_t section_count) noexcept nogil:
-    """Fill `symbols`; returns the first row whose name runs past its table, or -1."""
+    """Fill `symbols` from `n` entries of .nv.merc.symtab and its string table.
+
+    `sections` has the stripped names of the sections whose headers are compared, by section index;
+    `data` is NULL for others. Returns the first entry whose name runs past `strings`, or -1.
+    """
     cdef Py_ssize_t i
-    cdef uint32_t name
-    cdef uint16_t place
+    cdef uint32_t name          # offset in `strings`
+    cdef uint16_t section
     cdef const uint8_t* end
     cdef Symbol* symbol
-    cdef bint compared
+    cdef bint is_compared       # the header of the symbol's section is compared
     for i in range(n):
         symbol = &object.symbols[i]
         name = table[i].st_name
-        place = table[i].st_shndx
+        section = table[i].st_shndx
         if name >= strings.size:
             return i
         end = <const uint8_t*>memchr(strings.data + name, 0, strings.size - name)
@@ -34,8 +38,8 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
             return i
         symbol.type = table[i].st_info & 15
         symbol.bind = table[i].st_info >> 4
-        compared = place < section_count and sections[place].data != NULL
-        symbol.described = symbol.type == STT_FUNC and place != SHN_UNDEF
+        is_compared = section < section_count and sections[section].data != NULL
+        symbol.described = symbol.type == STT_FUNC and section != SHN_UNDEF
         symbol.kind = S_PRIVATE
         symbol.name.data = strings.data + name
         symbol.name.size = end - symbol.name.data
@@ -44,18 +48,20 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
         elif symbol.bind == STB_GLOBAL or symbol.bind == STB_WEAK:
             if symbol.name.size:
                 symbol.kind = S_NAMED
-        elif symbol.type == STT_SECTION and compared:
+        elif symbol.type == STT_SECTION and is_compared:
             symbol.kind = S_SECTION
-            symbol.name = sections[place]
+            symbol.name = sections[section]
     return -1
 
 
-cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbols, uint8_t* seen) noexcept nogil:
-    """Fill `uses`; returns a target with an entry past the symbols, or -1.
+cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbol_count,
+                                 uint8_t* seen) noexcept nogil:
+    """Fill `uses`: the first use of each symbol.
 
-    `seen` are zeros by symbol.
+    `seen` comes with a zero for each symbol. Returns a target that names a symbol past the last
+    one, or -1.
     """
-    cdef int64_t bad = -1
+    cdef int64_t bad_target = -1
     cdef const Rela* rows
     cdef size_t i, k
     cdef uint32_t symbol
@@ -63,8 +69,8 @@ cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbols, uint8_t* se
         rows = <const Rela*>object.targets[i].data
         for k in range(object.targets[i].size // sizeof(Rela)):
             symbol = rows[k].r_sym
-            if symbol >= symbols:
-                bad = <int64_t>i
+            if symbol >= symbol_count:
+                bad_target = <int64_t>i
                 break
             if not seen[symbol]:
                 seen[symbol] = 1
@@ -72,7 +78,7 @@ cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbols, uint8_t* se
                 object.uses[object.use_count].entry = <uint32_t>k
                 object.uses[object.use_count].target = <uint32_t>i
                 object.use_count += 1
-    return bad
+    return bad_target
 
 
 cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
@@ -89,7 +95,10 @@ cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
-    """Compare the symbols of two files with equal bytes (see pylink.dedup). Returns a Why."""
+    """Compare the symbols of two files whose stages 1 to 3 accept. Returns a Reason.
+
+    Headers and targets must be at equal positions, since symbols name them by index.
+    """
     cdef size_t i
     cdef const Use* use
     cdef bint is_in_candidate, is_in_reference

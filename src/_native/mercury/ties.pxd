@@ -1,6 +1,6 @@
-# Files whose Mercury sections agree in kinds, sizes and names: only these can fold.
+# Files whose Mercury sections agree in kinds, sizes and names (they tie): only these can fold.
 #
-# Folding compares bytes, which is dear for the many files that have no twin. So keys are compared
+# Folding compares bytes, which takes long, and most files repeat no other one. So keys are compared
 # first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and `keep_tied`
 # keeps the files whose key another file has. Names are read only for these, for a second key.
 
@@ -17,16 +17,20 @@ from tables.rows cimport FileRow, SectionRow
 # One file in the list of candidates, which is sorted by key: files with equal keys tie.
 ctypedef struct Tie:
     uint64_t key        # hash of kinds and sizes, later also names, of its Mercury sections
-    int32_t file
+    int32_t file        # number of the file
 
 
 cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
+    """Return the hash `key` with one more value mixed in."""
     key = (key ^ value) * 0x9e3779b97f4a7c15U
     return key ^ key >> 32
 
 
 cdef inline bint has_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether the Mercury debug section of that plain name has the bytes of the plain section."""
+    """Whether Mercury debug sections of that plain name always repeat the plain section's bytes.
+
+    `name` is the name after `.nv.merc`. The file has such bytes only once, so nothing is to fold.
+    """
     return (has_prefix(name, size, b".nv_debug_ptx_txt")
             or has_prefix(name, size, b".debug_abbrev")
             or has_prefix(name, size, b".debug_pubnames")
@@ -52,29 +56,33 @@ cdef inline int compare_ties(const void* a, const void* b) noexcept nogil:
 
 cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, const FileRow* file,
                              bint names) noexcept nogil:
-    """Kinds, sizes and, on demand, names of the Mercury sections; 0 for a file that cannot fold."""
-    cdef const SectionRow* s = sections + file.first_section
+    """Return a hash of kinds and sizes of a file's Mercury sections; 0 if it has no debug data.
+
+    With `names` it is also of their names.
+    """
+    cdef const SectionRow* section = sections + file.first_section
     cdef uint64_t key = 1
     cdef uint32_t i
-    cdef bint foldable = False
+    cdef bint has_debug = False
     for i in range(file.section_count):
-        if not is_merc(s[i].kind, IS_DEBUG | IS_CAPSULE | IS_ENTRIES):
+        if not is_merc(section[i].kind, IS_DEBUG | IS_CAPSULE | IS_ENTRIES):
             continue
-        key = mix_key(mix_key(key, <uint64_t>s[i].name_size << 32 | s[i].kind), s[i].size)
+        key = mix_key(key, <uint64_t>section[i].name_size << 32 | section[i].kind)
+        key = mix_key(key, section[i].size)
         if names:
-            key = mix_key(key, hash_name(arena + s[i].name, s[i].name_size))
-        foldable = foldable or is_a(s[i].kind, IS_DEBUG)
-    return key | 1 if foldable else 0
+            key = mix_key(key, hash_name(arena + section[i].name, section[i].name_size))
+        has_debug = has_debug or is_a(section[i].kind, IS_DEBUG)
+    return key | 1 if has_debug else 0
 
 
-cdef inline size_t keep_tied(Tie* tie, size_t count) noexcept nogil:
-    """Drop the rows whose key no other row has. Returns the number of rows that stay."""
+cdef inline size_t keep_tied(Tie* ties, size_t count) noexcept nogil:
+    """Sort rows by key, and drop those whose key no other row has. Returns how many stay."""
     cdef size_t i, kept_count = 0
-    cdef uint64_t last = 0      # no key is 0
-    qsort(tie, count, sizeof(Tie), compare_ties)
+    cdef uint64_t last_tied = 0     # no key is 0
+    qsort(ties, count, sizeof(Tie), compare_ties)
     for i in range(count):
-        if tie[i].key == last or (i + 1 < count and tie[i + 1].key == tie[i].key):
-            last = tie[i].key
-            tie[kept_count] = tie[i]
+        if ties[i].key == last_tied or (i + 1 < count and ties[i + 1].key == ties[i].key):
+            last_tied = ties[i].key
+            ties[kept_count] = ties[i]
             kept_count += 1
     return kept_count

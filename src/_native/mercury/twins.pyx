@@ -1,4 +1,8 @@
-"""Finds equal sections in a whole build, at any position."""
+"""Finds equal sections in a whole build, at any position.
+
+A row is a section with its relocation section. The first of all equal rows is their leader: rows
+with the bytes A, B, A, A have the leaders 0, 1, 0, 0.
+"""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -15,43 +19,43 @@ cdef class Twins:
 
     cdef bint are_equal(self, const Py_buffer* a, const Py_buffer* b) noexcept nogil:
         """Whether two buffers have equal bytes; counts the work."""
-        cdef size_t at
+        cdef size_t difference
         if a.len != b.len:
             return False
-        at = first_difference(<const uint8_t*>a.buf, <const uint8_t*>b.buf, a.len)
+        difference = first_difference(<const uint8_t*>a.buf, <const uint8_t*>b.buf, a.len)
         self.comparisons += 1
-        self.bytes_compared += at + (at != <size_t>a.len)
-        return at == <size_t>a.len
+        self.bytes_compared += difference + (difference != <size_t>a.len)
+        return difference == <size_t>a.len
 
 
 def find_twins(list sections not None, list relocations not None, list keys not None):
-    cdef Py_ssize_t n = len(sections), i, view_count = 0
+    cdef Py_ssize_t row_count = len(sections), i, view_count = 0
     cdef KeyTable table
     cdef KeySlot* slot
     cdef uint32_t row
     cdef Twins twins = Twins.__new__(Twins)
-    if not len(relocations) == len(keys) == n:
+    if not len(relocations) == len(keys) == row_count:
         raise ValueError("columns differ in length")
-    if n > 0x7fffffff:
+    if row_count > 0x7fffffff:
         raise ValueError("a table holds fewer than 2**31 rows")
-    twins.leaders = PyBytes_FromStringAndSize(NULL, n * 8)
+    twins.leaders = PyBytes_FromStringAndSize(NULL, row_count * 8)
     cdef int64_t* leader = <int64_t*>PyBytes_AS_STRING(twins.leaders)
     cdef Scratch scratch
     scratch_init(&scratch)
-    cdef Py_buffer* views = <Py_buffer*>scratch_zeros(&scratch, 2 * n, sizeof(Py_buffer))
-    cdef uint64_t* key = <uint64_t*>scratch_zeros(&scratch, n, sizeof(uint64_t))
-    scratch_table(&scratch, &table, n)
+    cdef Py_buffer* views = <Py_buffer*>scratch_zeros(&scratch, 2 * row_count, sizeof(Py_buffer))
+    cdef uint64_t* key = <uint64_t*>scratch_zeros(&scratch, row_count, sizeof(uint64_t))
+    scratch_table(&scratch, &table, row_count)
     try:
         if scratch.failed:
             raise MemoryError
-        for i in range(n):
+        for i in range(row_count):
             key[i] = keys[i]
             PyObject_GetBuffer(sections[i], &views[view_count], PyBUF_SIMPLE)
             view_count += 1
             PyObject_GetBuffer(relocations[i], &views[view_count], PyBUF_SIMPLE)
             view_count += 1
         with nogil:
-            for i in range(n):
+            for i in range(row_count):
                 leader[i] = i
                 slot = table_slot(&table, key[i])
                 row = slot.head

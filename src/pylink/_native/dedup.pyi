@@ -6,17 +6,20 @@ from typing_extensions import Buffer
 
 # Name, kind (0 null, 1 named, 2 section, 3 private), type and binding.
 SymbolFacts: TypeAlias = tuple[bytes, int, int, int]
-# Headers, targets, sum over header keys, sum over target keys, and whether all keys differ.
+# Number of headers, number of targets, sum over header keys, sum over target keys (modulo 2**64),
+# and whether all keys differ.
 Signature: TypeAlias = tuple[int, int, int, int, bool]
 
 class Result:
     """Why a candidate folds or does not, and the work that this took.
 
-    `why` is an index into `pylink.mercury.reasons.REASONS`. `index` is the entry of the candidate
-    that fails, and `twin` the one of the reference that it was compared with. `offset` is the first
-    differing byte or relocation, `moved_header` the first header whose twin has another place. A
-    row that does not apply is -1. `counts` are memcmp calls, bytes compared, bytes offered, twin
-    probes, prefilter hits, false positives, and nanoseconds of stages 1, 2 and 3.
+    `why` is a row of `pylink.mercury.reasons.REASONS`. `index` is the entry of the candidate's
+    vector that fails, and `twin` the one of the reference that it was compared with. `offset` is
+    the first differing byte or the failing relocation entry, `symbol` the symbol index that
+    differs, `moved_header` the first header of the candidate whose twin is at another position. A
+    number that does not apply is -1. `counts` are those of `Comparison` in `mercury/objects.pxd`:
+    memcmp calls, bytes compared, bytes offered, twin probes, prefilter hits, false positives, and
+    nanoseconds of stages 1, 2 and 3.
     """
 
     why: int
@@ -28,12 +31,11 @@ class Result:
     counts: tuple[int, ...]
 
 class Vectors:
-    """One object's vectors; frozen except for digests and tables, filled when first needed.
+    """The vectors of one object. Only digests, and tables that are needed for a look-up, are added.
 
-    `primary` holds read-only buffers, `headers` rows (name, q0, q8, addralign), `targets` rows
-    (name, payload). Names are bytes; q0 and q8 are qwords, of addralign the low dword counts.
-    Keys of the lookup tables are cut to the bits of `key_mask`. Raises OverflowError for a field
-    that does not fit.
+    `primary` holds read-only buffers, `headers` rows (name, sh_size, sh_link and sh_info as one
+    u64, sh_addralign, whose low 32 bits count), `targets` rows (name, payload). Keys of the lookup
+    tables are cut to the bits of `key_mask`. Raises OverflowError for a field that does not fit.
     """
 
     def __init__(
@@ -54,50 +56,55 @@ class Vectors:
     ) -> None:
         """Read the symbol table that the targets' Elf64_Rela entries index.
 
-        `sections[i]` is the name of section i when its header is compared, `places[i]` the name of
-        the section that target i relocates; `attributes` the file-level attribute records, `kinds`
-        the other fields of the section headers of sections and targets, in any form. Raises
-        IndexError if a name or a symbol number runs past its table.
+        `sections[i]` is the name of the section with index i if its header is compared, else None;
+        `places[i]` the name of the section that target i relocates. `attributes` are the attribute
+        records of the whole file, `kinds` the other header fields of sections and targets, in any
+        form. Raises IndexError if a name or a symbol number runs past its table.
         """
     @property
     def size(self) -> int:
-        """Bytes of all payloads."""
+        """Bytes of primary data and of relocation targets."""
     @property
-    def has_symbols(self) -> bool: ...
+    def has_symbols(self) -> bool:
+        """Whether `attach_symbols` was called."""
     @property
-    def self_contained(self) -> bool:
+    def is_self_contained(self) -> bool:
         """Whether a copy of this file could fold into it.
 
-        False as soon as a function described or a symbol used is private to the file; such an
-        object neither accepts nor is accepted where symbols count. True without symbols.
+        False if a function that it defines, or a symbol that its relocations name, is private to
+        the file: such an object neither accepts nor is accepted if symbols are compared. True
+        without symbols.
         """
     def symbol(self, row: int) -> SymbolFacts:
-        """The facts of one symbol."""
+        """Return name, kind, type and binding of the symbol with index `row`."""
     def shape(self) -> bytes:
-        """Sizes of the primary entries as packed uint64."""
+        """Return the sizes of the primary entries as packed uint64."""
     def signature(self) -> Signature:
-        """The columns that must agree for a candidate to be accepted.
+        """Return the numbers that must agree for a candidate to be accepted.
 
-        A candidate without repeated keys is only accepted by references with the same
-        first four values: with equal numbers of rows, twins of different rows are different rows.
+        A candidate whose keys all differ is only accepted by references with the same first four
+        values: with equal numbers of rows, twins of different rows are different rows.
         """
     def target_key(self, row: int) -> int:
-        """The key over stripped name and size of one target."""
-    def target_with_key(self, key: int) -> int:
-        """Row of the first target with `key`, or -1."""
-    def missing_digests(self, reference: Vectors) -> list[int]:
-        """Rows without digest whose key ties in `reference`, which may be this object."""
+        """Return the key of one target, a hash of its stripped name and its size."""
+    def find_target(self, key: int) -> int:
+        """Return the row of the first target with `key`, or -1."""
+    def list_missing_digests(self, reference: Vectors) -> list[int]:
+        """List targets without digest whose key several targets of `reference` have.
+
+        `reference` may be this object.
+        """
     def set_digests(self, rows: list[int], digests: list[int]) -> None:
-        """Fill the digests (uint64) of some targets; once for each."""
+        """Fill the digests (uint64) of some targets. ValueError for one that is filled."""
     def digest(self, row: int) -> int | None:
-        """The digest of one target, or None while it is not filled."""
+        """Return the digest of one target, or None while it is not filled."""
 
 def compare(reference: Vectors, candidate: Vectors, *, hashed: bool, symbols: bool) -> Result:
     """Decide whether `candidate` folds into `reference`.
 
-    `hashed` finds twins by key instead of linearly; `symbols` checks, where both objects have
-    symbols, that equal indices mean equal symbols. With `hashed` the result may be NEEDS_DIGESTS:
-    fill those that `missing_digests` names and go on with `compare_targets`.
+    `hashed` finds twins by key instead of linearly. `symbols` checks, if both objects have symbols,
+    that equal indices mean equal symbols. With `hashed` the result may be NEEDS_DIGESTS: fill those
+    that `list_missing_digests` lists for both objects, and continue with `compare_targets`.
     """
 
 def compare_targets(
@@ -105,16 +112,18 @@ def compare_targets(
 ) -> Result:
     """Continue `compare`, whose result is `first`, with stage 3; counts have the work of both."""
 
-def first_accepting(
+def find_first_accepting(
     references: list[Vectors], candidate: Vectors, *, symbols: bool
 ) -> tuple[int, Result, Result]:
     """Compare with each reference in order, linearly, until one accepts.
 
-    Returns its row or -1, the result of the last comparison, and this with the total work.
+    Returns the row of the reference that accepts, or -1; the result of the last comparison; and the
+    same result with the work of all comparisons.
     """
 
-def covering(shapes: list[bytes], candidate: bytes) -> list[int]:
-    """Rows of the shapes, other than the candidate's own, into which each of its sizes fits.
+def find_covering_shapes(shapes: list[bytes], candidate: bytes) -> list[int]:
+    """List the rows of shapes other than the candidate's whose sizes are all at least as large.
 
-    Shapes are packed uint64, see Vectors.shape. Linear in the number of shapes.
+    Shapes are packed uint64 (`Vectors.shape`). A shape may have more sizes than the candidate's.
+    Linear in the number of shapes.
     """

@@ -3,7 +3,12 @@
 Payload = bytes | memoryview
 
 class Twins:
-    """The first row equal to each row (packed int64), and the work that this took."""
+    """Equal rows, and the work that finding them took.
+
+    `leaders` has for each row the first row that is equal to it (packed int64). `comparisons` is
+    the number of pairs of buffers compared, `bytes_compared` the bytes up to their first
+    differences.
+    """
 
     leaders: bytes
     comparisons: int
@@ -12,8 +17,9 @@ class Twins:
 def find_twins(sections: list[Payload], relocations: list[Payload], keys: list[int]) -> Twins:
     """Find the first row that each row is equal to.
 
-    Rows are equal when their keys (uint64), their section's bytes and the bytes of its relocation
-    section are. A row of N costs one look-up and a comparison per distinct row of its key: equal
-    keys should mean equal names, sizes and digests. Raises ValueError when the columns differ in
-    length, OverflowError for a key that does not fit.
+    Each argument has an element for each row. Rows are equal if their keys (uint64), the bytes of
+    their sections and those of their relocation sections are. A row takes one look-up, and a
+    comparison with each distinct row of its key. So keys should be equal only for equal names,
+    sizes and digests. Raises ValueError if the columns differ in length, OverflowError for a key
+    that does not fit.
     """

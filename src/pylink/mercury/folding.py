@@ -96,7 +96,7 @@ def _walk(
     symbols: bool,
 ) -> tuple[int | None, Verdict | None]:
     """The row of the first kept object that accepts `item`, and the last comparison's verdict."""
-    position, last, total = kernel.first_accepting(
+    position, last, total = kernel.find_first_accepting(
         kept_objects.vectors, item.vectors, symbols=symbols
     )
     tried_count = position + 1 if position >= 0 else len(kept_objects.rows)
@@ -118,7 +118,7 @@ def _by_index(
     closed = symbols and all(item.has_symbols for item in items)
     last: int | None = None
     for row, item in enumerate(items):
-        eligible = not closed or item.vectors.self_contained
+        eligible = not closed or item.vectors.is_self_contained
         verdicts: dict[int, Verdict] = {}
         twin = None
         if eligible and index.walks(item):

@@ -24,7 +24,7 @@ sizes: for each candidate all rows of sizes of its signature are searched.
 
 from __future__ import annotations
 
-from pylink._native.dedup import covering
+from pylink._native.dedup import find_covering_shapes
 from pylink.mercury.prefilter import primary_digest, target_digest
 from pylink.mercury.reasons import BYTES_DIFFER, TARGET_TWIN
 
@@ -128,7 +128,7 @@ class FoldIndex:
         tree = forest.trees.get(shape)
         rows = [] if tree is None else self._leaf(tree.root, item)[0].rows
         if len(forest.trees) > (tree is not None):
-            covering_shapes = covering(forest.shapes, shape)
+            covering_shapes = find_covering_shapes(forest.shapes, shape)
             if covering_shapes:
                 trees = [forest.trees[forest.shapes[other]] for other in covering_shapes]
                 rows = sorted({*rows, *(row for other in trees for row in other.members)})
@@ -172,7 +172,7 @@ class FoldIndex:
         stage, row_or_key = point
         if stage == 1:
             return primary_digest(item, row_or_key, self.tally)
-        row = item.vectors.target_with_key(row_or_key)
+        row = item.vectors.find_target(row_or_key)
         return -1 if row < 0 else target_digest(item, row, self.tally)
 
 

@@ -199,8 +199,8 @@ def decide(
     if result.why == NEEDS_DIGESTS:
         tally = Tally()
         reference_vectors = reference.vectors
-        fill_targets(reference, reference_vectors.missing_digests(reference_vectors), tally)
-        fill_targets(candidate, candidate.vectors.missing_digests(reference_vectors), tally)
+        fill_targets(reference, reference_vectors.list_missing_digests(reference_vectors), tally)
+        fill_targets(candidate, candidate.vectors.list_missing_digests(reference_vectors), tally)
         result = kernel.compare_targets(
             reference_vectors, candidate.vectors, result, symbols=symbols
         )
