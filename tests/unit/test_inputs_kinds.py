@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import pylink
 from pylink._native import inputfiles, payloads
 from pylink.facts import inputkinds
-from pylink.inputs.picks import row_at
+from pylink.inputs.picks import pack_cubin_row
 
 CUBIN = one_kernel().build()
 FATBIN = container(entry(CUBIN, 80, mode="zstd"))
@@ -134,7 +134,7 @@ def test_an_executable_is_refused_wherever_it_is() -> None:
 
 def test_gather_takes_files_one_by_one() -> None:
     files = [b"abc", b"", b"x" * 16, b"y" * 17]
-    rows = b"".join(row_at(-1, 0, len(file)) for file in files)
+    rows = b"".join(pack_cubin_row(-1, 0, len(file)) for file in files)
     arena, extents = payloads.gather(rows, [], files.__getitem__)
     paths: list[bytes | None] = [None] * 4
     assert (arena, extents) == inputfiles.read_files(
@@ -143,14 +143,14 @@ def test_gather_takes_files_one_by_one() -> None:
     # Or copies them from where they lie.
     whole = b"".join(files)
     places = [(sum(map(len, files[:number])), len(data)) for number, data in enumerate(files)]
-    rows = b"".join(row_at(0, *place) for place in places)
+    rows = b"".join(pack_cubin_row(0, *place) for place in places)
     assert (
         payloads.gather(rows, [whole], dict[int, bytes]().__getitem__)
         == (inputfiles.read_files(paths, [len(file) for file in files], [*files])[:2])
     )
     # What is not as large as it was said to be is empty, however large that was.
-    rows = row_at(-1, 0, 1 << 28) + row_at(-1, 0, 3)
+    rows = pack_cubin_row(-1, 0, 1 << 28) + pack_cubin_row(-1, 0, 3)
     _, extents = payloads.gather(rows, [], [b"four", b"abc"].__getitem__)
     assert struct.unpack("<4Q", extents) == (0, 0, 1 << 28, 3)
     with pytest.raises(KeyError):
-        payloads.gather(row_at(-1, 0, 3), [], dict[int, bytes]().__getitem__)
+        payloads.gather(pack_cubin_row(-1, 0, 3), [], dict[int, bytes]().__getitem__)

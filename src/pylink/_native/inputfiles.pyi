@@ -78,7 +78,7 @@ def are_unchanged(files: Iterable[Row | Later], directory: int) -> bool:
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
-    """The kind of each file in the arena: a byte of `pylink.facts.inputkinds` each.
+    """Return the kind of each file in the arena: a byte of `pylink.facts.inputkinds` each.
 
     Empty if all are cubins, or ELF files that only `elfread.parse` can check. `IndexError` for an
     extent outside the arena.

@@ -14,7 +14,7 @@ def select(
     """
 
 def find_missing(arena: bytes, extents: bytes) -> list[bytes]:
-    """The names that these files use and do not define, sorted.
+    """Return the names that these files use and do not define, sorted.
 
     `extents` are like those of `select`. Functions of the driver are omitted. Dead code counts, so
     an executable may lack fewer names. `IndexError` for an extent outside the arena.

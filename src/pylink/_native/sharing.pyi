@@ -8,7 +8,7 @@ arenas: its number among the shared ones, or -1.
 from collections.abc import Container
 
 def list_packed(picks: bytes, arena_numbers: bytes) -> list[int]:
-    """The places of the compressed payloads in shared arenas."""
+    """Return the places of the compressed payloads in shared arenas."""
 
 def recall(
     picks: bytes,

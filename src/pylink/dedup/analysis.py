@@ -231,7 +231,7 @@ def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
 
 
 def blocker_of(verdict: Verdict) -> str:
-    """The kind of difference, with the family of sections that differ."""
+    """Return the kind of difference, with the family of sections that differ."""
     text, index = BLOCKERS[verdict.reason_row], verdict.index
     if index is None or verdict.symbol is not None:
         return text
@@ -276,7 +276,7 @@ def _rows(items: Sequence[MercuryObject]) -> _Rows:
 
 
 def _without_prefix(name: str) -> str:
-    """The name without its mercury prefix: `.debug_info` for `.nv.merc.debug_info`."""
+    """Return the name without its mercury prefix: `.debug_info` for `.nv.merc.debug_info`."""
     for prefix in (".nv.merc", ".nv.capmerc"):
         if name.startswith(prefix + "."):
             return name[len(prefix) :]
@@ -288,7 +288,7 @@ def _relocated_section(name: bytes) -> str:
 
 
 def _leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
-    """The first equal row of each row; only rows with equal names and sizes are hashed."""
+    """Return the first equal row of each row; only rows with equal names and sizes are hashed."""
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
         ties[(name, len(data), len(rows.relocations[row]))].append(row)
@@ -305,7 +305,7 @@ def _leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
 def _nearest(
     rows: _Rows, leaders: array.array[int], reference: Sequence[int | None]
 ) -> dict[int, int]:
-    """The kept object that shares most bytes with an earlier kept one, by kept object."""
+    """Return the kept object that shares most bytes with an earlier kept one, by kept object."""
     holders: defaultdict[int, list[int]] = defaultdict(list)
     shared: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for row, owner in enumerate(rows.owners):

@@ -88,7 +88,7 @@ def inside(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def newest(cubins: Sequence[tuple[str, bytes]]) -> str:
-    """The newest architecture of the cubins, such as `sm_100`."""
+    """Return the newest architecture of the cubins, such as `sm_100`."""
     return f"sm_{max(Image(data).sm for _, data in cubins)}"
 
 

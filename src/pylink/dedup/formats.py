@@ -40,7 +40,7 @@ NS_PER_MS = 1e6
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:
-    """The values of an object by the names of CANDIDATE_COLUMNS; None for a value it lacks."""
+    """Return the values of an object by the names of CANDIDATE_COLUMNS; None for a value it lacks."""
     item, verdict = candidate.item, candidate.verdict
     row: dict[str, object] = dict.fromkeys(CANDIDATE_COLUMNS)
     row["object"] = item.name
@@ -60,7 +60,7 @@ def candidate_row(candidate: Candidate) -> dict[str, object]:
 
 
 def as_json(analysis: Analysis) -> str:
-    """The whole analysis as one JSON object."""
+    """Return the whole analysis as one JSON object."""
     value = {
         "objects": [
             {name.replace(" ", "_"): cell for name, cell in candidate_row(candidate).items()}
@@ -82,13 +82,13 @@ def as_json(analysis: Analysis) -> str:
 
 
 def as_csv(analysis: Analysis) -> str:
-    """The objects as CSV, a line for each."""
+    """Return the objects as CSV, a line for each."""
     rows = (candidate_row(candidate).values() for candidate in analysis.candidates)
     return csv_text([CANDIDATE_COLUMNS, *rows])
 
 
 def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]:
-    """The tables to show, the most important first; of the objects `top`, first those that fold.
+    """Return the tables to show, the most important first; of the objects `top`, first those that fold.
 
     Without `everything` they fit on a screen: objects, and in words what blocks folding.
     """

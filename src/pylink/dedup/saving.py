@@ -51,7 +51,7 @@ class ErrorCollector(Sink):
 
 
 def saved_bytes(objects: Objects, sink: ErrorCollector | None = None) -> int | None:
-    """The bytes by which folding shortens the output; None if these inputs do not link.
+    """Return the bytes by which folding shortens the output; None if these inputs do not link.
 
     Errors are reported to `sink`.
     """
@@ -61,7 +61,7 @@ def saved_bytes(objects: Objects, sink: ErrorCollector | None = None) -> int | N
 
 
 def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
-    """The bytes that folding saves in a link of these cubins, with their names, for `arch`."""
+    """Return the bytes that folding saves in a link of these cubins, with their names, for `arch`."""
     from pylink.options.model import Input  # needed only here
 
     objects = read_inputs([Input(name, data) for name, data in cubins], arch, ErrorCollector())
@@ -86,7 +86,7 @@ def read_inputs(inputs: list[Input], arch: str, sink: ErrorCollector) -> Objects
 
 
 def _output_size(objects: Objects, sink: ErrorCollector, *, keeps_copies: bool) -> int | None:
-    """The size of the output in bytes; None after an error."""
+    """Return the size of the output in bytes; None after an error."""
     job: Job = copy.copy(objects.job)
     job.steps = Steps()
     job.traces_folds = False

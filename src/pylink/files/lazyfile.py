@@ -24,7 +24,7 @@ class LazyFile:
         self._modified = status.st_mtime_ns
 
     def read(self) -> bytes:
-        """The contents; OSError if the file has been changed since."""
+        """Return the contents; OSError if the file has been changed since."""
         data = contents(self._descriptor, self.size)
         status = os.fstat(self._descriptor)
         if (status.st_size, status.st_mtime_ns) != (self.size, self._modified):
@@ -41,7 +41,7 @@ class LazyFile:
 
 
 def contents(descriptor: int, size: int) -> bytes:
-    """The first `size` bytes of a file, or all of a shorter one."""
+    """Return the first `size` bytes of a file, or all of a shorter one."""
     parts: list[bytes] = []
     offset = 0
     while part := os.pread(descriptor, size - offset, offset):

@@ -25,7 +25,7 @@ _held: dict[Key, object] = {}
 
 
 def temporary_name(name: bytes, number: int) -> bytes:
-    """The temporary name with this number for a file called `name`."""
+    """Return the temporary name with this number for a file called `name`."""
     return b".%s.%d.pylink" % (name[:_NAME_PREFIX_SIZE], number)
 
 

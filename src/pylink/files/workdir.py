@@ -11,7 +11,7 @@ _roots: list[str] = []
 
 
 def working_directory() -> str:
-    """The path of the working directory, even if it was deleted; empty if unknown."""
+    """Return the path of the working directory, even if it was deleted; empty if unknown."""
     try:
         return os.getcwd()
     except OSError:
@@ -23,7 +23,7 @@ def working_directory() -> str:
 
 
 def absolute(path: str) -> str:
-    """The absolute path; like os.path.abspath, but it works in a deleted directory.
+    """Return the absolute path; like os.path.abspath, but it works in a deleted directory.
 
     While a link is reproduced, it is the path on the machine of the first link.
     """
@@ -32,7 +32,7 @@ def absolute(path: str) -> str:
 
 
 def present(path: str) -> str:
-    """The path on this machine for a path on the machine where the link first ran."""
+    """Return the path on this machine for a path on the machine where the link first ran."""
     return _roots[-1] + path if _roots and path.startswith("/") else path
 
 

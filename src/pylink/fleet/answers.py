@@ -30,7 +30,7 @@ UNITS = {"bytes": "byte"}
 
 
 def as_json(answer: Answer) -> str:
-    """The answer as JSON, an object per row; ValueError if two columns have one name."""
+    """Return the answer as JSON, an object per row; ValueError if two columns have one name."""
     twice = [name for name, count in Counter(answer.columns).items() if count > 1]
     if twice:
         raise ValueError(f"two columns are called {twice[0]}: give each a name with AS")
@@ -39,7 +39,7 @@ def as_json(answer: Answer) -> str:
 
 
 def as_csv(answer: Answer) -> str:
-    """The answer as CSV: a line of column names, and a line per row."""
+    """Return the answer as CSV: a line of column names, and a line per row."""
     return csv_text([answer.columns, *(map(_plain_value, row) for row in answer.rows)])
 
 
@@ -77,7 +77,7 @@ def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
 
 
 def _plain_value(cell: Any) -> Any:
-    """A cell as JSON and CSV can have it: bytes in hexadecimal, infinite numbers as text."""
+    """Return a cell as JSON and CSV can have it: bytes in hexadecimal, infinite numbers as text."""
     if isinstance(cell, Decimal):
         return int(cell) if cell == int(cell) else float(cell)
     if isinstance(cell, float) and not math.isfinite(cell):
@@ -114,7 +114,7 @@ def write_plot(
 
 
 def _column(answer: Answer, name: str) -> int:
-    """The index of a column."""
+    """Return the index of a column."""
     places = {FIRST: 0, LAST: len(answer.columns) - 1}
     return places[name] if name in places else answer.columns.index(name)
 

@@ -75,7 +75,7 @@ def add_forms(options: argparse.ArgumentParser, top: int) -> None:
 
 
 def _rows(text: str) -> int:
-    """A number of rows on the command line."""
+    """Return a number of rows on the command line."""
     if not text.isdecimal():
         from argparse import ArgumentTypeError
 

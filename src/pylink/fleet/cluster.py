@@ -133,7 +133,7 @@ class Dask:
                     ) from None
 
     def _threads(self) -> int:
-        """The number of threads that the cluster has now."""
+        """Return the number of threads that the cluster has now."""
         try:
             return sum(self._client.nthreads().values())
         except (OSError, AttributeError) as error:  # a client that gave up has no scheduler

@@ -25,7 +25,7 @@ CUBIN, OTHER, GONE = "cubin", "other", "gone"
 
 
 def first_number(run: int, part: int) -> int:
-    """The number of the first row of a part."""
+    """Return the number of the first row of a part."""
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
@@ -84,7 +84,7 @@ MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int
 
 
 def schema_of(columns: Mapping[str, str]) -> Any:
-    """The schema of a table, of names and types."""
+    """Return the schema of a table, of names and types."""
     pa = need("pyarrow")
     special = {"words": pa.string(), "digest": pa.binary(DIGEST_SIZE)}
     return pa.schema(
@@ -93,7 +93,7 @@ def schema_of(columns: Mapping[str, str]) -> Any:
 
 
 def as_parquet(table: Any, **options: Any) -> bytes:
-    """A table as the bytes of a Parquet file; `options` are those of write_table."""
+    """Return a table as the bytes of a Parquet file; `options` are those of write_table."""
     pa, pq = need("pyarrow"), need("pyarrow.parquet")
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", **options)
@@ -108,5 +108,5 @@ def read_table(source: Any, columns: Sequence[str] | None = None) -> Any:
 
 
 def show_bytes(name: bytes) -> str:
-    """A name as text; bytes that are not UTF-8 are escaped."""
+    """Return a name as text; bytes that are not UTF-8 are escaped."""
     return name.decode("utf-8", "backslashreplace")

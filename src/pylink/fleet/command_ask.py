@@ -74,7 +74,7 @@ def _main(parsed: argparse.Namespace) -> int:
 
 
 def sql_question(text: str) -> Question:
-    """The question of an SQL query, with the tables whose names it contains.
+    """Return the question of an SQL query, with the tables whose names it contains.
 
     A plot shows the last column by the first.
     """

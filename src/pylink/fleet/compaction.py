@@ -70,7 +70,7 @@ def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
 
 
 def current(index: Index, fragments: Sequence[str]) -> Any:
-    """The numbers of the current rows: the last one of each file, even if the file is removed.
+    """Return the numbers of the current rows: the last one of each file, even if the file is removed.
 
     The fragments are the last ones of an index, or all: only later rows replace a row.
     """

@@ -124,7 +124,7 @@ class ObjectCache:
         self._recent: OrderedDict[tuple[bytes, bytes], dict[int, bytes]] = OrderedDict()
 
     def section(self, place: SectionPlace, size: int) -> bytes | None:
-        """The bytes of a section; None if it does not exist."""
+        """Return the bytes of a section; None if it does not exist."""
         data = self._file(place.root, place.path).get(place.entry, b"")
         section = data[place.offset : place.offset + size]
         return section if len(section) == size else None

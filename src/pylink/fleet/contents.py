@@ -134,7 +134,7 @@ def _read_some(
 
 
 def _kind_name(kind: int, head: bytes) -> str:
-    """The kind of a file, for ELF files by their type and whether they name a loader."""
+    """Return the kind of a file, for ELF files by their type and whether they name a loader."""
     if kind != inputkinds.HOST or len(head) < _HEADER.size:
         return KIND_NAMES.get(kind, OTHER)
     elf_type, segments, width, count = _HEADER.unpack_from(head)

@@ -27,20 +27,20 @@ NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 @functools.cache
 def hasher() -> int:
-    """The address of the function, or 0."""
+    """Return the address of the function, or 0."""
     library = os.fsencode(need("xxhash._xxhash").__file__)
     return next(filter(None, (find_function(library, name) for name in NAMES)), 0)
 
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
-    """The result of list_sections, with digests."""
+    """Return the result of list_sections, with digests."""
     address = hasher()
     columns = list_sections(arena, extents, first, address)
     return columns if address else fill(arena, extents, first, columns)
 
 
 def fill(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
-    """The tables of list_sections, with digests from the package."""
+    """Return the tables of list_sections, with digests from the package."""
     columns = dict(zip(SECTIONS, section_columns[1], strict=True))
     numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
     starts = array("q", extents)[::2]

@@ -26,7 +26,7 @@ class Engine(Protocol):
     """The interface of engines."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """The result of each task, in any order."""
+        """Return the result of each task, in any order."""
         ...
 
     def close(self) -> None: ...

@@ -188,7 +188,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
 
 
 def _reason(sink: ErrorCollector) -> str:
-    """A failure to link the inputs of a target."""
+    """Return a failure to link the inputs of a target."""
     return printable(sink.first.message) if sink.first is not None else "its inputs do not link"
 
 
@@ -203,7 +203,7 @@ def _failed(task: Task, note: str) -> dict[str, Any]:
 
 
 def read_result(index: Index, task: Task) -> dict[str, Any] | None:
-    """The stored result of a target, None if missing, damaged or a failure."""
+    """Return the stored result of a target, None if missing, damaged or a failure."""
     try:
         with open(_place(index, task), "rb") as file:
             result = json.load(file)

@@ -123,7 +123,7 @@ def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) 
 
 
 def _without_times(files: Files) -> Files:
-    """The files with only their sizes; times and inodes are 0."""
+    """Return the files with only their sizes; times and inodes are 0."""
     stamps = array("q", bytes(len(files.stamps)))
     stamps[::4] = files.sizes
     return files._replace(stamps=stamps.tobytes())

@@ -117,11 +117,11 @@ class Index:
         return sorted(str(name) for name in fragments if not any(map(name.is_in, joined)))
 
     def place(self, *names: str) -> str:
-        """The path of the directory of fragments, or of a file in it."""
+        """Return the path of the directory of fragments, or of a file in it."""
         return os.path.join(self.directory, "fragments", *names)
 
     def next_run(self) -> int:
-        """The number of a new run; BrokenIndex if no number is left."""
+        """Return the number of a new run; BrokenIndex if no number is left."""
         names = map(FragmentName.of, self.fragments)
         run = max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
         if run >= MOST_RUNS:
@@ -177,7 +177,7 @@ class Index:
             raise BrokenIndex(f"{path}: {error}: {AGAIN}") from error
 
     def count_rows(self, fragment: str) -> int:
-        """The number of rows in a fragment's table of files."""
+        """Return the number of rows in a fragment's table of files."""
         path = self.place(fragment, "files.parquet")
         count: int = need("pyarrow.parquet").read_metadata(path).num_rows
         return count
@@ -283,7 +283,7 @@ def _remove(directory: str) -> None:
 
 
 def _sum(table: str, data: bytes) -> bytes:
-    """A line of a fragment's checksums."""
+    """Return a line of a fragment's checksums."""
     return f"{table} {len(data)} {zlib.crc32(data):08x}\n".encode()
 
 

@@ -41,7 +41,7 @@ class Member(NamedTuple):
 
 
 def table_of(members: Iterable[Member]) -> bytes:
-    """The table of targets as a Parquet file."""
+    """Return the table of targets as a Parquet file."""
     rows = list(members)
     table: Table = {
         "target": words([member.target for member in rows]),

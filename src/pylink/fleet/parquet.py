@@ -100,12 +100,12 @@ def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
 
 
 def texts(values: Sequence[bytes]) -> Texts:
-    """A column of mostly distinct texts."""
+    """Return a column of mostly distinct texts."""
     return Texts(ends_of(values), b"".join(values))
 
 
 def words(values: Sequence[str | None]) -> Texts:
-    """A column of repeated texts, or nulls, with a dictionary."""
+    """Return a column of repeated texts, or nulls, with a dictionary."""
     numbers: dict[str | None, int] = {None: -1}
     rows = [numbers.setdefault(value, len(numbers) - 1) for value in values]
     del numbers[None]
@@ -113,22 +113,22 @@ def words(values: Sequence[str | None]) -> Texts:
 
 
 def numbered(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
-    """A column of texts by their numbers in a dictionary, -1 for null."""
+    """Return a column of texts by their numbers in a dictionary, -1 for null."""
     return Texts(ends_of(dictionary), b"".join(dictionary), array("i", rows).tobytes())
 
 
 def constant(value: str | None, rows: int) -> Texts:
-    """A column with one text, or null, in all rows."""
+    """Return a column with one text, or null, in all rows."""
     return numbered([] if value is None else [value.encode()], [-(value is None)] * rows)
 
 
 def integers(kind: str, values: Iterable[int]) -> Numbers:
-    """A column of integers of this type."""
+    """Return a column of integers of this type."""
     return Numbers(array({"int32": "i", "int64": "q", "uint64": "Q"}[kind], values).tobytes())
 
 
 def cells(kind: str, values: Sequence[Any]) -> Numbers | Texts:
-    """A column of that type from Python values; None becomes a null."""
+    """Return a column of that type from Python values; None becomes a null."""
     if TYPES[kind][0] == _BYTE_ARRAY:
         return words(values)
     numbers = integers(kind, [value or 0 for value in values])
@@ -153,7 +153,7 @@ def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers 
 def _chunk(
     name: str, kind: str, column: Numbers | Texts, rows: int, offset: int
 ) -> tuple[list[bytes], bytes, int]:
-    """The pages of a column at `offset` of the file, their metadata, and unpacked bytes."""
+    """Return the pages of a column at `offset` of the file, their metadata, and unpacked bytes."""
     if isinstance(column, Texts):
         dictionary, count, data = columnpages.text_pages(*column)
     elif kind == "bool_":
@@ -190,7 +190,7 @@ def _chunk(
 
 
 def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
-    """A page with its header, and the unpacked bytes of both."""
+    """Return a page with its header, and the unpacked bytes of both."""
     if len(data) > MOST_BYTES:
         raise OverflowError("one column of a fragment has more than 2 GiB")
     packed: bytes = need("lz4.block").compress(data, store_size=False)
@@ -200,7 +200,7 @@ def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[byte
 
 
 def _schema(columns: Mapping[str, str]) -> list[bytes]:
-    """The schema: its root, and each column."""
+    """Return the schema: its root, and each column."""
     schema = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
     for name, kind in columns.items():
         number, meaning, width = TYPES[kind]

@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
 
 def saved_at(index: Index) -> int:
-    """The modification time of the file in ns; 0 without one."""
+    """Return the modification time of the file in ns; 0 without one."""
     try:
         return os.stat(os.path.join(index.directory, STATE_FILE)).st_mtime_ns
     except OSError:
@@ -127,7 +127,7 @@ class State:
         self._rows.append(rows.files.rows)
 
     def counts(self) -> dict[str, int]:
-        """The number of file rows, by the name of the fragment."""
+        """Return the number of file rows, by the name of the fragment."""
         return {_name(fragment): count for fragment, count in self._rows_by_fragment.items()}
 
     def save(self) -> None:
@@ -169,7 +169,7 @@ class State:
         return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
 
     def _fragment_key(self, fragment: str) -> bytes:
-        """The key of a fragment: name and size, since a recreated one may have the same name."""
+        """Return the key of a fragment: name and size, since a recreated one may have the same name."""
         size = os.stat(self._index.place(fragment, "files.parquet")).st_size
         return b"%s %d" % (os.fsencode(fragment), size)
 

@@ -21,7 +21,7 @@ _ARCHIVES = (b".a", b".lib", b".lo")
 
 
 def directory_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
-    """The targets of files by their directories, and the number of each file's target (int32).
+    """Return the targets of files by their directories, and the number of each file's target (int32).
 
     The columns are those of `Files`.
     """

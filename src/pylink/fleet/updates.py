@@ -123,7 +123,7 @@ def _find(
 
 
 def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
-    """The removed files, without files in directories that could not be read."""
+    """Return the removed files, without files in directories that could not be read."""
     unreadable = tuple(directory.rstrip(b"/") + b"/" for directory, _ in tree.closed)
     unseen = tree.unseen
     root_numbers = {number for number, name in enumerate(unseen.names) if name in roots}
@@ -134,7 +134,7 @@ def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
 
 
 def _stamp(description: str | None) -> Stamp | None:
-    """The stamp of the description; None if missing, or too young to detect a change."""
+    """Return the stamp of the description; None if missing, or too young to detect a change."""
     if not description:
         return None
     try:
@@ -145,7 +145,7 @@ def _stamp(description: str | None) -> Stamp | None:
 
 
 def _members(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The table of targets of a description, as a Parquet file."""
+    """Return the table of targets of a description, as a Parquet file."""
     from pylink.fleet.manifest import by_description, table_of
 
     return table_of(by_description(description, sorted(files)))

@@ -55,7 +55,7 @@ class Stamp(NamedTuple):
         return self in (now, now.without_times())
 
     def without_times(self) -> Stamp:
-        """The stamp with only its size, so that the file is read again."""
+        """Return the stamp with only its size, so that the file is read again."""
         return Stamp(self.size, *UNKNOWN)
 
 
@@ -98,7 +98,7 @@ class Files(NamedTuple):
         return map(self.file, range(self.rows))
 
     def part(self, first: int, last: int) -> Files:
-        """The files in rows `first` (included) to `last` (excluded)."""
+        """Return the files in rows `first` (included) to `last` (excluded)."""
         ends = array("q", self.ends[8 * first : 8 * (last + 1)])
         start = ends[0]
         return Files(
@@ -123,7 +123,7 @@ class Files(NamedTuple):
         )
 
     def followed_by(self, other: Files) -> Files:
-        """The rows of both tables."""
+        """Return the rows of both tables."""
         if not other.rows:
             return self
         names = list(dict.fromkeys((*self.names, *other.names)))
@@ -179,7 +179,7 @@ def find_listed(
 
 
 def _under(root: bytes, directory: bytes) -> bytes:
-    """The path of a directory below a root, with links resolved; empty if it is not below."""
+    """Return the path of a directory below a root, with links resolved; empty if it is not below."""
     start = _directory(root)
     real = os.path.realpath(directory)
     return os.path.join(root, real[len(start) :]) if directory and real.startswith(start) else b""
@@ -190,12 +190,12 @@ def _reasons(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
 
 
 def ends_of(values: Iterable[bytes]) -> bytes:
-    """The end offsets of values in their joined text (int64), with a 0 in front."""
+    """Return the end offsets of values in their joined text (int64), with a 0 in front."""
     return array("q", itertools.accumulate(map(len, values), initial=0)).tobytes()
 
 
 def youngest() -> int:
-    """The time (ns) after which a file may change without new times."""
+    """Return the time (ns) after which a file may change without new times."""
     return time.time_ns() - TICK_NS
 
 
@@ -233,5 +233,5 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
 
 
 def _directory(name: bytes) -> bytes:
-    """The name of a directory without links, with a slash at its end."""
+    """Return the name of a directory without links, with a slash at its end."""
     return os.path.realpath(name).rstrip(b"/") + b"/"

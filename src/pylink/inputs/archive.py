@@ -99,7 +99,7 @@ def read_members(
 
 
 def _count_seen(batch: SourceBatch) -> int:
-    """The number of members that nvlink reads."""
+    """Return the number of members that nvlink reads."""
     stops = (batch.kinds.translate(_STOPS).find(1), batch.marks.find(OVERLOOKED))
     return min((end for end in stops if end >= 0), default=len(batch.names))
 
@@ -149,7 +149,7 @@ def _walk(
 
 
 def _internal_members(archive: Source, rows: bytes) -> SourceBatch:
-    """The members of an archive that is not thin."""
+    """Return the members of an archive that is not thin."""
     names, member_kinds, extents, inline = archives.split_rows(
         archive.arena, rows, f"{archive.name}:"
     )

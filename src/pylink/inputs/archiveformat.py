@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
-# MemberRow of archives.pyx: header, offset, size, place, name (offset and size), kind, inline.
+# Bytes of a MemberRow of archives.pyx.
 ROW_SIZE = 48
 
 # Members that are read at first, since a caller may need no more.
@@ -102,19 +102,20 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]
         limit = sys.maxsize
 
 
-def list_all(data: bytes, start: int, size: int, most: int) -> bytes:
-    """The MemberRows of the first `most` members of the archive at `start`, `size` bytes long.
+def list_all(data: bytes, start: int, size: int, max_members: int) -> bytes:
+    """Return the MemberRows of the first `max_members` members of an archive.
 
-    ArchiveError if it is damaged there.
+    The archive has `size` bytes and begins at `start`. ArchiveError if it is damaged there.
     """
     is_thin(data, start, size)
-    rows, _, fault = archives.list_members(data, start, size, most, ())
+    rows, _, fault = archives.list_members(data, start, size, max_members, ())
     if fault is not None:
         raise describe_fault(data, start, fault)
     return rows
 
 
 def _member(data: Buffer, row: bytes) -> ArchiveMember:
+    """Make the member of a MemberRow, whose first five fields are numbers of 8 bytes."""
     header, offset, size, place, name = memoryview(row)[:40].cast("q")
     length = int.from_bytes(row[40:44], "little")
     entry = ArchiveMember(data[name : name + length], header, offset, size, place)
@@ -127,6 +128,7 @@ def describe_fault(data: Buffer, start: int, fault: archives.MemberFault) -> Arc
     reason, header, value, limit = fault
     if reason in ARCHIVE_FAULTS:
         return ArchiveError(ARCHIVE_FAULTS[reason].format(header=header))
+    # The name, 16 bytes, is the first field of a header; the size, at 48, is the last.
     text = data[start + header : start + header + 58]
     field = text[:16].rstrip(b" ")
     sentence = MEMBER_FAULTS[reason].format(

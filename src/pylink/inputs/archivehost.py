@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 
+ELF_HEADER_SIZE = 64
+
+
 def is_for_host(file: str, machine: int, root: str = "") -> bool:
     """Return whether nvlink would link the archive.
 
@@ -63,7 +66,7 @@ def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str 
 
 
 def thin_members(file: str) -> list[str]:
-    """The files that a thin archive names; empty if the file is not a thin archive."""
+    """Return the files that a thin archive names; empty if the file is not a thin archive."""
     from pylink.inputs.archivethin import member_file
 
     try:
@@ -78,9 +81,9 @@ def thin_members(file: str) -> list[str]:
 
 
 def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the first bytes of each member, up to one that is not an ELF file.
+    """Yield the name and the first bytes of each member before the first that is not an ELF file.
 
-    The name of this one is added to `ends`.
+    The name of that member is added to `ends`.
     """
     with Incoming(file, pipes=False) as stream:
         if stream.size == 0:
@@ -93,12 +96,12 @@ def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tu
             return
         thin = is_thin(data, 0, len(data))
         for entry in read_archive(data, 0, len(data)):
-            header = data[entry.offset : entry.offset + min(entry.size, 64)]
+            header = data[entry.offset : entry.offset + min(entry.size, ELF_HEADER_SIZE)]
             if thin:
                 from pylink.inputs.archivethin import member_file
 
                 with Incoming(member_file(entry.name, file, root), pipes=False) as member:
-                    header = member.read(64)
+                    header = member.read(ELF_HEADER_SIZE)
             if entry.inline or header[:4] != ELF_MAGIC:
                 if ends is not None:
                     ends.append(entry.name)

@@ -32,18 +32,18 @@ def external_members(
     once, even if several members name it.
     """
     entries = list(read_archive(archive.arena, archive.offset, archive.size))
-    files: dict[str, tuple[int, int]] = {}  # number and size
+    files: dict[str, tuple[int, int]] = {}  # by path: number of the file, and its bytes
     member_files = [member_file(entry.name, path, plan.root) for entry in entries]
     plan.members[path] = list(dict.fromkeys(member_files))
     total = 0
     for entry, file in zip(entries, member_files, strict=True):
         if file not in files:
-            size = _size(archive, entry, file, plan, sink)
+            size = _measure_file(archive, entry, file, plan, sink)
             files[file] = len(files), size
             total += size
     if total > MAX_SIZE:
         sink.fatal("archive-limit", file=archive.name, limit=MAX_SIZE, unit="bytes")
-    arena, offsets = _read(archive, files, sink)
+    arena, offsets = _read_files(archive, files, sink)
     rows: list[bytes] = []
     names: list[str] = []
     members_by_header: dict[str, dict[int, ArchiveMember]] = {}
@@ -70,7 +70,7 @@ def external_members(
 
 
 def member_file(name: str, path: str, root: str = "") -> str:
-    """The file of a member: beside the archive or, as with nvlink, in the working directory.
+    """Return the file of a member: beside the archive or, as with nvlink, in the working directory.
 
     `root` is prepended to absolute names.
     """
@@ -80,7 +80,10 @@ def member_file(name: str, path: str, root: str = "") -> str:
     return name if not os.path.lexists(member_path) and os.path.lexists(name) else member_path
 
 
-def _size(archive: Source, entry: ArchiveMember, file: str, plan: OutputPlan, sink: Sink) -> int:
+def _measure_file(
+    archive: Source, entry: ArchiveMember, file: str, plan: OutputPlan, sink: Sink
+) -> int:
+    """Return the size of a member's file in bytes; a fatal diagnostic if it cannot be read."""
     try:
         status = os.stat(file)
         plan.check_input(file, sink, status)
@@ -91,7 +94,7 @@ def _size(archive: Source, entry: ArchiveMember, file: str, plan: OutputPlan, si
     return status.st_size
 
 
-def _read(
+def _read_files(
     archive: Source, files: dict[str, tuple[int, int]], sink: Sink
 ) -> tuple[bytes, memoryview]:
     """Read the files: the arena with their contents, and the offset of each in it."""
@@ -111,7 +114,7 @@ def _read(
 def _members_by_header(
     name: str, arena: bytes, offset: int, size: int, headers: set[int], sink: Sink
 ) -> dict[int, ArchiveMember]:
-    """The members with their header at one of the offsets `headers`, by this offset."""
+    """Return the members with their header at one of the offsets `headers`, by this offset."""
     try:
         if is_thin(arena, offset, size):
             raise ArchiveError("it is a thin archive, whose members are named by their files")
@@ -125,5 +128,6 @@ def _members_by_header(
 
 
 def _fail(archive: Source, member: str, file: str, reason: str, sink: Sink) -> NoReturn:
+    """End the link, since the file of a member cannot be read."""
     name = f"{archive.name}:{member}"
     sink.fatal("cannot-read-member", file=name, path=file, reason=reason)

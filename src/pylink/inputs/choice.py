@@ -30,9 +30,9 @@ ALWAYS_COMPATIBLE = ((120, 121),)
 class Chooser:
     """Ranks entries for one target.
 
-    `optimizes` prefers LTO-IR to all else. `parts_accelerated` keeps machine code for one chip from
-    targets without the suffix `a`; `met_accelerated` is set if an entry was ranked that this would
-    refuse.
+    `optimizes` prefers LTO-IR to all else. With `parts_accelerated`, as from 13.1 on, a target
+    without the suffix `a` does not take machine code with it. `met_accelerated` is True once an
+    entry was ranked that this option refuses.
     """
 
     __slots__ = ("_optimizes", "_parts_accelerated", "_ranks", "_target", "met_accelerated")
@@ -45,7 +45,7 @@ class Chooser:
         self._ranks: dict[tuple[int, int, int], int] = {}
 
     def rank(self, kind: int, sm: int, flags: int) -> int:
-        """The rank of an entry: the highest is best, -1 cannot be used."""
+        """Return the rank of an entry: the highest is best, -1 cannot be used."""
         flags &= FLAG_64_BIT | FLAGS_OF_SUFFIXES | FLAG_COMPATIBLE
         key = (kind, sm, flags)
         rank = self._ranks.get(key)
@@ -54,6 +54,7 @@ class Chooser:
         return rank
 
     def _rank(self, kind: int, sm: int, flags: int) -> int:
+        # The architecture counts most, then machine code (4) before PTX, then the suffix.
         if not flags & FLAG_64_BIT:
             return -1
         suffix = 2 if flags & FLAG_CHIP else 1 if flags & FLAG_FAMILY else 0
@@ -67,6 +68,7 @@ class Chooser:
         return -1
 
     def _runs(self, sm: int, flags: int) -> bool:
+        """Return whether the target runs machine code with these flags for `sm`."""
         target = self._target
         if sm == target.sm:
             if flags & FLAG_CHIP and not target.specific:
@@ -78,6 +80,7 @@ class Chooser:
         return target.accepts(sm, specific=bool(flags & FLAG_CHIP))
 
     def _compiles(self, sm: int, flags: int) -> bool:
+        """Return whether PTX or LTO-IR with these flags for `sm` can be compiled for the target."""
         target = self._target
         if flags & FLAG_CHIP:
             return sm == target.sm and target.specific

@@ -39,7 +39,7 @@ class DeviceContents:
         self._restricted: dict[int, list[bytes]] = {}
         self._registered_names: dict[int, list[tuple[str, bool]]] = {}
         self._all_registered: tuple[list[int], list[tuple[str, bool]]] | None = None
-        # Links side by side ask for the same lists at the same time: one of them makes these.
+        # Threads that link side by side ask for the same list at once: the first one makes it.
         self._lock = allocate_lock()
 
     def restrict(self, number: int, ids: list[bytes]) -> None:
@@ -49,37 +49,39 @@ class DeviceContents:
         self._all_registered = None
 
     def container_count(self, number: int) -> int:
-        """The number of containers in a source, 0 without device code."""
+        """Return the number of containers in a source, 0 without device code."""
         if number in self._restricted:
             return len(self._restricted[number])
         start = SOURCE.size * number
         return int.from_bytes(self.rows[start : start + 8], "little")
 
     def machines(self) -> memoryview:
-        """By source: the ELF machine of its host code, 0 without containers."""
+        """Return the ELF machine of each source's host code, 0 without containers."""
+        # The last of the 16 numbers of a SourceRow.
         return memoryview(self.rows).cast("Q")[15::16]
 
     def ids(self, number: int) -> list[bytes] | None:
-        """The ids of the modules, None without `__nv_module_id`."""
+        """Return the ids of the modules, None without `__nv_module_id`."""
         if number in self._restricted:
             return self._restricted[number]
         _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         return names_at(self.sources[number].arena, offset, size)
 
     def registered_names(self, number: int) -> list[tuple[str, bool]]:
-        """The names that a host object registers: module ids (True), or its file name (False).
+        """Return the names that a host object registers: ids of modules, or its file name.
 
-        They are cached, since several links may ask for them.
+        Each name has True if it is an id. They are cached, since several links may ask for them.
         """
         names = self._registered_names.get(number)
         if names is None:
-            names = self._registered_names[number] = self._list(number)
+            names = self._registered_names[number] = self._list_registered(number)
         return names
 
     def all_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
-        """The registered names in the sources with these numbers, host objects or plain files.
+        """Return the names that sources register: host objects, or files by their names.
 
-        The links of a step mostly ask for the same ones, of which there may be thousands.
+        The last list is cached: the links of a step mostly ask for the same numbers, of which there
+        may be thousands.
         """
         with self._lock:
             cached = self._all_registered
@@ -88,6 +90,7 @@ class DeviceContents:
         return cached[1].copy()
 
     def _find_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
+        """Return the result of `all_registered` without its cache."""
         names, kinds = self.sources.names, self.sources.kinds
         listed: list[tuple[str, bool]] = []
         for number in numbers:
@@ -97,7 +100,8 @@ class DeviceContents:
                 listed.append((names[number], False))
         return listed
 
-    def _list(self, number: int) -> list[tuple[str, bool]]:
+    def _list_registered(self, number: int) -> list[tuple[str, bool]]:
+        """Return the result of `registered_names` without its cache."""
         if not self.container_count(number):
             return []
         ids = self.ids(number)
@@ -107,6 +111,7 @@ class DeviceContents:
 
     def has_complete_lists(self, number: int, count: int) -> bool:
         """Return whether the lists of names are complete: each has a zero byte for each module."""
+        # Numbers 3 to 14 of a SourceRow are offset and size of six lists: kernels and variables.
         row = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         arena = self.sources[number].arena
         return all(
@@ -116,7 +121,7 @@ class DeviceContents:
 
 
 def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
-    """The names between zero bytes in a section; None without the section (offset 0)."""
+    """Return the names between zero bytes in a section; None without the section (offset 0)."""
     if not offset:
         return None
     return [name for name in arena[offset : offset + size].split(b"\0") if name]

@@ -16,6 +16,7 @@ FATBIN_SECTION = "__nv_relfatbin"
 # Reasons about the host object itself; `fatbinrows.pxd` has the numbers.
 OBJECT_FAULTS = (9, 10, 11, 12)
 
+# Messages by reason; `value` and `limit` are those of the FaultRow.
 REASONS = {
     1: "it starts with {value:#x}, not {limit:#x}",
     2: "a container header of {value} bytes, at least {limit} are needed",

@@ -28,7 +28,10 @@ E_TYPE = 16  # offset of the type in an ELF file
 def find_sources(
     job: Job, batches: Sequence[SourceBatch], sink: Sink
 ) -> tuple[Sources, Libraries | None]:
-    """The sources of a link, from batches of its inputs, with members in place of archives."""
+    """Return the sources of a link, with members in place of archives, and its shared libraries.
+
+    `batches` are the inputs of the link.
+    """
     sources = Sources()
     libraries: Libraries | None = None
     archives: set[Identity] = set()
@@ -87,7 +90,10 @@ def _is_dynamic(arena: bytes, offset: int) -> bool:
 def find_members(
     job: Job, source_input: Input, archive: Source, earlier_files: set[Identity], sink: Sink
 ) -> Iterator[SourceBatch]:
-    """The members of an archive with code, in its order; none of a file in `earlier_files`."""
+    """Return the members of an archive that have code, in order; none if it was an input before.
+
+    `earlier_files` are the archives so far, to which this one is added.
+    """
     from pylink.inputs.archive import read_members
 
     file = identity(source_input.name) if source_input.data is None else None

@@ -59,12 +59,13 @@ _HEAD_SIZE = 512
 
 
 def file_kind_hints(data: bytes) -> list[Diagnostic]:
-    """A hint on the kind of an input that is not a cubin; empty if unknown."""
-    kind = _kind(data[:_HEAD_SIZE])
+    """Return a hint on the kind of an input that is not a cubin; empty if unknown."""
+    kind = _describe_kind(data[:_HEAD_SIZE])
     return [note("input-is", format=kind)] if kind else []
 
 
-def _kind(head: bytes) -> str | None:
+def _describe_kind(head: bytes) -> str | None:
+    """Return words for the kind of a file with this head; None if unknown."""
     if head[:4] == b"\x7fELF":
         if len(head) < 20:
             return "the beginning of an ELF file"
@@ -84,7 +85,7 @@ def _kind(head: bytes) -> str | None:
 
 
 def machine_name(machine: int) -> str:
-    """The common name of an ELF machine."""
+    """Return the common name of an ELF machine."""
     return MACHINE_TITLES.get(machine, f"machine {machine}")
 
 
@@ -97,21 +98,21 @@ def find_hidden_code(sources: Iterable[Input]) -> list[Diagnostic]:
 
     Members of archives are searched, too, but not members of nested archives.
     """
-    files = islice((file for source in sources for file in _objects(source)), MOST_FILES)
+    files = islice((file for source in sources for file in _read_objects(source)), MOST_FILES)
     return [hint for name, data in files if (hint := _why_hidden(name, data)) is not None]
 
 
-def _objects(source: Input) -> Iterator[tuple[str, bytes]]:
+def _read_objects(source: Input) -> Iterator[tuple[str, bytes]]:
     """Yield name and contents of an input, or of each member of an archive."""
     try:
-        data = source.data if source.data is not None else _contents(source.name)
+        data = source.data if source.data is not None else _read_start(source.name)
         if not data.startswith(_ARCHIVES):
             yield source.name, data
             return
         thin = is_thin(data, 0, len(data))
         for entry in read_archive(data, 0, len(data)):
             if thin:
-                contents = _contents(member_file(entry.name, source.name))
+                contents = _read_start(member_file(entry.name, source.name))
             else:
                 contents = data[entry.offset : entry.offset + entry.size]
             yield f"{source.name}:{entry.name}", contents
@@ -119,8 +120,8 @@ def _objects(source: Input) -> Iterator[tuple[str, bytes]]:
         return
 
 
-def _contents(name: str) -> bytes:
-    """A file's bytes; only the head if it is neither an object nor an archive."""
+def _read_start(name: str) -> bytes:
+    """Return a file's bytes; only the head if it is neither an object nor an archive."""
     with open(name, "rb") as stream:
         data = stream.read(_HEAD_SIZE)
         if data.startswith(_ARCHIVES) or (
@@ -138,13 +139,15 @@ def _is_hidden(names: Collection[bytes]) -> bool:
 
 
 def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
-    """A hint on a file whose device code a link cannot use; None for other files.
+    """Return a hint on a file whose device code a link cannot use; None for other files.
 
     Such are objects whose fat binaries are not relocatable, files that are not objects, and shared
     libraries without section headers.
     """
     if data[:4] != ELF_MAGIC:
-        kind_name = _kind(data[:_HEAD_SIZE]) if kind_of(data[:_HEAD_SIZE]) == UNKNOWN else None
+        kind_name = (
+            _describe_kind(data[:_HEAD_SIZE]) if kind_of(data[:_HEAD_SIZE]) == UNKNOWN else None
+        )
         return note("not-an-object", file=name, format=kind_name) if kind_name is not None else None
     if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
         return None if any(data[E_SHOFF]) else note("library-bare", file=name)

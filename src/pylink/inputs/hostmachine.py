@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def host_machine(options: Options) -> int:
-    """The ELF machine that host objects in libraries must have."""
+    """Return the ELF machine that host objects in libraries must have."""
     return MACHINE_OF_CPU_ARCH.get(options.cpu_arch or "", 0) or this_machine()
 
 
 def this_machine() -> int:
-    """The ELF machine of this system."""
+    """Return the ELF machine of this system."""
     return MACHINE_OF_UNAME.get(os.uname().machine, EM_X86_64)
 
 

@@ -32,7 +32,7 @@ CODE_PREFIXES = {EntryKind.ELF: "sm_", EntryKind.PTX: "compute_", EntryKind.LTOI
 
 
 def unpack_hosted(job: Job, scanned: ScannedInputs, sink: Sink) -> tuple[DeviceContents, Picks]:
-    """The device code in the sources, and the entries that the link takes.
+    """Return the device code in the sources, and the entries that the link takes.
 
     Damaged sources are reported. Sources without code for the target get a warning. Like nvlink,
     this omits members of archives (except with --whole-archive) and the device runtime: most
@@ -70,9 +70,9 @@ def scan(sources: Sources) -> tuple[DeviceContents, bytes]:
 def pick_entries(
     job: Job, contents: DeviceContents, faults: bytes, linked: dict[int, set[int]], sink: Sink
 ) -> tuple[Picks, list[int]]:
-    """Pick the entries that a link takes; also return the sources with code, none for the target.
+    """Pick the entries that a link takes; also return the sources with code for other targets only.
 
-    For a source in `linked` only these containers count.
+    Only containers with the numbers in `linked` are considered, for a source that it has.
     """
     sources = contents.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)
@@ -120,7 +120,7 @@ def _pick(
 
 
 def pick_rows(contents: ScannedInputs, target: Target, *, optimizes: bool) -> bytes:
-    """The PickRows that links for a target take, not considering other options."""
+    """Return the PickRows that links for a target take, not considering other options."""
     chooser = Chooser(target, optimizes=optimizes)
     return _pick(contents.contents, contents.faults, chooser, NO_LIMIT, {})[0]
 
@@ -141,13 +141,13 @@ def follows_parting_release(picked: Picks) -> bool:
 
 
 def read_toolkit(cubin: bytes) -> int:
-    """The toolkit that compiled a cubin, 131 for 13.1; 0 if it is damaged or does not say."""
+    """Return the toolkit that compiled a cubin, 131 for 13.1; 0 if it is damaged or has none."""
     files, _, _, faults = elfread.parse(cubin, bytes(8) + len(cubin).to_bytes(8, "little"))
     return 0 if faults else files[0].toolkit
 
 
 def archs_hint(entries: bytes, number: int) -> Diagnostic:
-    """A note with the architectures that a source has code for, as in nvcc's `code=`."""
+    """Return a note with the architectures that a source has code for, as in nvcc's `code=`."""
     from pylink.diagnostics.record import note
 
     names: dict[str, None] = {}
@@ -158,7 +158,7 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
 
 
 def code_name(kind: int, sm: int, flags: int) -> str:
-    """The architecture of an entry as in nvcc's `code=`: sm_90a, compute_90."""
+    """Return the architecture of an entry as in nvcc's `code=`: sm_90a, compute_90."""
     return f"{CODE_PREFIXES.get(kind, '')}{sm}{suffix_of(flags)}"
 
 

@@ -17,7 +17,7 @@ OF_HOST = (HOST, SHARED)
 
 
 def kind_of(head: bytes) -> int:
-    """The kind of a file with this head."""
+    """Return the kind of a file with this head."""
     from pylink._native.inputfiles import classify  # links ask it of all at once
 
     classes = classify(head, bytes(8) + len(head).to_bytes(8, "little"))

@@ -74,7 +74,7 @@ def find_libraries(
 
 
 def candidate_files(name: str, options: Options) -> list[str]:
-    """The files that the search for a library considers: skipped ones, then the one it finds."""
+    """Return the files that the search for a library considers: skipped ones, then the result."""
     try:
         file, skipped = _search(name, _directories(options, None), host_machine(options))
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def candidate_files(name: str, options: Options) -> list[str]:
 
 
 def ignored_libraries(options: Options) -> list[Input]:
-    """The files of -l that a link ignores: shared libraries without code, and texts like them."""
+    """Return the files of -l that a link ignores: shared libraries without code, linker scripts."""
     files = (file for name in options.library for file in candidate_files(name, options)[-1:])
     return [Input(file) for file in dict.fromkeys(files) if file.endswith(".so")]
 
@@ -116,6 +116,7 @@ def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:
 
 
 def _directories(options: Options, library_path: str | None) -> list[str]:
+    """Return the directories of -L and of LIBRARY_PATH, which `library_path` replaces."""
     if library_path is None:
         library_path = os.environ.get("LIBRARY_PATH", "")
     return [*options.library_path, *(path for path in library_path.split(":") if path)]
@@ -124,7 +125,7 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
 def _search(
     name: str, directories: Sequence[str], machine: int, root: str = ""
 ) -> tuple[str | None, list[str]]:
-    """The file for a name, and the archives that were skipped because they are not for the host."""
+    """Return the file for a name or None, and the archives skipped for another host's objects."""
     skipped: list[str] = []
     directories = [directory.rstrip("/") for directory in directories]
     exact = name[1:] if name.startswith(":") else f"lib{name}.so"
@@ -145,7 +146,7 @@ def _search(
 
 
 def _shared_input(file: str, machine: int, sink: Sink) -> list[Input]:
-    """The shared library as an input if it has device code for this machine, else empty."""
+    """Return the shared library as an input if it has device code for this machine, else empty."""
     from pylink.inputs.libraryfile import probe
 
     library, header = probe(file, sink)

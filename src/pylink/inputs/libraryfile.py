@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Library
 
-# Offset, number and name table of the section headers, in the ELF header; offset and size of a
-# section, in its header.
+# Fields of the ELF header: offset of the section headers, their number, index of their names.
+# Fields of a section header: offset and size of the section.
 _ELF_HEADER = Struct("<40xQ12xHH")
 _SECTION_EXTENT = Struct("<24xQQ24x")
 
-# Limit of bytes to read. The largest libraries with device code have symbols of 40 MB.
+# Limit of bytes to read, and bytes to read at a time. The largest libraries with device code have
+# symbols of 40 MB.
 _READ_LIMIT = 1 << 30
 _READ_SIZE = 1 << 20
 
@@ -58,7 +59,10 @@ def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
 
 
 class _PartialFile:
-    """Memory as large as a file, with the parts of it that were read."""
+    """Memory as large as a file, with the parts of it that were read.
+
+    `_budget` is the number of bytes that may still be read.
+    """
 
     __slots__ = ("_budget", "_data", "_descriptor")
 

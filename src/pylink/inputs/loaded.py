@@ -65,11 +65,11 @@ class Loaded:
 
     `names` are used in diagnostics. `source_numbers` has the source of each cubin; it is empty for
     a link of plain cubins. `modules` are LTO-IR modules, which become one more cubin, and `opened`
-    has the sources that this one is linked with. `references` are the kernels that host code uses,
-    None if all kernels are kept. `registered` lists the module ids (True) and file names (False)
-    for --register-link-binaries, None for the names of all inputs. `libraries` are the shared
-    libraries with device code, and `candidates` what the link could have taken, until modules
-    have been borrowed.
+    has the sources that this cubin is linked with. `references` are the kernels that host code
+    uses, None if all kernels are kept. `registered` lists the module ids (True) and file names
+    (False) for --register-link-binaries, None for the names of all inputs. `libraries` are the
+    shared libraries with device code, and `candidates` what the link could have taken, until
+    modules have been borrowed.
     """
 
     __slots__ = (

@@ -32,7 +32,7 @@ LEAST_LIMIT = 1 << 28
 
 
 def default_limit(size: int) -> int:
-    """The default limit, in bytes, of decompressed payloads for inputs of `size` bytes."""
+    """Return the default limit, in bytes, of decompressed payloads for inputs of `size` bytes."""
     return max(LEAST_LIMIT, SIZE_RATIO * size)
 
 
@@ -41,6 +41,7 @@ LIBRARIES = {
     Codec.LZ4_BLOCK: ("lz4", "block", "_block"),
     Codec.ZSTD_FRAME: ("zstandard", "", "_cffi"),
 }
+# Codecs whose library was found, with the function that uses it.
 _opened: set[tuple[int, Callable[[int, bytes], bool]]] = set()
 
 
@@ -120,7 +121,7 @@ class Unpacker:
     def unpack(self, data: memoryview, flags: int, stated_size: int, file: str) -> bytes:
         """Decompress `data` to a payload of `stated_size` bytes; DamagedPayload on failure.
 
-        `stated_size` counts for compressed payloads only. `file` is for diagnostics.
+        `stated_size` is ignored for a payload that is not compressed. `file` is for diagnostics.
         """
         if not is_compressed(flags):
             return bytes(data)

@@ -24,9 +24,9 @@ class Pick:
 
     `source`, `container` and `index` are the numbers of source, container and entry; `sm`, `flags`
     and `header` are the entry's. `kind` is the kind of an input. The bytes start at `offset` of
-    arena number `arena`: `room` with padding, `size` without, and `full_size` after decompression
-    with `codec`. `embedded` is their origin: FROM_HOST for an entry in host code, FROM_FATBIN for
-    one in a fat binary, FROM_FILE for a file. `state` is PICK_GOOD, or says why it is not usable.
+    arena number `arena`: `room` bytes with padding, `size` without, and `full_size` after
+    decompression with `codec`. `embedded` is a PickOrigin: what they are in. `state` is a
+    PickState: GOOD, or why they cannot be linked.
     """
 
     __slots__ = (
@@ -67,8 +67,11 @@ class Pick:
         ) = PICK.unpack_from(picks, PICK.size * number)
 
 
-def row_at(arena: int, offset: int, size: int) -> bytes:
-    """The PickRow of an uncompressed cubin in an arena; -1 if the caller has the bytes."""
+def pack_cubin_row(arena: int, offset: int, size: int) -> bytes:
+    """Return the PickRow of an uncompressed cubin in arena number `arena`.
+
+    The number is -1 if the caller of `payloads.gather` has the bytes.
+    """
     extents = offset, offset, size, size, size
     return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, PickState.GOOD, PickOrigin.FILE, 0, *extents)
 
@@ -120,18 +123,18 @@ class Picks:
         return number in self.compile_inputs or number in self.plain
 
     def taken_sources(self) -> list[int]:
-        """The source number of every row that the link takes."""
+        """Return the source number of every row that the link takes."""
         dropped = {number for number in self.special if not self.is_taken(number)}
         return [
             source for number, source in enumerate(self.source_numbers) if number not in dropped
         ]
 
     def compile_inputs_in_order(self) -> list[CompileInput]:
-        """The code that is compiled, in order of rows."""
+        """Return the code that is compiled, in order of rows."""
         return [self.compile_inputs[number] for number in sorted(self.compile_inputs)]
 
     def cubins(self) -> tuple[bytes, Sequence[int]]:
-        """The rows of the cubins, compiled ones included, and their numbers."""
+        """Return the rows of the cubins, compiled ones included, and their numbers."""
         if not self.special:
             return self.rows, range(len(self.source_numbers))
         dropped = set(self.special) - self.plain
@@ -143,7 +146,7 @@ class Picks:
         numbers = [number for number in range(len(self.source_numbers)) if number not in dropped]
         size = PICK.size
         rows = b"".join(
-            row_at(-1, 0, len(self.compile_inputs[number].data))
+            pack_cubin_row(-1, 0, len(self.compile_inputs[number].data))
             if number in self.compile_inputs
             else self.rows[size * number : size * number + size]
             for number in numbers
@@ -159,7 +162,7 @@ class Picks:
         return data
 
     def peek(self, pick: Pick) -> bytes:
-        """The payload of an entry or the bytes of a file; empty if damaged."""
+        """Return the payload of an entry or the bytes of a file; empty if damaged."""
         source = self.sources[pick.source]
         packed = memoryview(source.arena)[pick.offset : pick.offset + pick.size]
         try:
@@ -168,7 +171,7 @@ class Picks:
             return b""
 
     def unpack(self, pick: Pick, sink: Sink) -> bytes:
-        """The payload of an entry; empty, with a report, if it is damaged."""
+        """Return the payload of an entry; empty, with a report, if it is damaged."""
         source = self.sources[pick.source]
         packed = memoryview(source.arena)[pick.offset : pick.offset + pick.size]
         try:

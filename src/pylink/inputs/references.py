@@ -36,7 +36,7 @@ class References:
 
 
 def host_references(numbers: list[int], contents: DeviceContents) -> References | None:
-    """The kernels that the host code of these sources uses; None if not known.
+    """Return the kernels that the host code of these sources uses; None if not known.
 
     They are not known if one source has no list, or no list has a name. Host linkers may have
     dropped lists of a shared library, but never its code: its lists count if they are long enough
@@ -84,10 +84,10 @@ def variable_patterns(
     return None if collected is None else list(collected[2])
 
 
-def identifiers(
+def list_registered_names(
     numbers: Sequence[int], contents: DeviceContents, with_code: set[int]
 ) -> list[tuple[str, bool]]:
-    """The list for --register-link-binaries: module ids with True, file names with False.
+    """Return the list for --register-link-binaries: module ids with True, file names with False.
 
     A host object is listed even without code for the target, a fat binary only if it is in
     `with_code`.

@@ -88,7 +88,7 @@ class _File:
 
 
 def find_contained(static: dict[bytes, Module], libraries: Sequence[Library]) -> set[bytes]:
-    """The modules of `static` whose host code the host linker will put into the output."""
+    """Return the modules of `static` whose host code the host linker will put into the output."""
     return {
         wrapper
         for wrapper, module in static.items()
@@ -188,17 +188,17 @@ def _follow(
         if uncalled != file.answers:
             for symbol in sorted(uncalled & takers.keys(), key=places.__getitem__):
                 taker = takers[symbol]
-                _add(
+                _add_loss(
                     losses, Loss(symbol, file.library, taker.library, is_double=False), file, taker
                 )
         for symbol in sorted(reached[file.rank], key=places.__getitem__):
             callers = reached[file.rank][symbol]
             for other in callers[1:]:
                 loss = Loss(symbol, callers[0].library, other.library, is_double=True)
-                _add(losses, loss, callers[0], other)
+                _add_loss(losses, loss, callers[0], other)
 
 
-def _add(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
+def _add_loss(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
     """Add a loss between two files; a plain loss replaces a double one, others stay."""
     pair = (min(file.rank, other.rank), max(file.rank, other.rank))
     if file.rank > other.rank:

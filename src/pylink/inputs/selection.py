@@ -20,7 +20,7 @@ def is_system(job: Job, name: str) -> bool:
 
 
 def find_system(job: Job, names: list[str]) -> set[int]:
-    """The numbers of the files for which `is_system` holds."""
+    """Return the numbers of the files for which `is_system` holds."""
     # Most links have no such file; searching the joined names takes a hundredth of the time.
     if job.options.keep_system_libraries or SYSTEM_LIBRARY not in "\n".join(names):
         return set()
@@ -28,10 +28,10 @@ def find_system(job: Job, names: list[str]) -> set[int]:
 
 
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
-    """The link with only the cubins that it takes; `sources` are their sources, if known.
+    """Return the link with only the cubins that it takes; `sources` are their sources, if known.
 
     The result of LTO has the number after all sources, and is always taken. Borrowed modules have
-    the numbers after that, with the demands `lent`.
+    the numbers after that; `lent` has their demands.
     """
     job, source_numbers = loaded.job, loaded.source_numbers
     demand = bytearray(len(loaded.names))
@@ -65,7 +65,7 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
 
 
 def _rows_at(extents: bytes, numbers: list[int]) -> bytes:
-    """The rows with these numbers, in ascending order."""
+    """Return the rows with these numbers, in ascending order."""
     count = len(numbers)
     if count and numbers[-1] == count - 1:  # taken files come first
         return extents[: 16 * count]

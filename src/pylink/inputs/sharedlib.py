@@ -120,13 +120,13 @@ class Libraries:
         self.written: list[bytes] | None = None
 
     def lenders(self) -> dict[Library, set[bytes]]:
-        """The modules that other images register, by library in order.
+        """Return the modules that other images register, by library in order.
 
         Modules of the link are not among them, and each file counts once.
         """
         owned = {identifier for library in self.libraries for identifier in library.closed}
         lenders: dict[Library, set[bytes]] = {}
-        for library in self._distinct():
+        for library in self._distinct_libraries():
             ids = {
                 identifier
                 for identifier in library.contained
@@ -186,9 +186,9 @@ class Libraries:
             contents.restrict(source, list(container_names))
             linked[source] = set(container_names.values())
             if container_names:
-                self._check(library, list(container_names), sink)
+                self._report_unusable(library, list(container_names), sink)
         self.registered = registered
-        libraries = self._distinct()
+        libraries = self._distinct_libraries()
         optional = self._find_optional(job, static, libraries, contents)
         chosen_ids = registered - set(static)
         losses = find_losses(
@@ -233,19 +233,19 @@ class Libraries:
         return optional
 
     def owner(self, identifier: bytes) -> str:
-        """The file of the first library whose image registers the module."""
+        """Return the file of the first library whose image registers the module."""
         return next(
             library.file for library in self.libraries if registers_itself(library, identifier)
         )
 
-    def _distinct(self) -> list[Library]:
-        """The libraries, each file once: the host linker ignores repeated ones."""
+    def _distinct_libraries(self) -> list[Library]:
+        """Return the libraries, each file once: the host linker ignores repeated ones."""
         distinct: dict[Identity | str, Library] = {}
         for library in self.libraries:
             distinct.setdefault(identity(library.file) or library.file, library)
         return list(distinct.values())
 
-    def _check(self, library: Library, ids: list[bytes], sink: Sink) -> None:
+    def _report_unusable(self, library: Library, ids: list[bytes], sink: Sink) -> None:
         """Report what keeps a program from using these modules; sets `anchors`."""
         if library.has_runtime:
             sink.report("library-runtime", file=library.file)
@@ -258,9 +258,10 @@ class Libraries:
 
 
 def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict[bytes, Module]:
-    """The modules that the program registers from objects and archives; objects take precedence.
+    """Return the modules that the program registers from objects and archives, by id.
 
-    The host program contains every object, but only members of archives that no library replaces.
+    A module in both is that of the object: the host program contains every object, but only those
+    members of archives that no library replaces.
     """
     modules: dict[bytes, Module] = {}
     for number, kind in enumerate(sources.kinds):
@@ -286,7 +287,7 @@ def registers_itself(library: Library, identifier: bytes) -> bool:
 
 
 def module_ids(ids: list[bytes] | None) -> list[bytes]:
-    """The ids of relocatable modules among the entries of `__nv_module_id`."""
+    """Return the ids of relocatable modules among the entries of `__nv_module_id`."""
     return [
         identifier
         for identifier in ids or ()

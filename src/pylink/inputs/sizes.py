@@ -24,7 +24,7 @@ HEADLESS_SIZE = 1 << 26
 
 
 def encode_paths(inputs: Sequence[Input]) -> list[bytes | None]:
-    """The paths of the inputs; None for contents in memory, and for names that cannot be paths."""
+    """Return the path of each input; None for contents in memory and for an impossible path."""
     # `os.fsencode` would ask for both once per path.
     encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
     paths: list[bytes | None] = []
@@ -37,7 +37,10 @@ def encode_paths(inputs: Sequence[Input]) -> list[bytes | None]:
 
 
 def measure_input(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | None, int]:
-    """The contents of an input if in memory or from a pipe, else None; and its size in bytes."""
+    """Return the contents of an input, and its size in bytes.
+
+    The contents are None unless they are in memory or come from a pipe.
+    """
     if source.data is not None:
         return source.data, len(source.data)
     try:

@@ -90,12 +90,12 @@ class SourceBatch:
         return Source(number, self.names[number], self.kinds[number], self.arena, offset, size)
 
     def as_library(self, number: int) -> SourceBatch:
-        """A batch of one source, as a shared library."""
+        """Return a batch of one source, as a shared library."""
         row = self.extents[16 * number : 16 * number + 16]
         return SourceBatch(self.arena, [self.names[number]], bytes([SHARED]), row)
 
     def part(self, first: int, end: int) -> SourceBatch:
-        """The sources `first` (included) to `end` (excluded)."""
+        """Return the sources `first` (included) to `end` (excluded)."""
         if end - first == len(self.names):
             return self
         names, extents = self.names[first:end], self.extents[16 * first : 16 * end]
@@ -105,7 +105,7 @@ class SourceBatch:
         return part
 
     def subset(self, numbers: list[int], names: list[str]) -> SourceBatch:
-        """The sources with these numbers, with other names."""
+        """Return the sources with these numbers, with other names."""
         if numbers == list(range(len(self.names))):
             return SourceBatch(self.arena, names, self.kinds, self.extents)
         chosen_kinds = bytes(map(self.kinds.__getitem__, numbers))
@@ -114,7 +114,7 @@ class SourceBatch:
         return SourceBatch(self.arena, names, chosen_kinds, extents)
 
     def of_kinds(self, kinds: bytes) -> SourceBatch:
-        """The sources of these kinds."""
+        """Return the sources of these kinds."""
         if not self.kinds.translate(None, kinds):
             return self
         numbers = [number for number, kind in enumerate(self.kinds) if kind in kinds]
@@ -192,11 +192,11 @@ class Sources:
         return Source(number, self.names[number], self.kinds[number], arena, offset, size)
 
     def group(self, number: int) -> int:
-        """The number of the archive of a source, 0 for none."""
+        """Return the number of the archive of a source, 0 for none."""
         return int.from_bytes(self.groups[4 * number : 4 * number + 4], "little")
 
     def overlooked(self) -> set[int]:
-        """The sources that nvlink would not read."""
+        """Return the sources that nvlink would not read."""
         if not self.marks.strip(b"\0"):
             return set()
         return {number for number, mark in enumerate(self.marks) if mark & OVERLOOKED}

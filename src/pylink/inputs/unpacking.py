@@ -20,8 +20,8 @@ from pylink.inputs.hostmachine import warn_of_machines
 from pylink.inputs.hostobjects import scan, unpack_hosted
 from pylink.inputs.loaded import Candidates, Loaded, OpenedInputs, ScannedInputs
 from pylink.inputs.payload import open_libraries
-from pylink.inputs.picks import Pick, row_at
-from pylink.inputs.references import host_references, identifiers
+from pylink.inputs.picks import Pick, pack_cubin_row
+from pylink.inputs.references import host_references, list_registered_names
 from pylink.inputs.selection import find_system, is_system, select, warn_of_skipped
 from pylink.tables import extent_at
 
@@ -139,7 +139,7 @@ def _refuse_without_code(job: Job, contents: DeviceContents, sink: Sink) -> None
 
 
 def known_references(loaded: Loaded) -> References | None:
-    """The kernels that host code uses, before LTO compiles the program; None for all."""
+    """Return the kernels that host code uses, before LTO compiles the program; None for all."""
     assert loaded.opened is not None
     if not loaded.job.compiles_by_host_info:
         return None
@@ -158,11 +158,13 @@ def add_optimized(
     without one.
     """
     assert loaded.opened is not None
-    rows = [row_at(0, *extent_at(loaded.extents, number)) for number in range(len(loaded.names))]
+    rows = [
+        pack_cubin_row(0, *extent_at(loaded.extents, number)) for number in range(len(loaded.names))
+    ]
     names, source_numbers = list(loaded.names), list(loaded.source_numbers)
     if cubin is not None:
         place = 0 if first else find_lto_position(loaded)
-        rows.insert(place, row_at(-1, 0, len(cubin)))
+        rows.insert(place, pack_cubin_row(-1, 0, len(cubin)))
         names.insert(place, LTO_CUBIN)
         source_numbers.insert(place, len(loaded.opened.sources))
     data = cubin or b""
@@ -174,7 +176,7 @@ def add_optimized(
 
 
 def find_lto_position(loaded: Loaded) -> int:
-    """The index among the cubins at which the result of LTO is inserted."""
+    """Return the index among the cubins at which the result of LTO is inserted."""
     hosted = [module.number for module in loaded.modules if module.hosted]
     if not hosted:
         return len(loaded.source_numbers)
@@ -202,7 +204,7 @@ def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = 
             registered = [number for number in registered if number not in unlisted]
             if not loaded.source_numbers:  # nvlink lists the files of a whole program in reverse
                 registered.reverse()
-        loaded.registered = identifiers(registered, contents, opened.with_code)
+        loaded.registered = list_registered_names(registered, contents, opened.with_code)
     if job.uses_host_info:
         system = find_system(job, sources.names)
         unseen = ((system | sources.overlooked()) - numbers) | borrowed
@@ -217,7 +219,7 @@ def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = 
 
 
 def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
-    """The sources whose device code the host program must register, by nvlink's rule.
+    """Return the sources whose device code the host program must register, by nvlink's rule.
 
     `numbers` are the sources that are linked. Other members count if the host linker may take them,
     unless they are of the device runtime.

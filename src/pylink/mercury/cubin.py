@@ -41,7 +41,7 @@ class MalformedCubin(ValueError):
 
 
 def family(name: bytes) -> str | None:
-    """The family of a section in the header vector; None if it does not enter."""
+    """Return the family of a section in the header vector; None if it does not enter."""
     if name.startswith(CAPSULE_PREFIX):
         return "container"
     if not name.startswith(MERCURY_PREFIX):

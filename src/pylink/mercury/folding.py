@@ -95,7 +95,7 @@ def _walk(
     *,
     symbols: bool,
 ) -> tuple[int | None, Verdict | None]:
-    """The row of the first kept object that accepts `item`, and the last comparison's verdict."""
+    """Return the row of the first kept object that accepts `item`, and the last verdict."""
     position, last, total = kernel.find_first_accepting(
         kept_objects.vectors, item.vectors, symbols=symbols
     )

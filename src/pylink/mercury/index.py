@@ -73,7 +73,7 @@ class Forest:
         self.shapes: list[bytes] = []
 
     def tree(self, shape: bytes) -> Tree:
-        """The tree of one row of sizes, created if missing."""
+        """Return the tree of one row of sizes, created if missing."""
         if shape not in self.trees:
             self.trees[shape] = Tree()
             self.shapes.append(shape)
@@ -113,7 +113,7 @@ class FoldIndex:
         return not distinct and headers + targets <= MOST_WALKED_ROWS
 
     def candidates(self, item: MercuryObject) -> KeptObjects:
-        """The kept objects with the same numbers of headers and targets."""
+        """Return the kept objects with the same numbers of headers and targets."""
         return self.by_count.get(item.signature()[:2]) or KeptObjects()
 
     def find(self, item: MercuryObject) -> list[int]:
@@ -157,7 +157,7 @@ class FoldIndex:
         leaf.rows.append(row)
 
     def _leaf(self, node: Node, item: MercuryObject) -> tuple[Node, list[BranchingPoint]]:
-        """The leaf of `item`, created if missing, and the branching points on the way."""
+        """Return the leaf of `item`, created if missing, and the branching points on the way."""
         path: list[BranchingPoint] = []
         while node.point is not None:
             path.append(node.point)
@@ -177,7 +177,7 @@ class FoldIndex:
 
 
 def branching_point(verdict: Verdict) -> BranchingPoint | None:
-    """The section whose digest distinguishes the two objects; None if no section does."""
+    """Return the section whose digest distinguishes the two objects; None if no section does."""
     index = verdict.index
     if index is not None and verdict.reason_row == BYTES_DIFFER:
         return 1, index

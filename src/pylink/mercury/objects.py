@@ -33,7 +33,7 @@ KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _encode_name(name: Name) -> bytes:
-    """The bytes of a name: text is encoded as UTF-8, with surrogates for other bytes."""
+    """Return the bytes of a name: text is encoded as UTF-8, with surrogates for other bytes."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
 
 
@@ -197,7 +197,7 @@ class MercuryObject:
         return self.signature_cache
 
     def entry_name(self, row: int) -> str:
-        """The name of a primary entry: its section's, or its number if entries have no sections."""
+        """Return the name of a primary entry: its section's, or its number if entries have no sections."""
         if len(self.headers) == len(self.primary) and row < len(self.headers):
             return show_name(self.headers[row][0])
         return f"primary entry {row}"

@@ -21,14 +21,14 @@ DIGESTS_PER_CALL = 1024
 
 
 def digests_of(payloads: list[Payload]) -> list[int]:
-    """The 64-bit digest of each payload."""
+    """Return the 64-bit digest of each payload."""
     import xxhash  # loaded by the first digest, which most comparisons never need
 
     return list(map(xxhash.xxh3_64_intdigest, payloads))
 
 
 def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
-    """The digest of one primary entry, computed on first use."""
+    """Return the digest of one primary entry, computed on first use."""
     digest = item.digests.get(row)
     if digest is None:
         payload = item.primary[row]
@@ -38,7 +38,7 @@ def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
 
 
 def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
-    """The digest of one relocation target's payload, computed on first use."""
+    """Return the digest of one relocation target's payload, computed on first use."""
     digest = item.vectors.digest(row)
     if digest is None:
         fill_targets(item, [row], tally)

@@ -108,5 +108,5 @@ BLOCKERS = (
 
 
 def show_name(name: bytes) -> str:
-    """A name as text; bytes that are not UTF-8 are escaped."""
+    """Return a name as text; bytes that are not UTF-8 are escaped."""
     return name.decode("utf-8", "backslashreplace")

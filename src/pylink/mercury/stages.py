@@ -121,12 +121,12 @@ class Verdict:
 
 
 def _name_entries(name: str, reference_name: str) -> str:
-    """The name of an entry, with the reference's name if that is another section."""
+    """Return the name of an entry, with the reference's name if that is another section."""
     return name if name == reference_name else f"{name}, where the reference has {reference_name},"
 
 
 def describe_symbol(item: MercuryObject, row: int) -> str:
-    """A symbol as text: number, kind and name."""
+    """Return a symbol as text: number, kind and name."""
     try:
         name, kind, _, _ = item.vectors.symbol(row)
     except IndexError:

@@ -17,7 +17,7 @@ from pylink.files.reading import MAX_SIZE, Incoming
 from pylink.inputs.damage import report_damage
 from pylink.inputs.hostobjects import archs_hint, make_compile_input, pick_entries, scan
 from pylink.inputs.payload import open_libraries
-from pylink.inputs.picks import Pick, row_at
+from pylink.inputs.picks import Pick, pack_cubin_row
 from pylink.inputs.references import variable_patterns
 from pylink.inputs.selection import find_system, select
 from pylink.inputs.sharedlib import module_ids
@@ -219,8 +219,12 @@ def combine(
 ) -> Loaded:
     """All loaded cubins, with some of the lent modules inserted in front of number `position`."""
     loaded, modules = candidates.loaded, lent.loaded
-    rows = [row_at(0, *extent_at(loaded.extents, item)) for item in range(len(loaded.names))]
-    rows[position:position] = [row_at(1, *extent_at(modules.extents, item)) for item in numbers]
+    rows = [
+        pack_cubin_row(0, *extent_at(loaded.extents, item)) for item in range(len(loaded.names))
+    ]
+    rows[position:position] = [
+        pack_cubin_row(1, *extent_at(modules.extents, item)) for item in numbers
+    ]
     names, source_numbers = list(loaded.names), list(loaded.source_numbers)
     names[position:position] = [modules.names[item] for item in numbers]
     source_numbers[position:position] = [
