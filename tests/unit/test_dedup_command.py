@@ -23,7 +23,7 @@ from helpers.dedup_cubin import (
 from helpers.fatbin_builder import container, entry, host_object
 
 from pylink.dedup.command import main
-from pylink.dedup.files import inputs
+from pylink.dedup.files import list_files
 from pylink.terminal import tables
 
 LOCAL_KERNEL = TEMPLATE.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))
@@ -186,7 +186,7 @@ def test_capsules_that_differ_in_their_section_number_count_one_by_one(
 
 
 def test_directories_are_searched_for_cubins_in_order(build: Path) -> None:
-    found = [path.relative_to(build).as_posix() for path in inputs([str(build)])]
+    found = [path.relative_to(build).as_posix() for path in list_files([str(build)])]
     assert found == ["a.cubin", "b.cubin", "c.cubin", "e.cubin", "sub/d"]
 
 

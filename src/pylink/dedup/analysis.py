@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # For each section, the number of kept objects among which the most similar one is searched for.
 MAX_COMPARED = 16
-RELOCATIONS = "rela"
-NUMBER_SIZE = 2
+RELOCATIONS = "rela"  # family of relocation sections
+NUMBER_SIZE = 2  # bytes of the section number at the start of a capsule
 
 
 @dataclass
@@ -45,6 +45,7 @@ class FamilyRow:
     single_bytes: int = 0
 
     def count(self, size: int, *, folded: bool, single: bool) -> None:
+        """Count a section of `size` bytes."""
         self.sections += 1
         self.bytes += size
         self.folded_sections += folded
@@ -75,12 +76,16 @@ class Analysis:
 
     candidates: list[Candidate]
     families: dict[str, FamilyRow]
+    # Number of objects that each kind of difference keeps from folding (see `blocker_of`).
     blockers: Counter[str]
+    # Number and bytes of Mercury sections that are never compared, by name.
     unlisted: dict[str, tuple[int, int]]
     stats: Stats
+    # Bytes of all compared sections of the objects that fold.
     payload_bytes: int
     # Bytes by which folding shortens the output of a link of these objects; None if unknown.
     saved_bytes: int | None = None
+    # Names of the objects without Mercury sections.
     without: list[str] = field(default_factory=list)
 
     @property
@@ -140,9 +145,11 @@ class Analysis:
 
 @dataclass
 class _Rows:
-    """All sections of the build, as columns: object, family, bytes, relocations.
+    """All sections of the build, as columns with a row for each section.
 
-    The bytes of a capsule are without the section number of its function, which links rewrite.
+    `owners` are numbers of objects, `titles` full names, `names` have the name without prefix and
+    the alignment. `sizes` are in bytes, `sections` and `relocations` are contents. The contents of
+    a capsule are without the section number of its function, which links rewrite.
     """
 
     owners: list[int] = field(default_factory=list)
@@ -169,8 +176,8 @@ def analyze(
     items = [item for item in objects if item.headers or item.targets]
     if result is None:
         result = fold(items, prefilter=prefilter, identity=identity, progress=progress)
-    rows = _rows(items)
-    leaders = _leaders(rows, hashed=prefilter == "xxh3")
+    rows = _make_rows(items)
+    leaders = _find_leaders(rows, hashed=prefilter == "xxh3")
     families: dict[str, FamilyRow] = {}
     for row, owner in enumerate(rows.owners):
         folded = result.reference[owner] is not None
@@ -180,7 +187,7 @@ def analyze(
             sizes.append((RELOCATIONS, len(rows.relocations[row])))
         for family, size in sizes:
             families.setdefault(family, FamilyRow()).count(size, folded=folded, single=single)
-    nearest = _nearest(rows, leaders, result.reference)
+    nearest = _find_nearest(rows, leaders, result.reference)
     candidates = []
     blockers: Counter[str] = Counter()
     for row, (item, earlier) in enumerate(zip(items, result.reference, strict=True)):
@@ -197,7 +204,7 @@ def analyze(
         candidates,
         dict(sorted(families.items())),
         blockers,
-        _unlisted(items),
+        _sum_unlisted(items),
         result.stats,
         result.payload_bytes,
         without=without,
@@ -219,9 +226,9 @@ class SectionTwin:
 
 
 def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
-    """Every section of the objects, in order."""
-    rows = _rows(objects)
-    leaders = _leaders(rows, hashed=True)
+    """List every section of the objects, in order, with the first object that has an equal one."""
+    rows = _make_rows(objects)
+    leaders = _find_leaders(rows, hashed=True)
     return [
         SectionTwin(owner, title, size, None if leader == row else rows.owners[leader])
         for row, (owner, title, size, leader) in enumerate(
@@ -238,8 +245,8 @@ def blocker_of(verdict: Verdict) -> str:
     return f"{text}: {RELOCATIONS if verdict.stage == 3 else verdict.candidate.families[index]}"
 
 
-def _unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
-    """Number and bytes of Mercury sections that are never compared, by name without suffix."""
+def _sum_unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
+    """Return number and bytes of sections that are never compared, by name without suffix."""
     unlisted: dict[str, tuple[int, int]] = {}
     for item in items:
         for name, size in item.unlisted:
@@ -249,7 +256,8 @@ def _unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
     return dict(sorted(unlisted.items()))
 
 
-def _rows(items: Sequence[MercuryObject]) -> _Rows:
+def _make_rows(items: Sequence[MercuryObject]) -> _Rows:
+    """List all sections of the objects, each with its relocations."""
     rows = _Rows()
     for owner, item in enumerate(items):
         pending = {_relocated_section(name): data for name, data in item.targets}
@@ -284,11 +292,15 @@ def _without_prefix(name: str) -> str:
 
 
 def _relocated_section(name: bytes) -> str:
+    """Return the name, without prefix, of the section that a relocation section changes."""
     return _without_prefix(show_name(name)).removeprefix(".rela")
 
 
-def _leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
-    """Return the first equal row of each row; only rows with equal names and sizes are hashed."""
+def _find_leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
+    """Return the number of the first equal row for each row.
+
+    Only contents of rows with equal names and sizes are hashed.
+    """
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
         ties[(name, len(data), len(rows.relocations[row]))].append(row)
@@ -302,10 +314,13 @@ def _leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
     return array.array("q", find_twins(rows.sections, rows.relocations, keys).leaders)
 
 
-def _nearest(
+def _find_nearest(
     rows: _Rows, leaders: array.array[int], reference: Sequence[int | None]
 ) -> dict[int, int]:
-    """Return the kept object that shares most bytes with an earlier kept one, by kept object."""
+    """Return, by kept object, the earlier kept object that shares most bytes with it.
+
+    Bytes are shared if they are in equal sections. Objects that share none are omitted.
+    """
     holders: defaultdict[int, list[int]] = defaultdict(list)
     shared: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for row, owner in enumerate(rows.owners):

@@ -42,7 +42,7 @@ def study(
     names = [os.fspath(file) for file in files]
     if not names:
         raise ValueError("files is empty; name a cubin, an archive or a directory")
-    cubins = [cubin for path in inputs(names) for cubin in inside(path)]
+    cubins = [cubin for path in list_files(names) for cubin in read_cubins(path)]
     if arch is not None:
         digits = re.sub(r"\D", "", arch)
         cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == digits]
@@ -56,7 +56,7 @@ def study(
 
     analysis = analyze(objects, prefilter=prefilter, identity=identity, progress=report_progress)
     folds = any(candidate.reference is not None for candidate in analysis.candidates)
-    analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins)) if folds else 0
+    analysis.saved_bytes = saved_by_cubins(cubins, newest_arch(cubins)) if folds else 0
     return analysis
 
 
@@ -70,7 +70,7 @@ def _without_cubins(name: str, arch: str | None) -> str:
     return f"{name}: there is no cubin{target} in it"
 
 
-def inputs(names: Sequence[str]) -> Iterator[Path]:
+def list_files(names: Sequence[str]) -> Iterator[Path]:
     """Yield the named files, and the cubins in named directories sorted by path."""
     for name in names:
         path = Path(name)
@@ -80,14 +80,14 @@ def inputs(names: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def inside(path: Path) -> Iterator[tuple[str, bytes]]:
+def read_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and bytes of each cubin in a file of any kind that `pylink inspect` opens."""
     for part in parts(str(path), bytes(read_incoming(path, is_wanted=is_known))):
         if part.kind == "cubin":
             yield f"{part.name} (sm_{part.arch})" if part.arch else part.name, part.data
 
 
-def newest(cubins: Sequence[tuple[str, bytes]]) -> str:
+def newest_arch(cubins: Sequence[tuple[str, bytes]]) -> str:
     """Return the newest architecture of the cubins, such as `sm_100`."""
     return f"sm_{max(Image(data).sm for _, data in cubins)}"
 

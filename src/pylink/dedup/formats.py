@@ -40,7 +40,7 @@ NS_PER_MS = 1e6
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:
-    """Return the values of an object by the names of CANDIDATE_COLUMNS; None for a value it lacks."""
+    """Return the values of an object by the names of CANDIDATE_COLUMNS; None if it lacks one."""
     item, verdict = candidate.item, candidate.verdict
     row: dict[str, object] = dict.fromkeys(CANDIDATE_COLUMNS)
     row["object"] = item.name
@@ -88,11 +88,12 @@ def as_csv(analysis: Analysis) -> str:
 
 
 def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]:
-    """Return the tables to show, the most important first; of the objects `top`, first those that fold.
+    """Return the tables to show, the most important first.
 
-    Without `everything` they fit on a screen: objects, and in words what blocks folding.
+    `top` is the number of objects to show; those that fold come first. Without `everything` the
+    tables fit on a screen: objects, and in words what blocks folding.
     """
-    result = [_objects(analysis, top, everything=everything)]
+    result = [_objects_table(analysis, top, everything=everything)]
     if analysis.blockers:
         rows = [
             (describe_blocker(name), str(count)) for name, count in analysis.blockers.most_common()
@@ -100,15 +101,15 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]
         result.append(TextTable("What keeps objects from folding", ("reason", "objects"), rows))
     if not everything:
         return result
-    result.append(_families(analysis))
+    result.append(_families_table(analysis))
     if analysis.unlisted:
-        rows3 = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
-        result.append(TextTable("Never compared", ("section", "sections", "bytes"), rows3))
-    result.append(_work(analysis))
+        unlisted_rows = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
+        result.append(TextTable("Never compared", ("section", "sections", "bytes"), unlisted_rows))
+    result.append(_work_table(analysis))
     return result
 
 
-def _objects(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
+def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(
@@ -137,7 +138,7 @@ def _objects(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
     return TextTable(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
 
 
-def _families(analysis: Analysis) -> TextTable:
+def _families_table(analysis: Analysis) -> TextTable:
     rows = [
         (name, *map(str, asdict(row).values()))
         for name, row in (*analysis.families.items(), ("total", analysis.total))
@@ -145,7 +146,7 @@ def _families(analysis: Analysis) -> TextTable:
     return TextTable("Sections by family", FAMILY_COLUMNS, rows)
 
 
-def _work(analysis: Analysis) -> TextTable:
+def _work_table(analysis: Analysis) -> TextTable:
     rows = [(name.replace("_", " "), str(count)) for name, count in analysis.stats.counts().items()]
     for stage, nanoseconds in enumerate(analysis.stats.stage_ns, 1):
         rows.append((f"stage {stage} ms", f"{nanoseconds / NS_PER_MS:.3f}"))

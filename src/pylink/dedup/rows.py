@@ -32,6 +32,9 @@ class BlockerRow(NamedTuple):
 
 
 def describe_blocker(blocker: str) -> str:
-    """Return a kind of difference in words: `other bytes in .debug_info` of `other bytes: debug_info`."""
+    """Return a kind of difference in words.
+
+    `other bytes: debug_info` becomes `other bytes in .debug_info`.
+    """
     kind, _, family = blocker.partition(": ")
     return f"{kind} in {FAMILIES.get(family, f'.{family}')}" if family else kind

@@ -61,7 +61,10 @@ def saved_bytes(objects: Objects, sink: ErrorCollector | None = None) -> int | N
 
 
 def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
-    """Return the bytes that folding saves in a link of these cubins, with their names, for `arch`."""
+    """Return the bytes that folding saves in a link of these cubins (name, contents) for `arch`.
+
+    None if they do not link.
+    """
     from pylink.options.model import Input  # needed only here
 
     objects = read_inputs([Input(name, data) for name, data in cubins], arch, ErrorCollector())

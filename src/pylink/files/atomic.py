@@ -116,6 +116,7 @@ class WholeFile:
         self._set_mode()
 
     def _set_mode(self) -> None:
+        """Give the temporary file the mode of the existing file, if there is one."""
         if self._mode is not None:
             os.fchmod(self._descriptor, self._mode)
 
@@ -203,6 +204,7 @@ class WholeFile:
         raise OSError(errno.EEXIST, "all temporary names beside it are taken")
 
     def _name_temporary(self, name: bytes) -> bool:
+        """Give the nameless file this temporary name; False if the name is in use."""
         lock(self._descriptor)
         return self._link(name)
 
@@ -341,12 +343,14 @@ def _close(descriptor: int) -> None:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data` at the position of the descriptor."""
     remaining = memoryview(data)
     while remaining:
         remaining = remaining[os.write(descriptor, remaining[:_WRITE_SIZE]) :]
 
 
 def _copy(source: int, target: int) -> None:
+    """Copy a file from its start to the position of the descriptor `target`."""
     offset = 0
     while chunk := os.pread(source, _WRITE_SIZE, offset):
         _write_all(target, chunk)

@@ -33,7 +33,7 @@ class OutputBuffer:
     __slots__ = ("_file", "_written", "canvas")
 
     def __init__(self, size: int, path: str | None = None) -> None:
-        """A buffer in the file `path` if it is large and can be opened, else in memory."""
+        """Make a buffer in the file `path`, or in memory if it is small or the file does not open."""
         self._file: WholeFile | None = None
         self._written: LazyFile | bytes = b""
         canvas = None
@@ -42,6 +42,7 @@ class OutputBuffer:
         self.canvas = Canvas(size) if canvas is None else canvas
 
     def _open(self, path: str, size: int) -> Canvas | None:
+        """Open the output file and map it; None if the output must be made in memory."""
         # The reader of a pipe would take an open and close without a byte for the end.
         if os.path.exists(path) and not os.path.isfile(path):
             return None

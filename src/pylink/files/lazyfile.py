@@ -15,7 +15,7 @@ class LazyFile:
     __slots__ = ("_descriptor", "_modified", "path", "size")
 
     def __init__(self, descriptor: int, path: str) -> None:
-        """OSError if the descriptor cannot be duplicated; `path` is for messages."""
+        """Duplicate `descriptor`; OSError if that fails. `path` is for messages."""
         self._descriptor = -1
         self._descriptor = os.dup(descriptor)
         status = os.fstat(descriptor)

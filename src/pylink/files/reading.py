@@ -22,9 +22,9 @@ HEAD_SIZE = 64
 
 WRITER_SECONDS = 10.0
 SILENT_SECONDS = 300.0
-_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.01  # between two attempts to read a pipe
 
-_CHUNK = 1 << 24
+_CHUNK = 1 << 24  # bytes to read at a time
 
 # Pipes with these prefixes are open already: without a writer they are at their end.
 _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/")

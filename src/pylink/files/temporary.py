@@ -18,6 +18,7 @@ MOST_NAMES = 64
 # Bytes of the file's name in its temporary name; file systems allow 255 in total.
 _NAME_PREFIX_SIZE = 200
 
+# To open a leftover, whose name may now be a link or a pipe.
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 # Temporary names in use by this process: locks exclude only other processes.
@@ -62,6 +63,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def has_name(descriptor: int, name: bytes, directory: int) -> bool:
+    """Return whether an open file is the one with this name in an open directory."""
     try:
         entry = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

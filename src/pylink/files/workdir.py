@@ -22,7 +22,7 @@ def working_directory() -> str:
         return ""
 
 
-def absolute(path: str) -> str:
+def absolute_path(path: str) -> str:
     """Return the absolute path; like os.path.abspath, but it works in a deleted directory.
 
     While a link is reproduced, it is the path on the machine of the first link.
@@ -31,7 +31,7 @@ def absolute(path: str) -> str:
     return full_path.removeprefix(_roots[-1]) if _roots else full_path
 
 
-def present(path: str) -> str:
+def present_path(path: str) -> str:
     """Return the path on this machine for a path on the machine where the link first ran."""
     return _roots[-1] + path if _roots and path.startswith("/") else path
 

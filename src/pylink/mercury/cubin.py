@@ -40,7 +40,7 @@ class MalformedCubin(ValueError):
     """A file cannot be read as a cubin; the text names the file and the position."""
 
 
-def family(name: bytes) -> str | None:
+def family_of(name: bytes) -> str | None:
     """Return the family of a section in the header vector; None if it does not enter."""
     if name.startswith(CAPSULE_PREFIX):
         return "container"

@@ -62,7 +62,7 @@ def fold(
     rows = [row for row, i in enumerate(all_objects) if i.headers or i.targets or i.primary]
     items = [all_objects[row] for row in rows]
     tally = Tally()
-    search = _by_index if hashed else _by_walk
+    search = _fold_by_index if hashed else _fold_by_walk
     reference: list[int | None] = [None] * len(all_objects)
     verdicts: list[Verdict | None] = [None] * len(all_objects)
     for index, twin, verdict in search(items, tally, symbols=symbols):
@@ -75,19 +75,19 @@ def fold(
     return FoldResult(reference, verdicts, payload, tally.stats(), tally.compared)
 
 
-def _by_walk(
+def _fold_by_walk(
     items: list[MercuryObject], tally: Tally, *, symbols: bool
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
     """Compare all pairs in order; yields row, reference and verdict of each object."""
     kept_objects = KeptObjects()
     for row, item in enumerate(items):
-        twin, verdict = _walk(items, kept_objects, item, tally, symbols=symbols)
+        twin, verdict = _find_first(items, kept_objects, item, tally, symbols=symbols)
         yield row, twin, verdict
         if twin is None:
             kept_objects.add(row, item)
 
 
-def _walk(
+def _find_first(
     items: list[MercuryObject],
     kept_objects: KeptObjects,
     item: MercuryObject,
@@ -95,7 +95,10 @@ def _walk(
     *,
     symbols: bool,
 ) -> tuple[int | None, Verdict | None]:
-    """Return the row of the first kept object that accepts `item`, and the last verdict."""
+    """Return the row of the first kept object that accepts `item`, and the last verdict.
+
+    The row is None if none accepts, and the verdict too if no object is kept yet.
+    """
     position, last, total = kernel.find_first_accepting(
         kept_objects.vectors, item.vectors, symbols=symbols
     )
@@ -109,10 +112,13 @@ def _walk(
     return kept_objects.rows[position] if position >= 0 else None, Verdict(reference, item, last)
 
 
-def _by_index(
+def _fold_by_index(
     items: list[MercuryObject], tally: Tally, *, symbols: bool
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
-    """Compare only pairs that the index proposes, and the last kept object for the verdict."""
+    """Compare only pairs that the index proposes; yields row, reference and verdict of each object.
+
+    An object that is kept is also compared with the last one that was kept, for its verdict.
+    """
     index = FoldIndex(items, tally)
     # If all objects have symbols, an object that uses private ones neither accepts nor folds.
     closed = symbols and all(item.has_symbols for item in items)
@@ -121,10 +127,10 @@ def _by_index(
         eligible = not closed or item.vectors.is_self_contained
         verdicts: dict[int, Verdict] = {}
         twin = None
-        if eligible and index.walks(item):
+        if eligible and index.needs_walk(item):
             # The index cannot tell which could accept it; the walk over all is native.
             candidates = index.candidates(item)
-            twin, walked = _walk(items, candidates, item, tally, symbols=symbols)
+            twin, walked = _find_first(items, candidates, item, tally, symbols=symbols)
             if walked is not None:
                 verdicts[candidates.rows[-1] if twin is None else twin] = walked
         else:

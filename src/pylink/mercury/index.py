@@ -104,7 +104,9 @@ class FoldIndex:
         self.by_count: dict[tuple[int, int], KeptObjects] = {}
         self.forests: dict[tuple[int, ...], Forest] = {}
 
-    def walks(self, item: MercuryObject) -> bool:
+    # The first four numbers of a signature (see `_native/dedup.pyi`) must agree; the last one says
+    # whether all keys differ.
+    def needs_walk(self, item: MercuryObject) -> bool:
         """Return whether `item` repeats a key, so that all `candidates` must be compared.
 
         False if it is so large that a native walk would cost more than calls from Python.
@@ -117,7 +119,7 @@ class FoldIndex:
         return self.by_count.get(item.signature()[:2]) or KeptObjects()
 
     def find(self, item: MercuryObject) -> list[int]:
-        """Rows of the kept objects that could accept `item`, ascending."""
+        """Return the rows of the kept objects that could accept `item`, in ascending order."""
         signature = item.signature()
         if not signature[4]:
             return self.candidates(item).rows
@@ -169,6 +171,7 @@ class FoldIndex:
         return node, path
 
     def _digest(self, item: MercuryObject, point: BranchingPoint) -> int:
+        """Return the digest of an object's section at a branching point; -1 if it lacks it."""
         stage, row_or_key = point
         if stage == 1:
             return primary_digest(item, row_or_key, self.tally)

@@ -10,7 +10,7 @@ from pylink.mercury.cubin import (
     SYMTAB,
     TARGET_PREFIX,
     MalformedCubin,
-    family,
+    family_of,
     sections_of,
     symbol_table,
 )
@@ -38,7 +38,7 @@ def _encode_name(name: Name) -> bytes:
 
 
 def _freeze_payload(data: Buffer) -> Payload:
-    """Immutable bytes of a buffer: a writable or scattered one is copied."""
+    """Return immutable bytes of a buffer: a writable or scattered one is copied."""
     if isinstance(data, bytes):
         return data
     view = memoryview(data)
@@ -130,7 +130,7 @@ class MercuryObject:
         They are empty without Mercury sections. Raises MalformedCubin.
         """
         file = name or "cubin"
-        families = [family(section.name) for section in sections]
+        families = [family_of(section.name) for section in sections]
         compared = [s for s, kind in zip(sections, families, strict=True) if kind is not None]
         targets = [section for section in sections if section.name.startswith(TARGET_PREFIX)]
         for section in compared:
@@ -191,13 +191,13 @@ class MercuryObject:
         return self.vectors.has_symbols
 
     def signature(self) -> Signature:
-        """See Vectors.signature; computed once."""
+        """Return `Vectors.signature`, which is computed once."""
         if self.signature_cache is None:
             self.signature_cache = self.vectors.signature()
         return self.signature_cache
 
     def entry_name(self, row: int) -> str:
-        """Return the name of a primary entry: its section's, or its number if entries have no sections."""
+        """Return the name of a primary entry's section, or its number if entries lack sections."""
         if len(self.headers) == len(self.primary) and row < len(self.headers):
             return show_name(self.headers[row][0])
         return f"primary entry {row}"

@@ -11,7 +11,8 @@ CODE_DATA = 17
 CODE_TARGETS = 18
 CODE_HEADERS = 19
 
-# Row number = `reason_row` of a kernel result. The braces are filled by Verdict.reason.
+# Code, stage and sentence of each outcome, by `why` of a kernel's result. `Verdict.reason` fills
+# the braces.
 REASONS: tuple[tuple[int, int | None, str], ...] = (
     (0, None, "all three stages accept"),
     (

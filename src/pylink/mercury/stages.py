@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pylink._native.dedup import Result
 
 IDENTITIES = ("symbols", "bytes")
-EXCERPT_SIZE = 8
+EXCERPT_SIZE = 8  # bytes that a reason shows of entries that differ
+# Words for the kinds of symbols that `Vectors.symbol` returns.
 SYMBOL_KINDS = ("no symbol", "symbol", "the start of", "a symbol of its own file,")
 
 
@@ -91,6 +92,7 @@ class Verdict:
         return REASONS[self._result.why][2].format_map(self._facts())
 
     def _facts(self) -> dict[str, object]:
+        """Return what the sentences of REASONS name, by placeholder."""
         ref, cand, index, offset = self.reference, self.candidate, self.index, self.offset
         facts: dict[str, object] = {"entry": self.entry, "offset": offset}
         if self.stage == 1 and index is not None:
@@ -189,12 +191,12 @@ def compare(
 def decide(
     reference: MercuryObject,
     candidate: MercuryObject,
-    build: Tally | None = None,
+    total: Tally | None = None,
     *,
     hashed: bool = True,
     symbols: bool,
 ) -> Verdict:
-    """Compare with checked options; the work is added to `build`."""
+    """Compare with checked options; the work is added to the tally `total`."""
     result = kernel.compare(reference.vectors, candidate.vectors, hashed=hashed, symbols=symbols)
     if result.why == NEEDS_DIGESTS:
         tally = Tally()
@@ -207,10 +209,10 @@ def decide(
         verdict = Verdict(reference, candidate, result, tally.digests, tally.digest_bytes)
     else:
         verdict = Verdict(reference, candidate, result)
-    if build is not None:
-        build.pairs += 1
-        build.results.append(result)
-        build.compared.append(verdict)
-        build.digests += verdict.digests
-        build.digest_bytes += verdict.digest_bytes
+    if total is not None:
+        total.pairs += 1
+        total.results.append(result)
+        total.compared.append(verdict)
+        total.digests += verdict.digests
+        total.digest_bytes += verdict.digest_bytes
     return verdict

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Numbers of `Result.counts` (_native/dedup.pyi).
+# Length of `Result.counts` (_native/dedup.pyi).
 COUNTS = 9
 # All counts except for the times, in the order of reports.
 NAMES = (
@@ -67,7 +67,7 @@ class Stats:
         self.digest_bytes = size
 
     def counts(self) -> dict[str, int]:
-        """All counts except for the times."""
+        """Return all counts except for the times."""
         return {name: getattr(self, name) for name in NAMES}
 
     def as_dict(self) -> dict[str, int | list[int]]:

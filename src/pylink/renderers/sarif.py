@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pylink.diagnostics import severity
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import to_bytes, write
-from pylink.files.workdir import absolute, present
+from pylink.files.workdir import absolute_path, present_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ def file_uri(path: str) -> str:
     A member of an archive, such as `archive:member`, has the URI of the archive. Members may be
     archives themselves.
     """
-    archive = "" if os.path.lexists(present(path)) else path
-    while archive and not os.path.isfile(present(archive)):
+    archive = "" if os.path.lexists(present_path(path)) else path
+    while archive and not os.path.isfile(present_path(archive)):
         archive = archive.rpartition(":")[0]
-    return "file://" + quote(to_bytes(absolute(archive or path)))
+    return "file://" + quote(to_bytes(absolute_path(archive or path)))
 
 
 def message(diagnostic: Diagnostic) -> Json:
