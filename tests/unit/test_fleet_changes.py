@@ -22,10 +22,10 @@ from pylink.command.cli import main
 from pylink.fleet import state, updates
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
-from pylink.fleet.manifest import by_description
+from pylink.fleet.manifest import read_members
 from pylink.fleet.state import STATE_FILE, State
 from pylink.fleet.updates import NothingToRead, Update
-from pylink.fleet.walk import below
+from pylink.fleet.walk import split_by_root
 
 pytest.importorskip("pyarrow")
 
@@ -154,7 +154,7 @@ def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> 
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
     # As of one who removes the last fragment, to have its files read again.
-    shutil.rmtree(index.place(index.fragments[-1]))
+    shutil.rmtree(index.fragment_path(index.fragments[-1]))
     assert counts(run(index)) == (7, 1, 1)
 
 
@@ -240,14 +240,14 @@ def test_a_list_and_a_walk_agree_on_links(tmp_path: Path) -> None:
         b"/..": [b""],
     }
     for name, paths in names.items():
-        assert below([root + name], [root]) == ({root: paths}, 0), name
-    assert below([root + b"/in/x"], [alias]) == ({alias: [b"in/x"]}, 0)
-    assert below([root + b"/in/x"], [root, root + b"/in"]) == (
+        assert split_by_root([root + name], [root]) == ({root: paths}, 0), name
+    assert split_by_root([root + b"/in/x"], [alias]) == ({alias: [b"in/x"]}, 0)
+    assert split_by_root([root + b"/in/x"], [root, root + b"/in"]) == (
         {root: [b"in/x"], root + b"/in": [b"x"]},
         0,
     )
-    assert below([root + b"al", b"/", b"nowhere"], [root]) == ({root: [b""]}, 2)
-    assert below([b"/etc"], [b"/"]) == ({b"/": [b"etc"]}, 0)
+    assert split_by_root([root + b"al", b"/", b"nowhere"], [root]) == ({root: [b""]}, 2)
+    assert split_by_root([b"/etc"], [b"/"]) == ({b"/": [b"etc"]}, 0)
 
 
 def test_the_command_takes_lists_of_any_kind(
@@ -319,9 +319,9 @@ def test_a_description_is_read_when_it_or_a_file_changed(
 
     def counted(*arguments: object) -> object:
         calls.append(1)
-        return by_description(*arguments)  # type: ignore[arg-type]
+        return read_members(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("pylink.fleet.manifest.by_description", counted)
+    monkeypatch.setattr("pylink.fleet.manifest.read_members", counted)
     updates.update(index, [], Local(), targets=str(described))
     assert len(calls) == 1
     run(index)

@@ -14,7 +14,7 @@ from helpers.fleet_reference import bytes_of, plant, settle, unit
 from pylink.command.cli import main
 from pylink.fleet import index as index_module
 from pylink.fleet import updates
-from pylink.fleet.compaction import current, replace
+from pylink.fleet.compaction import find_current, replace_fragments
 from pylink.fleet.database import Database
 from pylink.fleet.index import FORMAT, SETTINGS_FILE, SUMS, BrokenIndex, Index
 from pylink.fleet.walk import walk
@@ -34,7 +34,7 @@ def index(tmp_path: Path, tree: Path) -> Index:
 
 
 def of_a_fragment(index: Index) -> Iterator[Path]:
-    yield from sorted(Path(index.place(index.fragments[0])).iterdir())
+    yield from sorted(Path(index.fragment_path(index.fragments[0])).iterdir())
 
 
 def test_no_byte_of_a_fragment_changes_unnoticed(index: Index) -> None:
@@ -51,7 +51,7 @@ def test_no_byte_of_a_fragment_changes_unnoticed(index: Index) -> None:
             with pytest.raises(BrokenIndex, match="remove the index and make it again"):
                 Database().add(index)
             with pytest.raises(BrokenIndex):
-                replace(index, index.fragments, None)
+                replace_fragments(index, index.fragments, None)
             file.write_bytes(good)
         Database().add(index)
 
@@ -70,7 +70,7 @@ def test_a_run_does_not_go_on_with_a_damaged_fragment(
             file.write_bytes({"short": good[:-1], "empty": b"", "changed": changed}[damage])
         assert main(["dedup", "index", str(tree), "-o", index.directory]) == 1
         said = capfd.readouterr().err
-        assert said.startswith(f"pylink dedup index: {index.place(index.fragments[0])}")
+        assert said.startswith(f"pylink dedup index: {index.fragment_path(index.fragments[0])}")
         assert said.endswith(": remove the index and make it again\n")
         file.write_bytes(good)
     assert main(["dedup", "index", str(tree), "-o", index.directory]) == 0
@@ -131,10 +131,10 @@ def test_a_damaged_fragment_is_not_joined(index: Index, tree: Path) -> None:
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
     run(index)
-    sums = Path(index.place(index.fragments[1], SUMS))
+    sums = Path(index.fragment_path(index.fragments[1], SUMS))
     sums.write_text(sums.read_text().replace("sections", "section"))
     with pytest.raises(BrokenIndex, match=r"000002-000000/sections\.parquet: it is damaged"):
-        replace(index, index.fragments, current(index, index.fragments))
+        replace_fragments(index, index.fragments, find_current(index, index.fragments))
     assert len(index.fragments) == 2
 
 

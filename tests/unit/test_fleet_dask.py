@@ -230,7 +230,7 @@ def test_a_cluster_that_grows_gets_more_tasks(
     """One that grows with its work has none to begin with."""
     runner = Dask(cluster.scheduler_address)
     threads = iter([0, 4])
-    monkeypatch.setattr(runner, "_threads", lambda: next(threads, 4))
+    monkeypatch.setattr(runner, "_count_threads", lambda: next(threads, 4))
     started: list[int] = []
     results = runner.map(str, map(started.append, range(100)))
     next(results)

@@ -28,7 +28,7 @@ from pylink.command.cli import main
 from pylink.fleet import compaction, fragment, parts, state, updates, walk
 from pylink.fleet.columns import MOST_RUNS, SECTIONS
 from pylink.fleet.database import Database
-from pylink.fleet.digests import fill, hasher, list_hashed
+from pylink.fleet.digests import add_digests, hasher, list_hashed
 from pylink.fleet.engine import Local
 from pylink.fleet.fragment import OBJECT_SIZE, FragmentRows
 from pylink.fleet.index import BrokenIndex, Index
@@ -54,7 +54,8 @@ def arena_of(cubins: list[bytes]) -> tuple[bytes, bytes]:
 
 def rows(index: Index, name: str) -> list[dict[str, Any]]:
     tables = [
-        pq.read_table(index.place(fragment, f"{name}.parquet")) for fragment in index.fragments
+        pq.read_table(index.fragment_path(fragment, f"{name}.parquet"))
+        for fragment in index.fragments
     ]
     found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
     return found
@@ -93,7 +94,7 @@ def test_sections_are_those_of_a_plain_reading() -> None:
     arena, extents = arena_of(cubins)
     assert hasher()  # else the fast way is not what is tested
     native = list_hashed(arena, extents, 1 << 40)
-    assert fill(arena, extents, 1 << 40, native) == native
+    assert add_digests(arena, extents, 1 << 40, native) == native
     table = table_of(native)
     expected = [(i, section) for i, cubin in enumerate(cubins) for section in sections(cubin)]
     assert len(table) == len(expected)
@@ -405,7 +406,7 @@ def test_a_run_that_is_ended_leaves_what_it_finished(
     assert 2 <= done < 7
     # Half a fragment, as of a process that was killed while it wrote one.
     unfinished = folder / "fragments/.unfinished000001-000006"
-    shutil.copytree(index.place(index.fragments[0]), unfinished)
+    shutil.copytree(index.fragment_path(index.fragments[0]), unfinished)
     (unfinished / "sections.parquet").unlink()
     assert len(read_state(index)) == done
     again = run(index, planted.root)
@@ -465,8 +466,10 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
     run(index, planted.root)
     before = rows(index, "sections")
     saved = tmp_path / "saved"
-    shutil.copytree(index.place(index.fragments[0]), saved)
-    compaction.replace(index, index.fragments, compaction.current(index, index.fragments))
+    shutil.copytree(index.fragment_path(index.fragments[0]), saved)
+    compaction.replace_fragments(
+        index, index.fragments, compaction.find_current(index, index.fragments)
+    )
     assert index.fragments == ["000001-000000+000001-000000.1"]
     assert rows(index, "sections") == before
     # As if the process had been killed before it removed the old one.
@@ -480,8 +483,8 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
 def test_an_index_has_numbers_for_no_more_runs(tmp_path: Path, index: Index) -> None:
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
-    last = index.place(f"{MOST_RUNS - 2:06d}-000000")
-    os.rename(index.place(index.fragments[0]), last)
+    last = index.fragment_path(f"{MOST_RUNS - 2:06d}-000000")
+    os.rename(index.fragment_path(index.fragments[0]), last)
     (planted.root / "new.cubin").write_bytes(unit("new"))
     assert run(index).read == 1
     Database().add(index)

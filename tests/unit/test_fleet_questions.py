@@ -26,7 +26,7 @@ from pylink.fleet.confirmation import confirm
 from pylink.fleet.database import BadQuery, Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
-from pylink.fleet.manifest import BadDescription, by_description
+from pylink.fleet.manifest import BadDescription, read_members
 from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
 from pylink.fleet.targets import directory_targets
@@ -331,7 +331,7 @@ def members(name: Path, text: str) -> dict[str, list[str]]:
     name.write_text(text)
     files = [(bytes(name.parent), path) for _, path in FILES]
     found: dict[str, list[str]] = {}
-    for file in by_description(str(name), files):
+    for file in read_members(str(name), files):
         assert file.place == len(found.setdefault(file.target, []))
         found[file.target].append(file.path.decode())
     return found
@@ -359,7 +359,7 @@ def test_targets_that_a_file_describes(tmp_path: Path) -> None:
         with pytest.raises(BadDescription, match=r"targets\.json"):
             members(tmp_path / "targets.json", wrong)
     with pytest.raises(BadDescription, match="No such file"):
-        list(by_description(str(tmp_path / "none.json"), []))
+        list(read_members(str(tmp_path / "none.json"), []))
 
 
 def test_targets_that_folders_say() -> None:

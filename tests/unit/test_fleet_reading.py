@@ -135,7 +135,7 @@ def rows_of(table: bytes, name: str) -> list[object]:
 
 def test_what_may_not_be_read_is_looked_at_closely(tmp_path: Path) -> None:
     (file,) = written(tmp_path, unit("a"))
-    os.chmod(file.full, 0)
+    os.chmod(file.full_path, 0)
     with ordinary_user():
         assert fates(file) == [CLOSER]
 

@@ -16,7 +16,7 @@ from helpers.fleet_reference import plant
 from pylink.command.cli import main
 from pylink.fleet import folding
 from pylink.fleet import index as index_module
-from pylink.fleet.database import Database, _reason
+from pylink.fleet.database import Database, _shorten_message
 from pylink.fleet.index import Index
 
 pytest.importorskip("pyarrow")
@@ -93,7 +93,9 @@ def test_times_with_a_zone_are_answered_or_name_a_package(
 
 def test_a_missing_package_of_the_database_is_named() -> None:
     error = ModuleNotFoundError("No module named 'pytz'")
-    assert _reason(error).startswith("times with a zone need the package pytz: pip install pytz")
+    assert _shorten_message(error).startswith(
+        "times with a zone need the package pytz: pip install pytz"
+    )
 
 
 def test_numbers_of_any_type_are_numbers(index: str, capfd: pytest.CaptureFixture[str]) -> None:

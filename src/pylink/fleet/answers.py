@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Default number of rows of a table, and limit of bars in a plot.
 DEFAULT_ROWS = 20
 MOST_BARS = 20
-LABEL_SIZE = 48
+LABEL_SIZE = 48  # characters of the longest label of a bar
 # Units of questions that plots scale, by the plots' names.
 UNITS = {"bytes": "byte"}
 
@@ -92,11 +92,12 @@ def check_plot(path: str, question: Question) -> None:
     need("matplotlib")
     if not question.value:
         raise ValueError("this answer has nothing to draw")
-    if _form(path) not in ("svg", "png", "pdf"):
+    if _plot_format(path) not in ("svg", "png", "pdf"):
         raise ValueError(f"{printable(path)}: a plot is .svg, .png or .pdf")
 
 
-def _form(path: str) -> str:
+def _plot_format(path: str) -> str:
+    """Return the suffix of a plot's file, in lower case."""
     return path.rpartition(".")[2].lower()
 
 
@@ -110,7 +111,7 @@ def write_plot(
     unit = UNITS.get(question.unit, "count")
     axis = title if question.unit in title or unit != "count" else f"{title}, {question.unit}"
     figure = plots.ranking(bars, question.about, axis, unit)
-    write_whole(path, plots.image(figure, _form(path)))
+    write_whole(path, plots.image(figure, _plot_format(path)))
 
 
 def _column(answer: Answer, name: str) -> int:
@@ -120,7 +121,7 @@ def _column(answer: Answer, name: str) -> int:
 
 
 def _bars(question: Question, answer: Answer) -> Sequence[tuple[str, float]]:
-    """Labels and their summed values, the largest first.
+    """Return labels and their summed values, the largest first.
 
     ValueError if no row has a number.
     """

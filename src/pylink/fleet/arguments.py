@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 78  # columns, as argparse on a terminal of 80
 
+# Errors that end a command with a message.
 EXPECTED = (
     BrokenIndex,
     BusyIndex,
@@ -57,6 +58,7 @@ def list_questions(questions: Mapping[str, Question]) -> str:
 
 
 def add_scheduler(options: argparse.ArgumentParser) -> None:
+    """Add the option that selects a cluster."""
     options.add_argument(
         "--scheduler",
         metavar="ADDRESS",
@@ -65,16 +67,17 @@ def add_scheduler(options: argparse.ArgumentParser) -> None:
 
 
 def add_forms(options: argparse.ArgumentParser, top: int) -> None:
+    """Add the options for the form of an answer; `top` is the default number of rows."""
     form = options.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="all rows as JSON")
     form.add_argument("--csv", action="store_true", help="all rows as CSV")
     options.add_argument(
-        "--top", type=_rows, default=top, metavar="N", help=f"rows to show (default: {top})"
+        "--top", type=_parse_rows, default=top, metavar="N", help=f"rows to show (default: {top})"
     )
     options.add_argument("--plot", metavar="FILE", help="draw the answer: .svg, .png or .pdf")
 
 
-def _rows(text: str) -> int:
+def _parse_rows(text: str) -> int:
     """Return a number of rows on the command line."""
     if not text.isdecimal():
         from argparse import ArgumentTypeError
@@ -93,6 +96,7 @@ def make_engine(scheduler: str | None, threads: int = 1) -> Engine:
 
 
 def form_of(arguments: argparse.Namespace) -> str:
+    """Return the form of an answer that a command line selects: json, csv or text."""
     return "json" if arguments.json else "csv" if arguments.csv else "text"
 
 

@@ -55,14 +55,14 @@ class Dask:
         scheduler = self._distributed.scheduler
         self._failures = (OSError, getattr(scheduler, "NoWorkerError", OSError))
         try:
-            self._check(address)
+            self._check_address(address)
             self._client = self._distributed.Client(
                 address, timeout=SECONDS_TO_CONNECT, set_as_default=False
             )
         except (OSError, TypeError, ValueError) as error:
             raise EngineError(f"{address}: no scheduler answers: {error}") from error
 
-    def _check(self, address: str) -> None:
+    def _check_address(self, address: str) -> None:
         """Check that a scheduler listens at the address.
 
         A client would wait for an answer without limit, and take a minute to close without one.
@@ -81,8 +81,9 @@ class Dask:
             raise ValueError(f"it is a {answer}")
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the result of each task, in any order; EngineError if the cluster fails."""
         waiting = iter(tasks)
-        running: dict[Any, tuple[T, int]] = {}
+        running: dict[Any, tuple[T, int]] = {}  # by future: task, and workers lost with it
         finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def start(task: T, loss_count: int) -> None:
@@ -91,12 +92,12 @@ class Dask:
             future.add_done_callback(finished.put)
 
         while True:
-            room = WAITING_PER_THREAD * max(1, self._threads()) - len(running)
+            room = WAITING_PER_THREAD * max(1, self._count_threads()) - len(running)
             for task in itertools.islice(waiting, max(0, room)):
                 start(task, 0)
             if not running:
                 return
-            future = self._next(finished)
+            future = self._wait_for_task(finished)
             task, loss_count = running.pop(future)
             try:
                 result = future.result()
@@ -111,7 +112,7 @@ class Dask:
             else:
                 yield result
 
-    def _next(self, finished: queue.SimpleQueue[Any]) -> Any:
+    def _wait_for_task(self, finished: queue.SimpleQueue[Any]) -> Any:
         """Wait for a task that has ended; EngineError if there are no workers for too long."""
         limit_text = need("dask.config").get(SETTING, None)
         limit = (
@@ -124,7 +125,7 @@ class Dask:
             try:
                 return finished.get(timeout=min(SECONDS_TO_LOOK, limit))
             except queue.Empty:
-                if self._threads():
+                if self._count_threads():
                     begun = time.monotonic()
                 elif time.monotonic() - begun >= limit:
                     raise EngineError(
@@ -132,7 +133,7 @@ class Dask:
                         f"take longer to start, set {SETTING} of Dask"
                     ) from None
 
-    def _threads(self) -> int:
+    def _count_threads(self) -> int:
         """Return the number of threads that the cluster has now."""
         try:
             return sum(self._client.nthreads().values())
@@ -144,7 +145,7 @@ class Dask:
 
 
 def versions() -> tuple[str, ...]:
-    """Versions that must be equal on all machines, so that results are equal."""
+    """Return the versions that must be equal on all machines, so that results are equal."""
     return (__version__, need("lz4").__version__, need("xxhash").VERSION)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROW_BITS, PART_BITS = 24, 20
 MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
-DIGEST_SIZE = 16
+DIGEST_SIZE = 16  # bytes
 
 # Kinds of files: a cubin, a file without device code, a removed file. `contents` has the others.
 CUBIN, OTHER, GONE = "cubin", "other", "gone"
@@ -28,6 +28,8 @@ def first_number(run: int, part: int) -> int:
     """Return the number of the first row of a part."""
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
+
+# Types of columns are those of pyarrow, "words" for texts that repeat, and "digest".
 
 # A row for each file: `path` below `root`, `name` is the path as text, `target` by its directory.
 # Times (ns) and `inode` are 0 if they cannot be trusted.

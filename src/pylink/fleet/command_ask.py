@@ -8,7 +8,7 @@ from pylink.diagnostics.stream import printable
 from pylink.fleet import answers, arguments
 from pylink.fleet.confirmation import confirm
 from pylink.fleet.database import Database
-from pylink.fleet.folding import SAVING, find_tasks, fold, rows_of
+from pylink.fleet.folding import SAVING, find_tasks, fold, list_rows
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
 from pylink.terminal.progress import Progress
@@ -97,7 +97,7 @@ def prepare(
     with Progress("linking") as progress:
         folded = fold(index, tasks, runner, every="blockers" in columns, progress=progress.reach)
     for name in columns:
-        rows = [[*map(row.get, SAVING[name])] for row in rows_of(folded, tasks, name)]
+        rows = [[*map(row.get, SAVING[name])] for row in list_rows(folded, tasks, name)]
         database.add_table(name, SAVING[name], rows, schema)
 
 

@@ -28,17 +28,17 @@ SMALL_FRAGMENT = 1024
 MANY_FRAGMENTS = 64
 
 
-def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
-    """Apply both rules to an index of `live` files; the caller holds the lock.
+def compact(index: Index, file_count: int, counts: Mapping[str, int]) -> None:
+    """Apply both rules to an index of `file_count` existing files; the caller holds the lock.
 
     `counts` are the numbers of file rows by the name of the fragment.
     """
     rows_of = {fragment: counts[fragment] for fragment in index.fragments}
-    if sum(rows_of.values()) > 2 * live + SMALL_FRAGMENT:
-        counting = current(index, index.fragments)
+    if sum(rows_of.values()) > 2 * file_count + SMALL_FRAGMENT:
+        current_rows = find_current(index, index.fragments)
         for fragment, count in rows_of.items():
-            if len(_files(index, fragment, counting)) < count:
-                replace(index, [fragment], counting)
+            if len(_read_current(index, fragment, current_rows)) < count:
+                replace_fragments(index, [fragment], current_rows)
         rows_of = {fragment: index.count_rows(fragment) for fragment in index.fragments}
     small: list[str] = []
     for fragment in reversed(rows_of):
@@ -46,14 +46,16 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
             break
         small.insert(0, fragment)
     if len(small) >= MANY_FRAGMENTS:
-        replace(index, small, current(index, small))
+        replace_fragments(index, small, find_current(index, small))
 
 
-def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
-    """Replace adjacent fragments by one, with only the file rows in `counting`."""
+def replace_fragments(index: Index, fragments: Sequence[str], current_rows: Any) -> None:
+    """Replace adjacent fragments by one, with only the file rows in `current_rows`."""
     index.check(fragments)
     pa, pc = need("pyarrow"), need("pyarrow.compute")
-    files = pa.concat_tables([_files(index, fragment, counting) for fragment in fragments])
+    files = pa.concat_tables(
+        [_read_current(index, fragment, current_rows) for fragment in fragments]
+    )
     objects = pa.concat_tables([_read(index, fragment, "objects") for fragment in fragments])
     objects = objects.filter(pc.is_in(objects["file"], files["file"].combine_chunks()))
     numbers = objects["object"].combine_chunks()
@@ -65,12 +67,12 @@ def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
     names = [name for fragment in fragments if (name := FragmentName.of(fragment)) is not None]
     serial = max(name.serial for name in names) + 1
     name = FragmentName(names[0].first, names[-1].last, serial)
-    index.publish(str(name), {table: _stored(rows) for table, rows in tables.items()})
+    index.publish(str(name), {table: _pack(rows) for table, rows in tables.items()})
     index.remove_leftovers()
 
 
-def current(index: Index, fragments: Sequence[str]) -> Any:
-    """Return the numbers of the current rows: the last one of each file, even if the file is removed.
+def find_current(index: Index, fragments: Sequence[str]) -> Any:
+    """Return the numbers of the current rows: the last row of each file, also of a removed one.
 
     The fragments are the last ones of an index, or all: only later rows replace a row.
     """
@@ -86,9 +88,10 @@ def current(index: Index, fragments: Sequence[str]) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
-def _files(index: Index, fragment: str, counting: Any) -> Any:
+def _read_current(index: Index, fragment: str, current_rows: Any) -> Any:
+    """Read the rows of files whose numbers are in `current_rows`."""
     table = _read(index, fragment, "files")
-    return table.filter(need("pyarrow.compute").is_in(table["file"], counting))
+    return table.filter(need("pyarrow.compute").is_in(table["file"], current_rows))
 
 
 def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None = None) -> Any:
@@ -96,9 +99,12 @@ def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None 
     kinds = (
         TABLES[name] if columns is None else {column: TABLES[name][column] for column in columns}
     )
-    return read_table(index.place(fragment, f"{name}.parquet"), columns).cast(schema_of(kinds))
+    return read_table(index.fragment_path(fragment, f"{name}.parquet"), columns).cast(
+        schema_of(kinds)
+    )
 
 
-def _stored(table: Any) -> bytes:
+def _pack(table: Any) -> bytes:
+    """Return a table of a fragment as a Parquet file."""
     names = [name for name in table.column_names if name not in ("digest", "offset")]
     return as_parquet(table, use_dictionary=names, write_statistics=False)

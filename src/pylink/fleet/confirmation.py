@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
-# Sections of one task, and number of files that it caches.
+# Pairs of sections of one task, and number of files whose objects it caches.
 TASK_PAIRS = 1 << 16
-KEPT_OBJECTS = 256
+KEPT_FILES = 256
 
 _PAIRS = """
 WITH places AS (
@@ -78,7 +78,7 @@ def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirm
     total = Confirmation(0, 0, [], [])
     rows = database.stream(_PAIRS.format(s=schema))
     pairs = (Pair(SectionPlace(*row[:5]), SectionPlace(*row[5:10]), row[10]) for row in rows)
-    for result in engine.map(compare_pairs, split(pairs)):
+    for result in engine.map(compare_pairs, split_pairs(pairs)):
         total.compared += result.compared
         total.bytes += result.bytes
         total.different += result.different
@@ -88,7 +88,7 @@ def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirm
     return total
 
 
-def split(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
+def split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
     """Split pairs into tasks; pairs with one first file stay together."""
     task: list[Pair] = []
     for pair in pairs:
@@ -125,15 +125,16 @@ class ObjectCache:
 
     def section(self, place: SectionPlace, size: int) -> bytes | None:
         """Return the bytes of a section; None if it does not exist."""
-        data = self._file(place.root, place.path).get(place.entry, b"")
+        data = self._read_file(place.root, place.path).get(place.entry, b"")
         section = data[place.offset : place.offset + size]
         return section if len(section) == size else None
 
-    def _file(self, root: bytes, path: bytes) -> dict[int, bytes]:
+    def _read_file(self, root: bytes, path: bytes) -> dict[int, bytes]:
+        """Return the cubins of a file by their numbers, cached or read."""
         data = self._recent.get((root, path))
         if data is None:
             data = self._recent[root, path] = read_file(root, path)
-            if len(self._recent) > KEPT_OBJECTS:
+            if len(self._recent) > KEPT_FILES:
                 self._recent.popitem(last=False)
         self._recent.move_to_end((root, path))
         return data
@@ -145,10 +146,10 @@ def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
         stamp = Stamp.of(os.stat(os.path.join(root, path)))
     except OSError:
         return {}
-    columns = {}
+    cubins = {}
     for batch in read_contents([0], Files.of([TreeFile(root, path, stamp)]), {}):
         extents = memoryview(batch.extents).cast("Q")
         for row, source in enumerate(batch.cubins):
             offset, size = extents[2 * row], extents[2 * row + 1]
-            columns[source.entry] = batch.arena[offset : offset + size]
-    return columns
+            cubins[source.entry] = batch.arena[offset : offset + size]
+    return cubins

@@ -41,7 +41,8 @@ SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
 # Bytes of the head of a file, which has the ELF header and all segments of any usual file.
 HEAD_SIZE = 1 << 12
-_HEADER = struct.Struct("<16xH14xQ14xHH6x")  # type; offset, entry size and count of segments
+# Fields of the ELF header: type; offset, entry size and number of program headers.
+_HEADER = struct.Struct("<16xH14xQ14xHH6x")
 # Wheels and other zip files, which are not inputs of links.
 ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
@@ -104,7 +105,7 @@ def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
     """Read the device code of files that fit into one arena."""
-    arena, extents = _arena(files)
+    arena, extents = _read_arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):
             yield from _read_alone(file, row, results)
@@ -147,22 +148,22 @@ def _kind_name(kind: int, head: bytes) -> str:
     return EXECUTABLE if loaded else SHARED
 
 
-def _arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
+def _read_arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
     """Read all files into an arena; None if a file is large or has changed."""
     if any(file.stamp.size > LARGE_FILE for file in files):
         return None, b""
-    paths = [file.full for file in files]
+    paths = [file.full_path for file in files]
     sizes = [file.stamp.size for file in files]
     no_data: list[bytes | None] = [None] * len(files)
     arena, extents, failed, _ = inputfiles.read_files([*paths], sizes, no_data)
-    if failed >= 0 or not all(file.stamp.fits(file.full) for file in files):
+    if failed >= 0 or not all(file.stamp.fits(file.full_path) for file in files):
         return None, b""
     return arena, extents
 
 
 def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
     """Read one file that is large, or has changed since it was listed."""
-    name = os.fsdecode(file.full)
+    name = os.fsdecode(file.full_path)
     result = FileResult(OTHER, None, file.stamp)
     results[row] = result
     try:
@@ -171,7 +172,7 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
         result.kind, result.note = UNREADABLE, reason_of(error)
         result.stamp = file.stamp.without_times()
         return
-    if not file.stamp.fits(file.full):
+    if not file.stamp.fits(file.full_path):
         result.stamp = file.stamp.without_times()
     if not _is_wanted(data):
         return
@@ -192,7 +193,7 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
 
 def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
     """Unpack the device code of a container, up to damage if there is any."""
-    name = os.fsdecode(file.full)
+    name = os.fsdecode(file.full_path)
     if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
         result.stamp = file.stamp.without_times()  # members may change while its own stamp stays
     cubins: list[bytes] = []
@@ -200,8 +201,8 @@ def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterat
     has_any = False
     size = 0
     try:
-        list_parts = _of_zip if result.kind == ZIP else parts
-        for entry, part in enumerate(list_parts(name, data, 0, Allowance())):
+        list_code = _list_zip_parts if result.kind == ZIP else parts
+        for entry, part in enumerate(list_code(name, data, 0, Allowance())):
             member = printable(part.name[len(name) + 1 :])
             source = CodeSource(row, member, entry, part.kind, part.size, part.packed, part.arch)
             if part.kind != "cubin":
@@ -225,10 +226,11 @@ def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterat
 
 
 def _is_wanted(head: bytes) -> bool:
+    """Return whether a file with this head may contain device code."""
     return is_known(head) or head.startswith(ZIP_MAGIC)
 
 
-def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
+def _list_zip_parts(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
     """Yield the parts of a zip file's members; UnreadableFile at the first damaged one."""
     # Loaded only here: few trees have zip files, and their reader is slow to import.
     from pylink.size import zips
@@ -249,6 +251,7 @@ def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterato
 
 
 def _fill_arena(batch: Batch, pieces: list[bytes]) -> Batch:
+    """Copy the cubins of a batch, its `pieces`, to its arena."""
     no_data: list[bytes | None] = [None] * len(pieces)
     batch.arena, batch.extents, _, _ = inputfiles.read_files(
         no_data, [len(piece) for piece in pieces], [*pieces]
@@ -257,4 +260,5 @@ def _fill_arena(batch: Batch, pieces: list[bytes]) -> Batch:
 
 
 def _is_cubin(head: bytes) -> bool:
+    """Return whether a file with this head, at least 20 bytes, is a cubin."""
     return head[:4] == kinds.ELF_MAGIC and int.from_bytes(head[18:20], "little") == EM_CUDA

@@ -61,7 +61,7 @@ CREATE VIEW {s}.sections AS
 """
 
 
-# Members of targets, by a description file and by directories.
+# Tables of members: targets by a description file, or by directories.
 _DESCRIBED = """
     SELECT one.target, files.file, one.place
     FROM read_parquet({targets}) AS one
@@ -72,7 +72,7 @@ _BY_DIRECTORY = """
     FROM {s}.files"""
 
 
-# The line of a query in DuckDB's messages.
+# The number of the wrong line of a query, in DuckDB's messages.
 _LINE = re.compile(r"LINE (\d+):")
 
 
@@ -99,7 +99,7 @@ class Database:
 
     def add(self, index: Index, schema: str = "main") -> None:
         """Make the tables of an index; BrokenIndex if it cannot be read."""
-        self._readings.append(Reading(index.place()))
+        self._readings.append(Reading(index.fragment_path()))
         fragments = index.fragments  # once: a run may add some meanwhile
         if not fragments:
             raise BrokenIndex(f"{index.directory}: nothing is indexed: run `pylink dedup index`")
@@ -114,11 +114,13 @@ class Database:
                 gone=GONE,
                 not_functions=_NOT_FUNCTIONS,
                 **{
-                    name: _files(index.place(fragment, f"{name}.parquet") for fragment in fragments)
+                    name: _sql_files(
+                        index.fragment_path(fragment, f"{name}.parquet") for fragment in fragments
+                    )
                     for name in TABLES
                 },
                 members=members.format(
-                    s=schema, targets=_files([os.path.join(index.directory, "targets.parquet")])
+                    s=schema, targets=_sql_files([os.path.join(index.directory, "targets.parquet")])
                 ),
             )
             self._connection.execute(text)
@@ -134,14 +136,14 @@ class Database:
             columns = [column[0] for column in cursor.description or ()]
             return Answer(columns, cursor.fetchall() if columns else [])
         except self._duckdb.Error as error:
-            raise BadQuery(_reason(error)) from error
+            raise BadQuery(_shorten_message(error)) from error
 
     def check_query(self, text: str) -> None:
         """Check that a text is one query (BadQuery), since other statements could write."""
         try:
             kinds = [statement.type.name for statement in self._connection.extract_statements(text)]
         except self._duckdb.Error as error:
-            raise BadQuery(_reason(error)) from error
+            raise BadQuery(_shorten_message(error)) from error
         if kinds != ["SELECT"]:
             listed = ", ".join(kinds) or "nothing"
             raise BadQuery(f"a query is one SELECT or the like; this is {listed}")
@@ -155,7 +157,7 @@ class Database:
     def protect(self) -> None:
         """Keep queries from reading and writing files other than the index's."""
         directories = [os.path.abspath(index.directory) + "/" for index in self._indexes.values()]
-        self._connection.execute(f"SET allowed_directories = {_list(directories)}")
+        self._connection.execute(f"SET allowed_directories = {_sql_list(directories)}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -200,8 +202,8 @@ class Database:
         return data
 
 
-def _reason(error: Exception) -> str:
-    """DuckDB's message, without the query below it and hints on similar spellings."""
+def _shorten_message(error: Exception) -> str:
+    """Return DuckDB's message without the query below it and hints on similar spellings."""
     first, *rest = str(error).splitlines() or [type(error).__name__]
     if "'pytz'" in first:
         return (
@@ -211,11 +213,11 @@ def _reason(error: Exception) -> str:
     return first if line == "1" else f"{first}, in line {line} of the query"
 
 
-def _files(paths: Iterable[str]) -> str:
-    """Files as an SQL list, with absolute names, which `protect` allows."""
-    return _list(map(os.path.abspath, paths))
+def _sql_files(paths: Iterable[str]) -> str:
+    """Return files as an SQL list, with absolute names, which `protect` allows."""
+    return _sql_list(map(os.path.abspath, paths))
 
 
-def _list(paths: Iterable[str]) -> str:
-    """Texts as an SQL list."""
+def _sql_list(paths: Iterable[str]) -> str:
+    """Return texts as an SQL list."""
     return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"

@@ -3,7 +3,7 @@
 The digests of a build's sections take millions of calls, most of them for few bytes. Calls from
 Python would cost as much as reading the files. The package's extension has the functions of
 xxhash.h, which a kernel calls without the interpreter. If a build hides them, `hasher` is 0 and
-`fill` calls the package.
+`add_digests` calls the package.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 @functools.cache
 def hasher() -> int:
-    """Return the address of the function, or 0."""
+    """Return the address of the function that hashes, or 0."""
     library = os.fsencode(need("xxhash._xxhash").__file__)
     return next(filter(None, (find_function(library, name) for name in NAMES)), 0)
 
@@ -36,11 +36,11 @@ def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
     """Return the result of list_sections, with digests."""
     address = hasher()
     columns = list_sections(arena, extents, first, address)
-    return columns if address else fill(arena, extents, first, columns)
+    return columns if address else add_digests(arena, extents, first, columns)
 
 
-def fill(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
-    """Return the tables of list_sections, with digests from the package."""
+def add_digests(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
+    """Return the result of list_sections, with digests that the package computes."""
     columns = dict(zip(SECTIONS, section_columns[1], strict=True))
     numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
     starts = array("q", extents)[::2]

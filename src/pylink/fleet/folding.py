@@ -58,8 +58,8 @@ SAVING = {
 # The first architecture with Mercury sections.
 FIRST_SM = 100
 
-# By target: relocatable cubins with Mercury debug sections, and the number of distinct sums of
-# their digests. Equal objects always have equal sums, and equal sums are checked.
+# By target: the number of relocatable cubins with Mercury debug sections, and of distinct sums of
+# their digests. Equal cubins have equal sums; different ones may have, too, so they are compared.
 _TARGETS = """
 WITH sums AS (
     SELECT object, sum(hash(family, suffix, size, digest)::HUGEINT) AS sum
@@ -89,7 +89,7 @@ class Task:
 
 
 def find_tasks(database: Database, schema: str = "main") -> list[Task]:
-    """All targets with Mercury sections to compare, by name."""
+    """List all targets with Mercury sections to compare, sorted by name."""
     inputs: dict[tuple[str, int], list[tuple[int, bytes, Stamp]]] = {}
     for row in database.ask(_FILES.format(s=schema), [FIRST_SM]).rows:
         target, sm, _, file, root, path, *stamp = row
@@ -132,7 +132,7 @@ def fold(
     for done, (task, text) in enumerate(engine.map(fold_target, tasks_to_run), 1):
         results[task.key] = json.loads(text)
         with contextlib.suppress(OSError):
-            write_whole(_place(index, task), text)
+            write_whole(_result_path(index, task), text)
         if progress is not None:
             progress(done, len(tasks_to_run))
     return results
@@ -145,14 +145,15 @@ def fold_target(task: Task) -> tuple[Task, bytes]:
 
 
 def _fold_target(task: Task) -> dict[str, Any]:
+    """Return the rows of the tables in SAVING for one target."""
     for name, stamp in zip(task.files, task.stamps, strict=True):
         if not stamp.fits(name):
-            return _failed(task, f"{printable(name)} has changed since it was indexed")
+            return _make_failure(task, f"{printable(name)} has changed since it was indexed")
     sink = ErrorCollector()
     inputs = [Input(os.fsdecode(name), whole_archive=True) for name in task.files]
     objects = read_inputs(inputs, f"sm_{task.sm}", sink)
     if objects is None:
-        return _failed(task, _reason(sink))
+        return _make_failure(task, _link_failure(sink))
     _, items, _ = read_vectors(objects, range(len(objects.names)))
     analysis = analyze(items)
     saved = saved_bytes(objects, sink)
@@ -171,7 +172,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
             "folded": sum(candidate.reference is not None for candidate in analysis.candidates),
             "payload_bytes": analysis.payload_bytes,
             "saved_bytes": saved,
-            "note": _reason(sink) if saved is None else None,
+            "note": _link_failure(sink) if saved is None else None,
         },
         "blockers": [
             {
@@ -187,12 +188,13 @@ def _fold_target(task: Task) -> dict[str, Any]:
     }
 
 
-def _reason(sink: ErrorCollector) -> str:
-    """Return a failure to link the inputs of a target."""
+def _link_failure(sink: ErrorCollector) -> str:
+    """Return why the inputs of a target do not link."""
     return printable(sink.first.message) if sink.first is not None else "its inputs do not link"
 
 
-def _failed(task: Task, note: str) -> dict[str, Any]:
+def _make_failure(task: Task, note: str) -> dict[str, Any]:
+    """Return the rows for a target that could not be compared, with the reason."""
     saving = dict.fromkeys(SAVING["saving"], None) | {
         "target": task.target,
         "sm": task.sm,
@@ -205,16 +207,16 @@ def _failed(task: Task, note: str) -> dict[str, Any]:
 def read_result(index: Index, task: Task) -> dict[str, Any] | None:
     """Return the stored result of a target, None if missing, damaged or a failure."""
     try:
-        with open(_place(index, task), "rb") as file:
+        with open(_result_path(index, task), "rb") as file:
             result = json.load(file)
         rows = [("saving", result["saving"]), *(("blockers", row) for row in result["blockers"])]
-        is_valid = all(_fits(row, SAVING[table]) for table, row in rows)
+        is_valid = all(_has_columns(row, SAVING[table]) for table, row in rows)
         return result if is_valid and result["saving"]["saved_bytes"] is not None else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _fits(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
+def _has_columns(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
     """Return whether a row of a stored file, which may be damaged, has these columns."""
     return row.keys() == kinds.keys() and all(
         isinstance(row[name], (str if kind == "string" else int) | None)
@@ -222,7 +224,7 @@ def _fits(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
     )
 
 
-def rows_of(
+def list_rows(
     results: Mapping[str, Any], tasks: Iterable[Task], table: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table; targets without a result have no blockers, and no saving."""
@@ -237,5 +239,6 @@ def rows_of(
             yield {**row, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
 
 
-def _place(index: Index, task: Task) -> str:
+def _result_path(index: Index, task: Task) -> str:
+    """Return the path of the stored result of a target."""
     return os.path.join(index.directory, "folding", f"{task.key}.json")

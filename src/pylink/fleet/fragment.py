@@ -59,7 +59,8 @@ FAULTS = {
 }
 
 
-# Bytes of a native row of an object, and indices of its fields among its 32-bit and 64-bit numbers.
+# Bytes of a native row of an object (ObjectItem of sectioncolumns.pxd). Indices of its fields: four
+# of the row as numbers of 32 bits, two of the row as numbers of 64 bits.
 OBJECT_SIZE = 32
 FAULT, SECTION, SM, TYPE = range(4)
 SIZE, COUNT = 2, 3
@@ -94,7 +95,7 @@ def make_fragment(part: Part) -> Fragment:
         )
     results: dict[int, FileResult] = {}
     remaining = [row for row, fate in enumerate(kind_numbers) if not NATIVE_KINDS[fate]]
-    for batch in _batches(remaining, part.files, results):
+    for batch in _read_batches(remaining, part.files, results):
         fragment.check(len(batch.cubins) + len(batch.others))
         native = list_hashed(batch.arena, batch.extents, first + fragment.count)
         fragment.add_cubins([source.file for source in batch.cubins], batch.cubins, native)
@@ -104,7 +105,7 @@ def make_fragment(part: Part) -> Fragment:
         stamps[4 * row : 4 * row + 4] = array("q", result.stamp)
     files = part.files._replace(stamps=stamps.tobytes()).followed_by(_without_times(part.gone))
     tables = {
-        "files": _files(files, kind_numbers, results, first),
+        "files": _make_files_table(files, kind_numbers, results, first),
         "objects": fragment.objects(),
         "sections": fragment.sections(),
     }
@@ -113,7 +114,9 @@ def make_fragment(part: Part) -> Fragment:
     return Fragment(written_tables, Rows(part.name, files, gone), sum(part.files.sizes))
 
 
-def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) -> Iterable[Batch]:
+def _read_batches(
+    rows: Sequence[int], files: Files, results: dict[int, FileResult]
+) -> Iterable[Batch]:
     """Read the files that native code could not index, in batches."""
     if not rows:
         return ()
@@ -129,7 +132,13 @@ def _without_times(files: Files) -> Files:
     return files._replace(stamps=stamps.tobytes())
 
 
-def _files(files: Files, kind_numbers: bytes, results: dict[int, FileResult], first: int) -> Table:
+def _make_files_table(
+    files: Files, kind_numbers: bytes, results: dict[int, FileResult], first: int
+) -> Table:
+    """Make the table of files, whose first row has the number `first`.
+
+    `kind_numbers` has an index of NATIVE_KINDS for each file that exists; `results` replaces it.
+    """
     count = files.rows
     kinds: list[str | None] = [
         *map(NATIVE_KINDS.__getitem__, kind_numbers),
@@ -164,6 +173,7 @@ def _files(files: Files, kind_numbers: bytes, results: dict[int, FileResult], fi
 
 
 def _split_texts(column: Texts) -> list[bytes]:
+    """Return the texts of a column, or of its dictionary."""
     ends = array("q", column.ends)
     return [column.text[start:end] for start, end in itertools.pairwise(ends)]
 
@@ -180,6 +190,7 @@ class FragmentRows:
         self._sections: list[Columns] = []
 
     def check(self, more: int) -> None:
+        """Raise OverflowError if there is no room for `more` objects."""
         if self.count + more > MOST_ROWS:
             raise OverflowError(f"one fragment holds at most {MOST_ROWS} objects")
 
@@ -201,12 +212,14 @@ class FragmentRows:
         self._add([source.file for source in sources], sources)
 
     def _add(self, rows: Sequence[int], sources: Sequence[CodeSource] | None) -> None:
+        """Record the files of the next objects and, with `sources`, their places in these."""
         if sources is not None:
             self._sources.update(enumerate(sources, self.count))
         self._files += rows
         self.count += len(rows)
 
     def objects(self) -> Table:
+        """Make the table of objects."""
         native = b"".join(self._natives)
         small, large = array("I", native), array("Q", native)
         count = self.count
@@ -238,7 +251,7 @@ class FragmentRows:
         return sizes
 
     def _members(self, sm: bytes) -> Table:
-        """Columns of the place of objects in their files, if some are not a file of their own."""
+        """Return the columns that say where objects are in their files, and their kind and SM."""
         members, entries, kinds = [""] * self.count, [0] * self.count, [CUBIN] * self.count
         for row, source in self._sources.items():
             members[row], entries[row], kinds[row] = source.member, source.entry, source.kind
@@ -257,6 +270,7 @@ class FragmentRows:
         }
 
     def sections(self) -> Table:
+        """Make the table of sections."""
         natives = self._sections
         table: Table = {}
         for index, name in enumerate(SECTIONS):

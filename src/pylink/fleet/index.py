@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 FORMAT = 3
 
 SETTINGS_FILE = "index.json"
-UNFINISHED = ".unfinished"
-SUMS = "sums"
+UNFINISHED = ".unfinished"  # prefix of the name of a fragment that is not complete
+SUMS = "sums"  # file with the checksums of a fragment's tables
 AGAIN = "remove the index and make it again"
 _DIRECTORIES = ("fragments", "folding")
 
@@ -109,15 +109,15 @@ class Index:
     def fragments(self) -> list[str]:
         """The names of the current fragments, oldest first."""
         try:
-            entries = os.listdir(self.place())
+            entries = os.listdir(self.fragment_path())
         except OSError as error:
-            raise _unreadable(self.place(), error) from error
+            raise _unreadable(self.fragment_path(), error) from error
         fragments = [name for entry in entries if (name := FragmentName.of(entry)) is not None]
         joined = [name for name in fragments if name.serial]
         return sorted(str(name) for name in fragments if not any(map(name.is_in, joined)))
 
-    def place(self, *names: str) -> str:
-        """Return the path of the directory of fragments, or of a file in it."""
+    def fragment_path(self, *names: str) -> str:
+        """Return the path of a fragment or of a file in it; without names, of all fragments."""
         return os.path.join(self.directory, "fragments", *names)
 
     def next_run(self) -> int:
@@ -135,16 +135,19 @@ class Index:
         """
         for fragment in fragments:
             try:
-                sums = _read(self.place(fragment, SUMS))
+                sums = _read(self.fragment_path(fragment, SUMS))
                 faults = [
-                    _sum(name, _read(self.place(fragment, f"{name}.parquet"))) for name in TABLES
+                    _checksum_line(name, _read(self.fragment_path(fragment, f"{name}.parquet")))
+                    for name in TABLES
                 ]
             except OSError as error:
-                raise _unreadable(self.place(fragment), error) from error
+                raise _unreadable(self.fragment_path(fragment), error) from error
             if sums != b"".join(faults):
                 lines = zip(TABLES, faults, strict=True)
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
-                raise BrokenIndex(f"{self.place(fragment, wrong[0])}: it is damaged: {AGAIN}")
+                raise BrokenIndex(
+                    f"{self.fragment_path(fragment, wrong[0])}: it is damaged: {AGAIN}"
+                )
 
     def check_stamps(self, fragments: Iterable[str], since: int) -> None:
         """Check the sizes and times of tables, which is faster than `check`; BrokenIndex on damage.
@@ -153,11 +156,13 @@ class Index:
         """
         for fragment in fragments:
             try:
-                sums = _read(self.place(fragment, SUMS)).splitlines()
-                tables = [os.stat(self.place(fragment, f"{name}.parquet")) for name in TABLES]
-                youngest = os.stat(self.place(fragment, SUMS)).st_mtime_ns
+                sums = _read(self.fragment_path(fragment, SUMS)).splitlines()
+                tables = [
+                    os.stat(self.fragment_path(fragment, f"{name}.parquet")) for name in TABLES
+                ]
+                youngest = os.stat(self.fragment_path(fragment, SUMS)).st_mtime_ns
             except OSError as error:
-                raise _unreadable(self.place(fragment), error) from error
+                raise _unreadable(self.fragment_path(fragment), error) from error
             youngest = max(youngest, *(status.st_mtime_ns for status in tables))
             paths = [line.rpartition(b" ")[0] for line in sums]
             damaged = [
@@ -170,7 +175,7 @@ class Index:
     def read_files(self, fragment: str, columns: list[str]) -> Any:
         """Read columns of a fragment's table of files; BrokenIndex if it cannot be read."""
         pa = need("pyarrow")
-        path = self.place(fragment, "files.parquet")
+        path = self.fragment_path(fragment, "files.parquet")
         try:
             return read_table(path, columns)
         except (OSError, pa.ArrowException) as error:
@@ -178,32 +183,32 @@ class Index:
 
     def count_rows(self, fragment: str) -> int:
         """Return the number of rows in a fragment's table of files."""
-        path = self.place(fragment, "files.parquet")
+        path = self.fragment_path(fragment, "files.parquet")
         count: int = need("pyarrow.parquet").read_metadata(path).num_rows
         return count
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, atomically."""
-        unfinished = self.place(UNFINISHED + name)
+        unfinished = self.fragment_path(UNFINISHED + name)
         _remove(unfinished)
         files = {f"{table}.parquet": tables[table] for table in TABLES}
-        files[SUMS] = b"".join(_sum(table, tables[table]) for table in TABLES)
+        files[SUMS] = b"".join(_checksum_line(table, tables[table]) for table in TABLES)
         os.mkdir(unfinished)
         for file, data in files.items():
             try:
                 _write(os.path.join(unfinished, file), data)
             except OSError as error:
-                error.filename = self.place(name, file)  # a full disk names none
+                error.filename = self.fragment_path(name, file)  # a full disk names none
                 raise
-        os.rename(unfinished, self.place(name))
+        os.rename(unfinished, self.fragment_path(name))
 
     def remove_leftovers(self) -> None:
         """Remove outdated fragments unless a process reads the index; the caller holds the lock."""
-        counting = set(self.fragments)
-        outdated = [entry for entry in os.listdir(self.place()) if entry not in counting]
-        if outdated and is_unread(self.place()):
+        current = set(self.fragments)
+        outdated = [entry for entry in os.listdir(self.fragment_path()) if entry not in current]
+        if outdated and is_unread(self.fragment_path()):
             for entry in outdated:
-                _remove(self.place(entry))
+                _remove(self.fragment_path(entry))
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
         """Return whether the table of targets was made from this version of the description."""
@@ -282,20 +287,23 @@ def _remove(directory: str) -> None:
         rmtree(directory, ignore_errors=True)
 
 
-def _sum(table: str, data: bytes) -> bytes:
+def _checksum_line(table: str, data: bytes) -> bytes:
     """Return a line of a fragment's checksums."""
     return f"{table} {len(data)} {zlib.crc32(data):08x}\n".encode()
 
 
 def _read(path: str) -> bytes:
+    """Return the contents of a file."""
     with open(path, "rb") as stream:
         return stream.read()
 
 
 def _write(path: str, data: bytes) -> None:
+    """Write a file of a fragment that is not complete."""
     with open(path, "wb") as stream:
         stream.write(data)
 
 
 def _write_settings(directory: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+    """Replace the settings of an index atomically."""
     write_whole(os.path.join(directory, SETTINGS_FILE), (json.dumps(settings) + "\n").encode())

@@ -40,7 +40,7 @@ class Member(NamedTuple):
     place: int
 
 
-def table_of(members: Iterable[Member]) -> bytes:
+def pack_members(members: Iterable[Member]) -> bytes:
     """Return the table of targets as a Parquet file."""
     rows = list(members)
     table: Table = {
@@ -52,7 +52,7 @@ def table_of(members: Iterable[Member]) -> bytes:
     return pack_table(MEMBERS, table)
 
 
-def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:
+def read_members(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:
     """Yield the members of targets that the file `name` describes, among existing files.
 
     `files` are pairs (root, path). Relative names start at the directory of the description. Raises
@@ -81,6 +81,7 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
 
 
 def _parse_description(name: str, data: bytes) -> Mapping[bytes, list[bytes]]:
+    """Return the files or patterns of each target, in the format that the file's name says."""
     if name.endswith(".json"):
         return _from_json(name, data)
     if name.endswith(".ninja"):
@@ -89,6 +90,7 @@ def _parse_description(name: str, data: bytes) -> Mapping[bytes, list[bytes]]:
 
 
 def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
+    """Read JSON; BadDescription if it has another form."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -106,7 +108,7 @@ def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
     }
 
 
-# One name in a rule, with quoted blanks.
+# One name in a rule of make or ninja, which may have quoted blanks.
 _MAKE_WORD = re.compile(rb"(?:\\.|[^\s\\])+")
 _NINJA_WORD = re.compile(rb"(?:\$.|[^\s$])+")
 
@@ -124,6 +126,7 @@ def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
 
 
 def _unquote(word: bytes) -> bytes:
+    """Return a name in a rule of make without quotes."""
     return re.sub(rb"\\(.)", rb"\1", word).replace(b"$$", b"$")
 
 

@@ -40,7 +40,7 @@ class Texts(NamedTuple):
 
 Table = dict[str, Numbers | Texts]
 
-# Rows of a row group: readers hold a group in memory, and its pages have 32-bit sizes.
+# Rows of a row group, which readers hold in memory; bytes of a page, whose size has 32 bits.
 GROUP_ROWS = 1 << 20
 MOST_BYTES = (1 << 31) - 1
 
@@ -69,9 +69,12 @@ TYPES: dict[str, tuple[int, int | None, int]] = {
 }
 
 
+# The numbers in front of fields below are those of parquet.thrift.
+
+
 def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
     """Pack columns (name to type) into a Parquet file; OverflowError if one is too large."""
-    rows = {_rows(kind, table[name]) for name, kind in columns.items()}
+    rows = {_count_rows(kind, table[name]) for name, kind in columns.items()}
     if len(rows) != 1:
         raise ValueError("columns differ in length")
     (count,) = rows
@@ -83,7 +86,7 @@ def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
         chunks, total = [], 0
         for name, kind in columns.items():
             part = table[name] if end - start == count else _slice(kind, table[name], start, end)
-            pages, metadata, size = _chunk(name, kind, part, end - start, offset)
+            pages, metadata, size = _pack_chunk(name, kind, part, end - start, offset)
             body += pages
             offset += sum(map(len, pages))
             chunks.append(metadata)
@@ -91,7 +94,7 @@ def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
         groups.append(struct((1, list_of(STRUCT, chunks)), (2, i64(total)), (3, i64(end - start))))
     footer = struct(
         (1, i32(_VERSION)),
-        (2, list_of(STRUCT, _schema(columns))),
+        (2, list_of(STRUCT, _pack_schema(columns))),
         (3, i64(count)),
         (4, list_of(STRUCT, groups)),
         (6, binary(b"pylink")),
@@ -135,13 +138,15 @@ def cells(kind: str, values: Sequence[Any]) -> Numbers | Texts:
     return numbers._replace(valid=bytes(value is not None for value in values))
 
 
-def _rows(kind: str, column: Numbers | Texts) -> int:
+def _count_rows(kind: str, column: Numbers | Texts) -> int:
+    """Return the number of rows of a column of that type."""
     if isinstance(column, Numbers):
         return len(column.values) // TYPES[kind][2]
     return len(column.ends) // 8 - 1 if column.numbers is None else len(column.numbers) // 4
 
 
 def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers | Texts:
+    """Return rows `start` (included) to `end` (excluded) of a column of that type."""
     if isinstance(column, Numbers):
         width, valid = TYPES[kind][2], column.valid
         return Numbers(column.values[width * start : width * end], valid and valid[start:end])
@@ -150,7 +155,7 @@ def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers 
     return column._replace(numbers=column.numbers[4 * start : 4 * end])
 
 
-def _chunk(
+def _pack_chunk(
     name: str, kind: str, column: Numbers | Texts, rows: int, offset: int
 ) -> tuple[list[bytes], bytes, int]:
     """Return the pages of a column at `offset` of the file, their metadata, and unpacked bytes."""
@@ -167,12 +172,12 @@ def _chunk(
     if dictionary is not None:
         encoding = _RLE_DICTIONARY
         details = struct((1, i32(count)), (2, i32(_PLAIN)))
-        page, size = _page(_DICTIONARY_PAGE, dictionary, (7, (STRUCT, details)))
+        page, size = _pack_page(_DICTIONARY_PAGE, dictionary, (7, (STRUCT, details)))
         body += page
         first = [(11, i64(offset))]
     details = struct((1, i32(rows)), (2, i32(encoding)), (3, i32(_RLE)), (4, i32(_RLE)))
     page_offset = offset + sum(map(len, body))
-    page, added = _page(_DATA_PAGE, data, (5, (STRUCT, details)))
+    page, added = _pack_page(_DATA_PAGE, data, (5, (STRUCT, details)))
     body += page
     size += added
     metadata = struct(
@@ -189,7 +194,7 @@ def _chunk(
     return body, struct((2, i64(offset)), (3, (STRUCT, metadata))), size
 
 
-def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
+def _pack_page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
     """Return a page with its header, and the unpacked bytes of both."""
     if len(data) > MOST_BYTES:
         raise OverflowError("one column of a fragment has more than 2 GiB")
@@ -199,7 +204,7 @@ def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[byte
     return [header, packed], len(header) + len(data)
 
 
-def _schema(columns: Mapping[str, str]) -> list[bytes]:
+def _pack_schema(columns: Mapping[str, str]) -> list[bytes]:
     """Return the schema: its root, and each column."""
     schema = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
     for name, kind in columns.items():

@@ -79,7 +79,7 @@ class State:
         self.is_saved = False
         self._rows_by_fragment: dict[bytes, int] = {}  # by `_fragment_key`
         self._added: list[bytes] = []  # blocks that the file does not have
-        self._rows: list[int] = []  # by block
+        self._rows: list[int] = []  # number of rows of each block
 
     def _load(self, data: bytes) -> bool:
         """Load the file; False if a block is damaged."""
@@ -152,6 +152,7 @@ class State:
                 self._write_all(fragments)
 
     def _write_all(self, fragments: Sequence[bytes]) -> None:
+        """Write the file again, as one block that covers these fragments."""
         counts = {}
         for fragment in fragments:
             count = self._rows_by_fragment.get(fragment)
@@ -162,6 +163,7 @@ class State:
         write_whole(self._path, _pack_block(counts, files, slots, b""))
 
     def _read(self, fragment: str) -> Rows:
+        """Read the files of a fragment from its Parquet file."""
         table = self._index.read_files(fragment, COLUMNS)
         roots, paths, *stamps, kinds = (table[name].to_pylist() for name in COLUMNS)
         rows = zip(roots, paths, zip(*stamps, strict=True), strict=True)
@@ -169,12 +171,13 @@ class State:
         return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
 
     def _fragment_key(self, fragment: str) -> bytes:
-        """Return the key of a fragment: name and size, since a recreated one may have the same name."""
-        size = os.stat(self._index.place(fragment, "files.parquet")).st_size
+        """Return the key of a fragment: name and size, since another one may get its name."""
+        size = os.stat(self._index.fragment_path(fragment, "files.parquet")).st_size
         return b"%s %d" % (os.fsencode(fragment), size)
 
 
 def _pack_block(counts: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
+    """Return a block; `counts` are the numbers of rows by the fragments that it covers."""
     fragments = b"".join(b"%s %d\n" % entry for entry in counts.items())
     names = b"".join(root + b"\0" for root in files.names)
     columns = (files.ends, files.stamps, files.roots, slots, files.text)
@@ -184,14 +187,17 @@ def _pack_block(counts: Mapping[bytes, int], files: Files, slots: bytes, gone: b
 
 
 def _checksum(body: bytes | memoryview) -> int:
+    """Return the checksum of a block after its header."""
     checksum: int = need("xxhash").xxh3_64_intdigest(body)
     return checksum
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
+    """Return key and number of rows of a fragment, from a line of a block."""
     name, _, count = line.rpartition(b" ")
     return name, count
 
 
 def _name(key: bytes) -> str:
+    """Return the name of a fragment from its key."""
     return os.fsdecode(key.rpartition(b" ")[0])

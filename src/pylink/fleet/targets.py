@@ -21,19 +21,20 @@ _ARCHIVES = (b".a", b".lib", b".lo")
 
 
 def directory_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
-    """Return the targets of files by their directories, and the number of each file's target (int32).
+    """Return the targets of files, and the number of each file's target (int32).
 
-    The columns are those of `Files`.
+    `ends` and `text` are columns of `Files`.
     """
     directories, are_containers, numbers = directories_of(ends, text, list(_ARCHIVES))
     names = [
-        show_bytes(name) if is_alone else _of_directory(name)
+        show_bytes(name) if is_alone else _target_of(name)
         for name, is_alone in zip(directories, are_containers, strict=True)
     ]
     return names, numbers
 
 
-def _of_directory(directory: bytes) -> str:
+def _target_of(directory: bytes) -> str:
+    """Return the target of the files in a directory."""
     for pattern in (_CMAKE, _BAZEL):
         match = pattern.match(directory + b"/")
         if match:

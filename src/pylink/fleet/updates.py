@@ -14,7 +14,7 @@ from pylink.fleet.index import Index
 from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State, saved_at
-from pylink.fleet.walk import Files, Stamp, below, find_listed, walk, youngest
+from pylink.fleet.walk import Files, Stamp, find_listed, split_by_root, walk, youngest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,16 +68,18 @@ def update(
         state.read_rest()
         census = state.census
         roots = roots or index.roots
-        tree, outside = _find(index, census, roots, names)
-        changed, gone = tree.changed, _gone(tree, roots)
+        tree, outside = _find_files(index, census, roots, names)
+        changed, gone = tree.changed, _find_gone(tree, roots)
         files = census.count() - gone.rows
         description = index.settings["targets"] if targets is None else targets or None
-        stamp = _stamp(description)
+        stamp = _stamp_description(description)
         members = None
         is_new = changed.rows or gone.rows or not state.is_saved
         if description and (is_new or not index.is_described(description, stamp)):
             # Read first, so that an error is reported before files are read.
-            members = _members(description, {*census.files()} - {row[:2] for row in gone.files()})
+            members = _read_targets(
+                description, {*census.files()} - {row[:2] for row in gone.files()}
+            )
         index.add_roots(roots)
         total = sum(changed.sizes)
         done = 0
@@ -97,7 +99,7 @@ def update(
         return Update(files, changed.rows, total, gone.rows, tree.closed, outside)
 
 
-def _find(
+def _find_files(
     index: Index, census: Census, roots: Sequence[bytes], names: Sequence[bytes] | None
 ) -> tuple[Tree, int]:
     """Find the files below the roots, or those with one of the names; and names outside."""
@@ -114,7 +116,7 @@ def _find(
                 raise NothingToRead(
                     f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
                 )
-        paths, outside = below(names, roots)
+        paths, outside = split_by_root(names, roots)
         tree = find_listed(census, paths, os.fsencode(index.directory))
     for directory, reason in tree.closed:
         if directory in roots:
@@ -122,18 +124,18 @@ def _find(
     return tree, outside
 
 
-def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
+def _find_gone(tree: Tree, roots: Sequence[bytes]) -> Files:
     """Return the removed files, without files in directories that could not be read."""
     unreadable = tuple(directory.rstrip(b"/") + b"/" for directory, _ in tree.closed)
     unseen = tree.unseen
     root_numbers = {number for number, name in enumerate(unseen.names) if name in roots}
     rows = [row for row, root in enumerate(array("i", unseen.roots)) if root in root_numbers]
     if unreadable:
-        rows = [row for row in rows if not unseen.file(row).full.startswith(unreadable)]
+        rows = [row for row in rows if not unseen.file(row).full_path.startswith(unreadable)]
     return unseen if len(rows) == unseen.rows else Files.of(map(unseen.file, rows))
 
 
-def _stamp(description: str | None) -> Stamp | None:
+def _stamp_description(description: str | None) -> Stamp | None:
     """Return the stamp of the description; None if missing, or too young to detect a change."""
     if not description:
         return None
@@ -144,11 +146,11 @@ def _stamp(description: str | None) -> Stamp | None:
     return stamp if stamp.ctime <= youngest() else None
 
 
-def _members(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
+def _read_targets(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Return the table of targets of a description, as a Parquet file."""
-    from pylink.fleet.manifest import by_description, table_of
+    from pylink.fleet.manifest import pack_members, read_members
 
-    return table_of(by_description(description, sorted(files)))
+    return pack_members(read_members(description, sorted(files)))
 
 
 def make(part: Part) -> Fragment:

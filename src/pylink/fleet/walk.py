@@ -28,7 +28,7 @@ TICK_NS = 100_000_000
 # Times and inode of a file that must be read again.
 UNKNOWN = (0, 0, 0)
 
-# Rows of columns of files.
+# Values in the columns of files: a stamp, two neighboring ends, the number of a root.
 _STAMP = Struct("=4q")
 _PAIR = Struct("=2q")
 _NUMBER = Struct("=i")
@@ -67,12 +67,12 @@ class TreeFile(NamedTuple):
     stamp: Stamp
 
     @property
-    def full(self) -> bytes:
+    def full_path(self) -> bytes:
         return os.path.join(self.root, self.path)
 
 
 class Files(NamedTuple):
-    """Files as columns of a census; loops over all of them are native."""
+    """Files as columns of a census (`Columns` of census.pyi); loops over all of them are native."""
 
     names: list[bytes]
     roots: bytes
@@ -89,6 +89,7 @@ class Files(NamedTuple):
         return array("q", self.stamps)[::4]
 
     def file(self, row: int) -> TreeFile:
+        """Return the file in a row."""
         start, end = _PAIR.unpack_from(self.ends, 8 * row)
         (root,) = _NUMBER.unpack_from(self.roots, 4 * row)
         stamp = Stamp(*_STAMP.unpack_from(self.stamps, _STAMP.size * row))
@@ -111,6 +112,7 @@ class Files(NamedTuple):
 
     @classmethod
     def of(cls, files: Iterable[TreeFile]) -> Files:
+        """Make the columns of files."""
         paths = list(files)
         names = list(dict.fromkeys(file.root for file in paths))
         number = {name: place for place, name in enumerate(names)}
@@ -158,8 +160,8 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     """
     closed = []
     for root in roots:
-        closed += census.walk(root, _under(root, skipped), MAX_SIZE, youngest())
-    return Tree(Files(*census.compare()), Files(*census.find_missing()), _reasons(closed))
+        closed += census.walk(root, _path_below(root, skipped), MAX_SIZE, youngest())
+    return Tree(Files(*census.compare()), Files(*census.find_missing()), _describe_errors(closed))
 
 
 def find_listed(
@@ -168,24 +170,27 @@ def find_listed(
     """Find only some files: `paths` below roots, of files or of whole directories."""
     closed, missing_paths = [], []
     for root, names in paths.items():
-        inner = _under(root, skipped)
+        inner = _path_below(root, skipped)
         unreadable, unmatched = census.find_at(root, list(names), inner, MAX_SIZE, youngest())
         closed += unreadable
         missing_paths.append(unmatched)
     changed = Files(*census.compare())
     return Tree(
-        changed, Files(*census.find_missing_at(list(paths), missing_paths)), _reasons(closed)
+        changed,
+        Files(*census.find_missing_at(list(paths), missing_paths)),
+        _describe_errors(closed),
     )
 
 
-def _under(root: bytes, directory: bytes) -> bytes:
-    """Return the path of a directory below a root, with links resolved; empty if it is not below."""
-    start = _directory(root)
+def _path_below(root: bytes, directory: bytes) -> bytes:
+    """Return the path of a directory below a root, with links resolved; empty if elsewhere."""
+    start = _resolve_directory(root)
     real = os.path.realpath(directory)
     return os.path.join(root, real[len(start) :]) if directory and real.startswith(start) else b""
 
 
-def _reasons(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
+def _describe_errors(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
+    """Replace the errno of each directory by the system's message; sorted."""
     return sorted((directory, os.strerror(error)) for directory, error in closed)
 
 
@@ -199,13 +204,15 @@ def youngest() -> int:
     return time.time_ns() - TICK_NS
 
 
-def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, list[bytes]], int]:
-    """Names of files as paths below the roots, and the number of names below no root.
+def split_by_root(
+    names: Iterable[bytes], roots: Sequence[bytes]
+) -> tuple[dict[bytes, list[bytes]], int]:
+    """Return names of files as paths below the roots, and the number of names below no root.
 
     Links in directories are resolved, so names and roots may use different ones. A link at the end
     of a name is kept.
     """
-    real = {root: _directory(root) for root in roots}
+    real = {root: _resolve_directory(root) for root in roots}
     paths: dict[bytes, list[bytes]] = {root: [] for root in roots}
     directories: dict[bytes, bytes] = {}
     outside = 0
@@ -215,7 +222,7 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
             directory, last = name, b""
         real_directory = directories.get(directory)
         if real_directory is None:
-            real_directory = directories[directory] = _directory(
+            real_directory = directories[directory] = _resolve_directory(
                 directory or b"/" * name.startswith(b"/")
             )
         full = real_directory + last + b"/" if last else real_directory
@@ -232,6 +239,6 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
     return paths, outside
 
 
-def _directory(name: bytes) -> bytes:
-    """Return the name of a directory without links, with a slash at its end."""
+def _resolve_directory(name: bytes) -> bytes:
+    """Return the path of a directory with links resolved, and a slash at its end."""
     return os.path.realpath(name).rstrip(b"/") + b"/"
