@@ -180,15 +180,15 @@ class TextRenderer(Renderer):
         return f"{place_text}{label}{self._number_text(diagnostic)}: {message}{self.suffix}"
 
     def _message_text(self, diagnostic: Diagnostic) -> str:
-        """Return the message; without the file name if that stands in front of it."""
-        names_file_in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
-        template = diagnostic.short_template if names_file_in_front else diagnostic.template
+        """Return the message, without the place if that stands in front of it."""
+        has_place_in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
+        template = diagnostic.short_template if has_place_in_front else diagnostic.template
         if self.colored:
             template = _QUOTED.sub(f"'{color.LOCUS}\\1{color.RESET}'", template)
         return template.format_map(Fields(diagnostic, printable))
 
     def _number_text(self, diagnostic: Diagnostic) -> str:
-        """Return ` #501-D` if options may change the severity of a record, as it was assigned."""
+        """Return ` #501-D` if options may change the severity that a record had before promotion."""
         severity = diagnostic.assigned or diagnostic.original
         is_hint = diagnostic.kind == "suppression-hint"
         if not self.numbers or is_hint or severity > WARNING or not diagnostic.number:
