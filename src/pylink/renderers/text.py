@@ -188,7 +188,7 @@ class TextRenderer(Renderer):
         return template.format_map(Fields(diagnostic, printable))
 
     def _number_text(self, diagnostic: Diagnostic) -> str:
-        """Return ` #501-D` if options may change the severity that a record had before promotion."""
+        """Return ` #501-D` if options may change the severity a record had before promotion."""
         severity = diagnostic.assigned or diagnostic.original
         is_hint = diagnostic.kind == "suppression-hint"
         if not self.numbers or is_hint or severity > WARNING or not diagnostic.number:
