@@ -87,7 +87,7 @@ class BuildNative(build_ext):
     """
 
     def finalize_options(self) -> None:
-        header.write(NATIVE, MADE)
+        header.write_headers(NATIVE, MADE)
         made = cythonize(
             modules,
             include_path=["src", str(MADE), str(NATIVE)],

@@ -42,7 +42,7 @@ def test_every_name_of_a_kind_is_that_of_its_type_alone() -> None:
         for name, type_ in zip(kind.names, kind.types, strict=False):
             told = (name, type_, kind.flags & kind.mask)
             assert seen.setdefault(told, kind.number) == kind.number
-            assert len(name) <= sectionheader.RULE_TEXT
+            assert len(name) <= sectionheader.RULE_TEXT_SIZE
             assert min(kind.ranks) < sectiontable.RANK_MERCURY or name.startswith(b".nv.")
 
 
@@ -111,13 +111,13 @@ def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
         ("sectionkinds.pxd", "K_TEXT = 20"),
         (header.COLUMNS_NAME, '#define SPAN_ROW "out:i offset:Q size:Q"'),
     ):
-        header.write(NATIVE, tmp_path)
+        header.write_headers(NATIVE, tmp_path)
         path = tmp_path / name
         before = path.stat().st_mtime_ns
-        header.write(NATIVE, tmp_path)
+        header.write_headers(NATIVE, tmp_path)
         assert path.stat().st_mtime_ns == before
         path.write_text("")
-        header.write(NATIVE, tmp_path)
+        header.write_headers(NATIVE, tmp_path)
         assert line in path.read_text()
 
 
@@ -125,7 +125,7 @@ def test_a_kind_of_section_is_a_number_and_a_row(monkeypatch: pytest.MonkeyPatch
     row = Kind(len(KINDS), ".nv.new.", (0x7000008A,), flags=elf.SHF_INFO_LINK, owner=20)
     monkeypatch.setattr(sectionkinds, "NEW", row.number, raising=False)
     monkeypatch.setattr(sectiontable, "kinds", lambda: (*KINDS, row))
-    text = header.headers()["sectionkinds.pxd"]
+    text = header.header_texts()["sectionkinds.pxd"]
     assert f"K_NEW = {row.number}" in text
     assert '".nv.new."' in text
 
@@ -134,7 +134,7 @@ def test_a_kind_without_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     row = Kind(len(KINDS), ".nv.new.", (0x7000008A,))
     monkeypatch.setattr(sectiontable, "kinds", lambda: (*KINDS, row))
     with pytest.raises(ValueError, match="numbered"):
-        header.headers()
+        header.header_texts()
 
 
 def test_releases_are_in_order_and_13_0_is_the_first_followed() -> None:
@@ -173,10 +173,10 @@ def test_kernels_ask_what_a_kind_is_not_which() -> None:
 def test_a_fact_changes_the_header_of_its_subject_alone(
     table: ModuleType, attribute: str, changed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = header.headers()
+    before = header.header_texts()
     new = frozenset[int]() if attribute == "MERCURY_DATA" else 99
     monkeypatch.setattr(table, attribute, new, raising=False)
-    after = header.headers()
+    after = header.header_texts()
     assert [name for name in after if after[name] != before[name]] == [changed]
 
 

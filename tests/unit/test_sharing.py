@@ -111,10 +111,10 @@ def test_contents_are_never_taken_for_others_that_were_where_they_are() -> None:
     shared.add(inputs, OutputPlan({}, (), sink), sink)
     del inputs
     others = [Input("second", b"other contents %d" % number) for number in range(400)]
-    assert [source for source in others if shared._find([source]) is not None] == []
+    assert [source for source in others if shared._find_batches([source]) is not None] == []
     kept = Input("third", b"third contents")
     shared.add([kept], OutputPlan({}, (), sink), sink)
-    (run,) = shared._find([kept]) or []
+    (run,) = shared._find_batches([kept]) or []
     assert run[0].data == b"third contents"
 
 

@@ -20,7 +20,7 @@ import pylink
 from pylink.command.cli import main
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.facts.fatbinentries import check_entries, entry_text
+from pylink.facts.fatbinentries import check_entries, recorded_options
 from pylink.facts.inputkinds import LTOIR
 from pylink.facts.target import Target
 from pylink.inputs.compileinputs import CompileInput
@@ -116,10 +116,10 @@ def test_settings_of_all_entries_must_agree() -> None:
         return sink
 
     whole = entry("-ftz=0 -fmad=1 ")
-    assert entry_text(whole) == "-ftz=0 -fmad=1 "
+    assert recorded_options(whole) == "-ftz=0 -fmad=1 "
     (size,) = struct.unpack_from("<I", whole, 0x44)
     longer = whole[:0x44] + struct.pack("<I", size + 1) + whole[0x48:]
-    assert entry_text(longer + bytes(8)) == ""  # it would reach into the payload
+    assert recorded_options(longer + bytes(8)) == ""  # it would reach into the payload
     assert not check("-ftz=0 -prec_div=1", "-ftz=0 -prec_div=1", "").diagnostics
     for name in ("ftz", "prec_div", "prec_sqrt", "fmad"):
         message = f"Cicc option values for '-{name.replace('_', '-')}' do not match"
@@ -134,8 +134,8 @@ def test_settings_of_all_entries_must_agree() -> None:
 
 @given(st.binary(max_size=200))
 def test_damaged_entries_have_no_options(data: bytes) -> None:
-    assert isinstance(entry_text(data), str)
-    assert isinstance(entry_text(entry("-ftz=0")[:4] + data), str)
+    assert isinstance(recorded_options(data), str)
+    assert isinstance(recorded_options(entry("-ftz=0")[:4] + data), str)
 
 
 def test_undefined_functions_of_ptx() -> None:

@@ -54,7 +54,7 @@ def letters(row: Struct) -> str:
 
 def test_formats_are_those_of_the_native_sources() -> None:
     made = (NATIVE.parent / "pylink/rowformats.py").read_text(encoding="utf-8")
-    assert made == rowformats.module(NATIVE)
+    assert made == rowformats.module_text(NATIVE)
 
 
 @pytest.mark.parametrize(("row", "file", "name"), ROWS)

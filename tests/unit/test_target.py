@@ -67,7 +67,7 @@ def test_only_one_chip_has_more_static_shared_memory(name: str, kibibytes: int) 
     [(90, "sm_100a", True), (75, "sm_121", True), (75, "sm_90", False), (120, "sm_100", False)],
 )
 def test_only_code_without_mercury_limits_an_output(sm: int, target: str, limited: bool) -> None:
-    assert Target(target).limits(sm) is limited
+    assert Target(target).lacks_mercury(sm) is limited
 
 
 def section(kind: int, data: bytes, number: int = 0) -> dict[str, int]:

@@ -110,7 +110,7 @@ def test_columns_are_those_of_the_struct(name: str) -> None:
 
 def test_columns_for_type_checkers_are_those_of_the_structs() -> None:
     made = (ROOT / "src/pylink/rows.py").read_text(encoding="utf-8")
-    assert made == rowtypes.module(NATIVE)
+    assert made == rowtypes.module_text(NATIVE)
 
 
 def test_a_table_is_read_by_row_by_column_and_by_numpy() -> None:

@@ -6,6 +6,7 @@ none for the numbers marked `-`. Other releases of the tool name 0x68 to 0x6d.
 
 from __future__ import annotations
 
+# Formats of a record's value: none, 8 bits, 16 bits, and a size with that many bytes.
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
 FORMATS = {NVAL: "NVAL", BVAL: "BVAL", HVAL: "HVAL", SVAL: "SVAL"}
 
@@ -42,17 +43,17 @@ _EICOMPAT = """
 """
 EICOMPAT = dict(enumerate(_EICOMPAT.split()))
 
-NUMBER = {name: number for number, name in EIATTR.items()}
+EIATTR_NUMBER = {name: number for number, name in EIATTR.items()}
 
-MAX_THREADS, REQNTID = NUMBER["MAX_THREADS"], NUMBER["REQNTID"]
-PARAM_CBANK, EXTERNS = NUMBER["PARAM_CBANK"], NUMBER["EXTERNS"]
-KPARAM_INFO, CRS_STACK_SIZE = NUMBER["KPARAM_INFO"], NUMBER["CRS_STACK_SIZE"]
-REGCOUNT, MERCURY_ISA_VERSION = NUMBER["REGCOUNT"], NUMBER["MERCURY_ISA_VERSION"]
-FIRST_ISA_VERSION = 0x100
-COMPAT_MERCURY_ISA_VERSION = 7
+MAX_THREADS, REQNTID = EIATTR_NUMBER["MAX_THREADS"], EIATTR_NUMBER["REQNTID"]
+PARAM_CBANK, EXTERNS = EIATTR_NUMBER["PARAM_CBANK"], EIATTR_NUMBER["EXTERNS"]
+KPARAM_INFO, CRS_STACK_SIZE = EIATTR_NUMBER["KPARAM_INFO"], EIATTR_NUMBER["CRS_STACK_SIZE"]
+REGCOUNT, MERCURY_ISA_VERSION = EIATTR_NUMBER["REGCOUNT"], EIATTR_NUMBER["MERCURY_ISA_VERSION"]
+FIRST_ISA_VERSION = 0x100  # 1.0, for code without a record of its MERCURY_ISA_VERSION
+COMPAT_MERCURY_ISA_VERSION = 7  # the same version as an attribute of .nv.compat
 # Records of .nv.info that hold a symbol and a number.
 SYMBOL_PAIRS = frozenset(
-    NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
+    EIATTR_NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
 )
 # Lists of instructions, by the size of an entry in bytes. An entry begins with the offset of an
 # instruction.
@@ -70,9 +71,9 @@ _INSTRUCTION_LISTS = {
 
 
 class AttributeFacts:
-    """A rule for reading a record of .nv.info.
+    """The words of a record of .nv.info that a link must understand.
 
-    * `words`: the number of words it reads, 0 for a record that it only copies.
+    * `words`: the number of words that the link reads, 0 for a record that it only copies.
     * `of_function`: the first word names the function that the record is about.
     * `symbols`: every word names a symbol, however many there are.
     * `entry`: bytes of an entry of a list of instructions, 0 for other records.

@@ -11,27 +11,28 @@ from pylink.facts.attributes import BVAL, HVAL, SVAL
 from pylink.facts.target import FAMILY_B, FAMILY_C
 
 # Rules that join the values of two inputs.
-COMPAT_FIRST = 0  # the first input's
+COMPAT_FIRST = 0  # the first input's value
 COMPAT_WEAKEST = 1  # 0 if any input has 0, else the largest
 COMPAT_FLAGS = 2  # bits that any input has
 COMPAT_FIELDS = 3  # like COMPAT_WEAKEST, for each of two fields of two bits
 COMPAT_EQUAL = 4  # the value if all inputs agree, else 1
-COMPAT_LARGEST = 5
+COMPAT_LARGEST = 5  # the largest value
 COMPAT_COMMON = 6  # bits that all inputs have
-COMPAT_TARGET = 7  # whether the target's name ends in `a`
+COMPAT_TARGET = 7  # 1 if the target's name ends in `a`, else 0
 COMPAT_FIXED = 8  # the row's value
 
 # Bits: further rules of the attribute.
 COMPAT_DROPPED = 1  # omitted from the output
 COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value, or all bits
-COMPAT_REQUIRED = 4  # omitted if an input lacks it or gives it as unknown (0xffff)
-COMPAT_LATE = 8  # after all others, in the order of the rows, unless the first input has it
+COMPAT_REQUIRED = 4  # omitted if an input lacks it or has the value for unknown (0xffff)
+COMPAT_LATE = 8  # follows all others, in the order of the rows, unless the first input has it
 
 
-class Row:
-    """One attribute of `families`, for toolkits from `since` on.
+class CompatRow:
+    """A rule for one attribute in links for `families` that follow toolkit `since` or a later one.
 
-    `join` is how values join, `flags` are the COMPAT_ bits.
+    `since` is a number such as 131 for 13.1. `join` is the rule that joins values, `flags` are
+    COMPAT_ bits, `value` is that of COMPAT_FIXED and COMPAT_COUNTS.
     """
 
     __slots__ = ("attribute", "families", "flags", "format", "join", "since", "value")
@@ -59,23 +60,23 @@ class Row:
 _B, _C = (FAMILY_B,), (FAMILY_C,)
 # If several rows of an attribute match the toolkit and the family, the last one counts.
 ROWS = (
-    Row(0x09, BVAL, COMPAT_TARGET, since=130),
-    Row(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),
-    Row(0x03, BVAL, COMPAT_FLAGS, COMPAT_COUNTS | COMPAT_LATE, 3),
-    Row(0x05, BVAL, COMPAT_FIELDS, COMPAT_COUNTS | COMPAT_LATE, 0),
-    Row(0x05, BVAL, COMPAT_FIELDS, COMPAT_REQUIRED, since=131),
-    Row(0x06, BVAL, COMPAT_EQUAL, COMPAT_COUNTS | COMPAT_LATE, 1),
-    Row(0x06, BVAL, COMPAT_EQUAL, COMPAT_DROPPED, since=131),
-    Row(0x07, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100, since=130),
-    Row(0x07, HVAL, COMPAT_LARGEST, COMPAT_LATE, since=133),
-    Row(0x0C, BVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 2, since=134),
-    Row(0x0D, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100, since=133),
-    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_DROPPED, since=130, families=_B),
-    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_LATE, since=132, families=_B),
-    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_COUNTS | COMPAT_LATE, since=130, families=_C),
-    Row(0x0E, HVAL, COMPAT_LARGEST, COMPAT_REQUIRED | COMPAT_LATE, since=134, families=_B),
-    Row(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x400, since=134, families=_C),
-    Row(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x440, since=135, families=_C),
+    CompatRow(0x09, BVAL, COMPAT_TARGET, since=130),
+    CompatRow(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),
+    CompatRow(0x03, BVAL, COMPAT_FLAGS, COMPAT_COUNTS | COMPAT_LATE, 3),
+    CompatRow(0x05, BVAL, COMPAT_FIELDS, COMPAT_COUNTS | COMPAT_LATE, 0),
+    CompatRow(0x05, BVAL, COMPAT_FIELDS, COMPAT_REQUIRED, since=131),
+    CompatRow(0x06, BVAL, COMPAT_EQUAL, COMPAT_COUNTS | COMPAT_LATE, 1),
+    CompatRow(0x06, BVAL, COMPAT_EQUAL, COMPAT_DROPPED, since=131),
+    CompatRow(0x07, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100, since=130),
+    CompatRow(0x07, HVAL, COMPAT_LARGEST, COMPAT_LATE, since=133),
+    CompatRow(0x0C, BVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 2, since=134),
+    CompatRow(0x0D, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100, since=133),
+    CompatRow(0x0B, SVAL, COMPAT_COMMON, COMPAT_DROPPED, since=130, families=_B),
+    CompatRow(0x0B, SVAL, COMPAT_COMMON, COMPAT_LATE, since=132, families=_B),
+    CompatRow(0x0B, SVAL, COMPAT_COMMON, COMPAT_COUNTS | COMPAT_LATE, since=130, families=_C),
+    CompatRow(0x0E, HVAL, COMPAT_LARGEST, COMPAT_REQUIRED | COMPAT_LATE, since=134, families=_B),
+    CompatRow(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x400, since=134, families=_C),
+    CompatRow(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x440, since=135, families=_C),
 )
 
 

@@ -58,32 +58,32 @@ SHT_CUDA_COMPAT = 0x70000086
 SHT_CUDA_MERC_RESOLVED_RELA = 0x70000088
 SHT_CUDA_MERC_CALLGRAPH = 0x7000008A
 SHT_CUDA_MERC_PROTOTYPE = 0x7000008B
-# Sections of these types have no bytes in the file.
+# Types of sections that have no bytes in the file.
 NO_BYTES = frozenset(
     {SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED, SHT_CUDA_RESERVED_SHARED}
 )
 
 SECTION_TYPES = {
-    0: "NULL",
-    1: "PROGBITS",
-    2: "SYMTAB",
-    3: "STRTAB",
+    SHT_NULL: "NULL",
+    SHT_PROGBITS: "PROGBITS",
+    SHT_SYMTAB: "SYMTAB",
+    SHT_STRTAB: "STRTAB",
     SHT_RELA: "RELA",
     SHT_NOTE: "NOTE",
     SHT_NOBITS: "NOBITS",
     SHT_REL: "REL",
-    18: "SYMTAB_SHNDX",
+    SHT_SYMTAB_SHNDX: "SYMTAB_SHNDX",
     SHT_CUDA_INFO: "CUDA_INFO",
-    0x70000001: "CUDA_CALLGRAPH",
-    0x70000002: "CUDA_PROTOTYPE",
-    0x70000003: "CUDA_RESOLVED_RELA",
+    SHT_CUDA_CALLGRAPH: "CUDA_CALLGRAPH",
+    SHT_CUDA_PROTOTYPE: "CUDA_PROTOTYPE",
+    SHT_CUDA_RESOLVED_RELA: "CUDA_RESOLVED_RELA",
     0x70000004: "CUDA_METADATA",
     0x70000006: "CUDA_CONSTANT",
     SHT_CUDA_GLOBAL: "CUDA_GLOBAL",
-    0x70000008: "CUDA_GLOBAL_INIT",
+    SHT_CUDA_GLOBAL_INIT: "CUDA_GLOBAL_INIT",
     SHT_CUDA_LOCAL: "CUDA_LOCAL",
     SHT_CUDA_SHARED: "CUDA_SHARED",
-    0x7000000B: "CUDA_RELOCINFO",
+    SHT_CUDA_RELOCINFO: "CUDA_RELOCINFO",
     0x7000000C: "CUDA_MERCURY",
     0x7000000D: "CUDA_MERCURY_SASS_MAP",
     0x7000000E: "CUDA_UFT",
@@ -92,30 +92,29 @@ SECTION_TYPES = {
     0x70000012: "CUDA_UDT",
     SHT_CUDA_UDT_ENTRY: "CUDA_UDT_ENTRY",
     SHT_CUDA_RESERVED_SHARED: "CUDA_RESERVED_SHARED",
-    0x70000016: "CUDA_CAPMERC",
-    **{0x70000064 + bank: f"CUDA_CONSTANT_B{bank}" for bank in range(8)},
+    SHT_CUDA_CAPMERC: "CUDA_CAPMERC",
+    **{SHT_CUDA_CONSTANT_B0 + bank: f"CUDA_CONSTANT_B{bank}" for bank in range(8)},
     0x70000078: "CUDA_MERCURY_CONSTANT_PARAMS",
     0x70000079: "CUDA_MERCURY_CONSTANT_IMGHDR",
     0x7000007A: "CUDA_MERCURY_CONSTANT_DRIVER",
     0x7000007B: "CUDA_MERCURY_CONSTANT_OPT",
-    0x7000007C: "CUDA_MERCURY_CONSTANT_USER",
+    SHT_CUDA_CONSTANT_USER: "CUDA_MERCURY_CONSTANT_USER",
     SHT_CUDA_CONSTANT_PIC: "CUDA_MERCURY_CONSTANT_PIC",
-    0x7000007D: "CUDA_MERCURY_CONSTANT_PIC",
     0x7000007E: "CUDA_MERCURY_CONSTANT_TOOLS",
-    0x70000082: "CUDA_MERCURY_RELA",
-    0x70000083: "CUDA_MERCURY_INFO",
-    0x70000084: "CUDA_MERCURY_CONSTANT_OPT",
-    0x70000085: "CUDA_MERCURY_SYMTAB",
-    0x70000086: "CUDA_COMPAT_INFO",
+    SHT_CUDA_MERC_RELA: "CUDA_MERCURY_RELA",
+    SHT_CUDA_MERC_INFO: "CUDA_MERCURY_INFO",
+    SHT_CUDA_CONSTANT_OPTIMIZER: "CUDA_MERCURY_CONSTANT_OPT",
+    SHT_CUDA_MERC_SYMTAB: "CUDA_MERCURY_SYMTAB",
+    SHT_CUDA_COMPAT: "CUDA_COMPAT_INFO",
     0x70000087: "CUDA_EMBEDDED_HOST",
-    0x70000088: "CUDA_MERCURY_RESOLVED_RELA",
+    SHT_CUDA_MERC_RESOLVED_RELA: "CUDA_MERCURY_RESOLVED_RELA",
     0x70000089: "CUDA_METADATA_TRACE_MARK",
-    0x7000008A: "CUDA_MERCURY_CALLGRAPH",
-    0x7000008B: "CUDA_MERCURY_PROTOTYPE",
+    SHT_CUDA_MERC_CALLGRAPH: "CUDA_MERCURY_CALLGRAPH",
+    SHT_CUDA_MERC_PROTOTYPE: "CUDA_MERCURY_PROTOTYPE",
 }
 
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK = 1, 2, 4, 0x40
-NT_CUINFO, NT_TKINFO = 1000, 2000  # notes of the toolkit
+NT_CUINFO, NT_TKINFO = 1000, 2000  # types of notes about the toolkit
 SHF_CUINFO, SHF_TKINFO = 0x1000000, 0x2000000
 # .text.F before 13.0 and sm_100: the number of barriers of the function, from bit 20 on.
 SHF_BARRIERS = 0x7F00000
@@ -147,23 +146,23 @@ SYMBOL_TYPES = {
     12: "CUDA_SURFACE",
     STT_CUDA_OBJECT: "CUDA_OBJECT",
 }
-# Bits of st_other, as CUDA uses them.
-STO_MANAGED, STO_ENTRY, STO_SPACE = 0x04, 0x10, 0xE0  # __managed__ variables, kernels
-VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")
-# Bits 5 to 7 of st_other.
+# Bits of st_other, as CUDA uses them: __managed__ variables, kernels, the state space.
+STO_MANAGED, STO_ENTRY, STO_SPACE = 0x04, 0x10, 0xE0
+VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")  # by bits 0 and 1 of st_other
+# Bits 5 to 7 of st_other, in STO_SPACE.
 STATE_SPACES = {1: "GLOBAL", 2: "SHARED", 3: "LOCAL", 4: "CONSTANT", 5: "RESERVED_SHARED"}
 
 
-def other_names(other: int, symbol_type: int) -> list[str]:
+def names_of_other(other: int, symbol_type: int) -> list[str]:
     """Names of the bits of st_other, except the visibility: kind of symbol and state space."""
     names = []
-    function = symbol_type == STT_FUNC
-    if other & 0x04:
-        names.append("UNIFIED_FUNC" if function else "MANAGED")
+    is_function = symbol_type == STT_FUNC
+    if other & STO_MANAGED:
+        names.append("UNIFIED_FUNC" if is_function else "MANAGED")
     if other & 0x08:
         names.append("OBSCURE")
-    if other & 0x10:
-        names.append("ENTRY" if function else "UNIFIED_OBJECT")
+    if other & STO_ENTRY:
+        names.append("ENTRY" if is_function else "UNIFIED_OBJECT")
     space = other >> 5
     if space:
         names.append(STATE_SPACES.get(space, f"space {space}"))
@@ -171,7 +170,7 @@ def other_names(other: int, symbol_type: int) -> list[str]:
 
 
 def flag_letters(flags: int) -> str:
-    """Letters for the bits of sh_flags; bits without a letter as a number."""
+    """The letters for the bits of sh_flags, and a number for bits without a letter."""
     letters = "".join(letter for bit, letter in SECTION_FLAGS.items() if flags & bit)
     others = flags & ~sum(SECTION_FLAGS)
     return " ".join(part for part in (letters, f"{others:#x}" if others else "") if part)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 
-# Symbols of a module in host code: the function that registers it, and its fat binary. Its id
-# follows.
+# Names of symbols of a module in host code: the function that registers it, and the wrapper of its
+# fat binary. The module id follows the prefix.
 REGISTER_PREFIX = b"__cudaRegisterLinkedBinary"
 WRAPPER_PREFIX = b"__fatbinwrap"
 
@@ -25,13 +25,13 @@ CONTAINER = struct.Struct("<4sHHQ")
 ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 ENTRY_MARK = 0x101
 KIND_CUBIN = 2
-CUBIN_VERSION = (8, 1)
+CUBIN_VERSION = (8, 1)  # minor and major, of an entry with a cubin
 
 FLAG_64_BIT = 0x1  # addresses have 64 bits
-FLAG_DEBUG = 0x2
+FLAG_DEBUG = 0x2  # compiled with -G
 FLAG_LINUX = 0x10
-FLAG_LZ4 = 0x2000
-FLAG_ZSTD = 0x8000
+FLAG_LZ4 = 0x2000  # the payload is compressed
+FLAG_ZSTD = 0x8000  # the payload is compressed
 FLAG_CHIP = 0x100000  # suffix `a`
 FLAG_FAMILY = 0x200000  # suffix `f`
 FLAG_COMPATIBLE = 0x1000000  # the header states the features that the code needs
@@ -57,13 +57,14 @@ def pack_entry(entry: memoryview) -> bytes:
     return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(entry)) + entry
 
 
-def entry_text(entry: bytes | memoryview) -> str:
+def recorded_options(entry: bytes | memoryview) -> str:
     """The compiler options that an entry records; "" for no options or a damaged entry."""
     try:
-        header_size, _, _, block = struct.unpack_from("<IQII", entry, 4)
-        if not block:
+        # Offset 4 is that of `header_size` in an ENTRY. The block has offset and size of the text.
+        header_size, _, _, block_offset = struct.unpack_from("<IQII", entry, 4)
+        if not block_offset:
             return ""
-        start, size = struct.unpack_from("<II", entry, block)
+        start, size = struct.unpack_from("<II", entry, block_offset)
     except struct.error:
         return ""
     if start > header_size or size > header_size - start:
@@ -73,18 +74,21 @@ def entry_text(entry: bytes | memoryview) -> str:
 
 
 def check_entries(modules: Sequence[CompileInput], sink: Sink) -> None:
-    """Refuse modules whose options differ; warn if only some of them have line information."""
+    """Refuse modules of LTO-IR that were compiled with different options.
+
+    Warn if only some of them have line information.
+    """
     option_lists = [
-        entry_text(memoryview(module.data)[CONTAINER.size :]).split()
+        recorded_options(memoryview(module.data)[CONTAINER.size :]).split()
         for module in modules
         if is_fatbin(module.data)
     ]
-    seen: dict[str, str] = {}
+    value_of: dict[str, str] = {}  # the first value of each option, by its name
     for option_list in option_lists:
         for option in option_list:
             name, equals, value = option.partition("=")
-            if equals and name in UNIFORM_OPTIONS and seen.setdefault(name, value) != value:
+            if equals and name in UNIFORM_OPTIONS and value_of.setdefault(name, value) != value:
                 sink.fatal("lto-options-differ", option=name.replace("_", "-"))
-    with_lines = [LINE_INFO in option_list for option_list in option_lists]
-    if any(with_lines) and not all(with_lines):
+    have_lines = [LINE_INFO in option_list for option_list in option_lists]
+    if any(have_lines) and not all(have_lines):
         sink.report("lto-line-info")

@@ -29,7 +29,7 @@ from pylink.facts import (
     rownumbers,
     target,
 )
-from pylink.facts.headerlines import enum, numbers, table
+from pylink.facts.headerlines import enum_lines, integer_constants, table_lines
 from pylink.facts.sectionheader import rules_by_type, section_kinds
 
 HEAD = """\
@@ -53,7 +53,8 @@ COLUMNS_HEAD = """\
 """
 # Native sources with the rows of tables.
 ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "tables/sharedrows.pxd")
-CODES = {
+# Codes of Python's struct for the types of columns.
+STRUCT_CODES = {
     "uint8_t": "B",
     "uint16_t": "H",
     "int32_t": "i",
@@ -65,7 +66,7 @@ CODES = {
 
 # Columns of the C rows of relocation types.
 RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
-MERCURY = 0x10000
+FIRST_MERCURY = 0x10000  # number of the first mercury type
 
 
 def relocation_names() -> dict[str, int]:
@@ -78,48 +79,52 @@ def relocation_names() -> dict[str, int]:
 
 
 def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
-    """A row of RelocationFacts for each number; mercury numbers follow the plain ones."""
+    """Yield a C row of RelocationFacts for each number; mercury numbers follow the plain ones.
+
+    `names` are the numbers by name, of `relocation_names`.
+    """
     forms = {form: number for number, form in enumerate(relocations.FORMS)}
     plain = relocations.RELOCATIONS
     by_name = {row.name: row for row in plain}
     for row in plain:
-        instead = names[f"R_CUDA_{row.plain}"] if row.plain else row.number
+        replacement = names[f"R_CUDA_{row.plain}"] if row.plain else row.number
         values = (forms[row.form], row.first, row.bits, row.size, row.loader, row.mark, row.clear)
-        yield "{" + ", ".join(str(int(value)) for value in (*values, row.number, instead)) + "}"
-    for number in range(len(plain), LAST_PLAIN):
+        yield "{" + ", ".join(str(int(value)) for value in (*values, row.number, replacement)) + "}"
+    for number in range(len(plain), PLAIN_END):  # without a name: fields of at most 8 bytes
         yield f"{{0, 0, 0, 8, 0, 0, 0, {number}, {number}}}"
-    for number in range(MERCURY, LAST_MERCURY):
+    for number in range(FIRST_MERCURY, MERCURY_END):
         twin = by_name.get(relocations.MERCURY_TWINS.get(number, ""))
         field = twin.number if twin and number in relocations.MERCURY_DATA else 0
         if number == relocations.MERCURY_CODE_OFFSET32:
             field = names["R_CUDA_32"]
-        instead = names[f"R_MERCURY_{twin.plain}"] if twin and twin.plain else number
+        replacement = names[f"R_MERCURY_{twin.plain}"] if twin and twin.plain else number
         loader = twin is not None and twin.loader
         clear = twin is not None and twin.clear
         size = min(twin.size, 4) if twin and number in relocations.MERCURY_DATA else 4
-        yield f"{{0, 0, 0, {size}, {loader:d}, 0, {clear:d}, {field}, {instead}}}"
+        yield f"{{0, 0, 0, {size}, {loader:d}, 0, {clear:d}, {field}, {replacement}}}"
 
 
-LAST_PLAIN = max(release.relocations for release in releases.RELEASES)
-LAST_MERCURY = max(release.mercury_relocations for release in releases.RELEASES)
+# Ends (exclusive) of the numbers of plain and of mercury types.
+PLAIN_END = max(release.relocations for release in releases.RELEASES)
+MERCURY_END = max(release.mercury_relocations for release in releases.RELEASES)
 
 
 def relocation_tables() -> Iterator[str]:
-    """Lines of relocationtypes.pxd."""
+    """Lines of relocationtypes.pxd: FORM_ and R_ numbers, and RelocationFacts by type."""
     names = relocation_names()
     rows = list(relocation_rows(names))
-    row = [f"        uint8_t {column}" for column in RELOCATION_COLUMNS]
-    row.append("        uint32_t plain")
-    yield from enum({f"FORM_{form}": number for number, form in enumerate(relocations.FORMS)})
-    yield from enum(names)
-    yield from enum(
+    columns = [f"        uint8_t {column}" for column in RELOCATION_COLUMNS]
+    columns.append("        uint32_t plain")
+    yield from enum_lines({f"FORM_{form}": number for number, form in enumerate(relocations.FORMS)})
+    yield from enum_lines(names)
+    yield from enum_lines(
         {
-            "PLAIN_TYPES": LAST_PLAIN,
-            "FIRST_MERCURY_TYPE": MERCURY,
-            "MERCURY_TYPES": LAST_MERCURY - MERCURY,
+            "PLAIN_TYPES": PLAIN_END,
+            "FIRST_MERCURY_TYPE": FIRST_MERCURY,
+            "MERCURY_TYPES": MERCURY_END - FIRST_MERCURY,
         }
     )
-    yield from table("RelocationFacts", row, "RELOCATION", rows)
+    yield from table_lines("RelocationFacts", columns, "RELOCATION", rows)
     yield "cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:"
     yield '    """The row of a type that the reader let through."""'
     yield "    return &RELOCATION["
@@ -129,14 +134,14 @@ def relocation_tables() -> Iterator[str]:
 
 def attribute_tables() -> Iterator[str]:
     """Lines of attributetypes.pxd: EIATTR_ numbers, how they merge, and AttributeFacts."""
-    yield from enum(
+    yield from enum_lines(
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
-    yield from enum({"FIRST_ISA_VERSION": attributes.FIRST_ISA_VERSION})
-    formats = numbers(attributes, ("NVAL", "BVAL", "HVAL", "SVAL"))
-    yield from enum({f"EIFMT_{name}": number for name, number in formats.items()})
-    yield from enum(numbers(inheritance, ("JOIN_",)))
-    yield from enum(numbers(compat, ("COMPAT_",)))
+    yield from enum_lines({"FIRST_ISA_VERSION": attributes.FIRST_ISA_VERSION})
+    formats = integer_constants(attributes, ("NVAL", "BVAL", "HVAL", "SVAL"))
+    yield from enum_lines({f"EIFMT_{name}": number for name, number in formats.items()})
+    yield from enum_lines(integer_constants(inheritance, ("JOIN_",)))
+    yield from enum_lines(integer_constants(compat, ("COMPAT_",)))
     rows = (
         f"{{{row.words}, {row.of_function:d}, {row.symbols:d}, {row.entry}}}"
         for row in map(attributes.attribute_facts, range(256))
@@ -171,21 +176,23 @@ FORMAT_COLUMNS = {
 
 
 def format_tables() -> Iterator[str]:
-    """Lines of objectformats.pxd: the layouts of ELF headers, by number."""
+    """Lines of objectformats.pxd: the fields of ELF headers, by number of the object format."""
     rows = [
         "{" + ", ".join(f"{getattr(row, column):#x}u" for column in FORMAT_COLUMNS) + "}"
         for row in objectformats.OBJECT_FORMATS
     ]
     columns = [f"        {c_type} {name}" for name, c_type in FORMAT_COLUMNS.items()]
-    yield from enum({"FORMAT_COUNT": len(rows)})
-    yield from table("FormatFacts", columns, "FORMAT", rows)
+    yield from enum_lines({"FORMAT_COUNT": len(rows)})
+    yield from table_lines("FormatFacts", columns, "FORMAT", rows)
 
 
-def traits() -> Iterator[str]:
+def trait_tables() -> Iterator[str]:
     """Lines of traits.pxd: the families, and the traits of families and releases."""
-    yield from enum(numbers(target, ("FAMILY_A", "FAMILY_B", "FAMILY_C")))
-    yield from enum({"FAMILY_COUNT": len(target.FAMILY_TRAITS)})
-    yield from enum({**numbers(releases, ("TRAIT_",)), **numbers(target, ("TRAIT_",))})
+    yield from enum_lines(integer_constants(target, ("FAMILY_A", "FAMILY_B", "FAMILY_C")))
+    yield from enum_lines({"FAMILY_COUNT": len(target.FAMILY_TRAITS)})
+    yield from enum_lines(
+        {**integer_constants(releases, ("TRAIT_",)), **integer_constants(target, ("TRAIT_",))}
+    )
     bits = ", ".join(map(str, target.FAMILY_TRAITS))
     yield "cdef extern from *:"
     yield '    """'
@@ -196,48 +203,53 @@ def traits() -> Iterator[str]:
 
 
 def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
-    """The numbers of classes, each with the prefix of its class."""
+    """Lines of enums with the numbers of classes, each with the prefix of its class."""
     for prefix, group in groups.items():
         values = {name: value for name, value in vars(group).items() if isinstance(value, int)}
-        yield from enum({f"{prefix}{name}": value for name, value in values.items()})
+        yield from enum_lines({f"{prefix}{name}": value for name, value in values.items()})
 
 
 def row_numbers() -> Iterator[str]:
+    """Lines of rownumbers.pxd."""
     yield from class_numbers(rownumbers.PREFIXES)
-    yield from enum({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
+    yield from enum_lines({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
 
 
 def input_kinds() -> Iterator[str]:
+    """Lines of inputkinds.pxd."""
     kinds = {name: value for name, value in vars(inputkinds).items() if isinstance(value, int)}
-    yield from enum({f"IN_{name}": value for name, value in kinds.items()})
+    yield from enum_lines({f"IN_{name}": value for name, value in kinds.items()})
 
 
 # One header for each subject, so that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
-    "elfnumbers.pxd": lambda: enum(numbers(elf, ("SHT_", "SHF_"))),
+    "elfnumbers.pxd": lambda: enum_lines(integer_constants(elf, ("SHT_", "SHF_"))),
     "sectionkinds.pxd": section_kinds,
     "sectionrules.pxd": rules_by_type,
     "relocationtypes.pxd": relocation_tables,
     "attributetypes.pxd": attribute_tables,
     "objectformats.pxd": format_tables,
-    "traits.pxd": traits,
-    "kernelmodes.pxd": lambda: enum(numbers(kernelmodes, ("MODE_", "UPDATE_"))),
+    "traits.pxd": trait_tables,
+    "kernelmodes.pxd": lambda: enum_lines(integer_constants(kernelmodes, ("MODE_", "UPDATE_"))),
     "rownumbers.pxd": row_numbers,
     "inputkinds.pxd": input_kinds,
     "picknumbers.pxd": lambda: class_numbers(picknumbers.PREFIXES),
 }
 
 
-def headers() -> dict[str, str]:
+def header_texts() -> dict[str, str]:
     """The text of each header, by name."""
     return {name: HEAD + "\n".join(lines()) for name, lines in HEADERS.items()}
 
 
-def columns(native: Path) -> str:
-    """The text of columns.pxd: for each row `name:code ...`, with the codes of Python's struct."""
+def columns_text(native: Path) -> str:
+    """The text of columns.pxd: for each row `name:code ...`, with the codes of Python's struct.
+
+    `native` is the directory of the native sources.
+    """
     lines = [COLUMNS_HEAD, "cdef extern from *:", '    """']
-    names = []
-    codes = dict(CODES)
+    names = []  # of rows, such as ENTITY_ROW
+    codes = dict(STRUCT_CODES)
     for file in ROW_FILES:
         text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
         for kind, name in re.findall(r"^ctypedef (\w+) (\w+)\s*$", text, re.MULTILINE):
@@ -252,9 +264,9 @@ def columns(native: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(native: Path, directory: Path) -> None:
-    """Write the headers in `directory` that changed."""
-    for name, text in (*headers().items(), (COLUMNS_NAME, columns(native))):
+def write_headers(native: Path, directory: Path) -> None:
+    """Write the headers that changed to `directory`; `native` has the native sources."""
+    for name, text in (*header_texts().items(), (COLUMNS_NAME, columns_text(native))):
         path = directory / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             directory.mkdir(parents=True, exist_ok=True)
@@ -262,4 +274,4 @@ def write(native: Path, directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]))
+    write_headers(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 
-def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
+def integer_constants(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
     """The integer constants of a module whose names begin with one of `prefixes`."""
     values = {name: value for name, value in vars(module).items() if isinstance(value, int)}
     return {name: value for name, value in values.items() if name.startswith(prefixes)}
 
 
-def enum(names: Mapping[str, int]) -> Iterator[str]:
+def enum_lines(names: Mapping[str, int]) -> Iterator[str]:
     """Lines of an enum with these names and values."""
     yield "cdef enum:"
     for name, value in names.items():
@@ -19,18 +19,23 @@ def enum(names: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def table(kind: str, columns: Iterable[str], name: str, rows: Iterable[str]) -> Iterator[str]:
-    """Lines that define a C array of structs and declare it for Cython."""
+def table_lines(
+    struct: str, columns: Iterable[str], name: str, rows: Iterable[str]
+) -> Iterator[str]:
+    """Lines that define the C array `name` of structs and declare it for Cython.
+
+    `columns` are the declarations of the fields, `rows` are initializers in braces.
+    """
     yield "cdef extern from *:"
     yield '    """'
     yield "    typedef struct {"
     yield from (f"{line};" for line in columns)
-    yield f"    }} {kind};"
-    yield f"    static const {kind} {name}[] FACTS_UNUSED = {{"
+    yield f"    }} {struct};"
+    yield f"    static const {struct} {name}[] FACTS_UNUSED = {{"
     yield from (f"        {row}," for row in rows)
     yield "    };"
     yield '    """'
-    yield f"    ctypedef struct {kind}:"
+    yield f"    ctypedef struct {struct}:"
     yield from columns
-    yield f"    const {kind} {name}[]"
+    yield f"    const {struct} {name}[]"
     yield ""

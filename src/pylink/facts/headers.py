@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class FileHeader(NamedTuple):
-    """A record of format EHDR; `shstrndx` is the section with the names of sections."""
+    """A record of format EHDR; `shstrndx` is the number of the section with section names."""
 
     ident: bytes
     type: int
@@ -43,7 +43,7 @@ class SegmentHeader(NamedTuple):
 
 
 class SectionHeader(NamedTuple):
-    """A record of format SHDR; `name` is an offset in the section with the names of sections."""
+    """A record of format SHDR; `name` is an offset in the section with section names."""
 
     name: int
     type: int
@@ -60,9 +60,9 @@ class SectionHeader(NamedTuple):
 class EntryHeader(NamedTuple):
     """A record of format ENTRY; docs/inputs.md explains the fields.
 
-    `size` is that of the stored payload with its padding, `packed_size` that of a compressed one
-    without, and `full_size` that of the payload when it is decompressed; the latter two are 0 for
-    one that is stored as it is.
+    `size` is that of the stored payload with its padding, `packed_size` that of a compressed
+    payload without padding, and `full_size` that of the decompressed payload. The latter two are 0
+    for a payload that is not compressed. `block` and `name` are offsets in the entry, or 0.
     """
 
     kind: int

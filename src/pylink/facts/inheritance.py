@@ -6,41 +6,41 @@ docs/format-notes.md, "Attributes of kernels".
 
 from __future__ import annotations
 
-from pylink.facts.attributes import BVAL, HVAL, NUMBER, NVAL, SVAL
+from pylink.facts.attributes import BVAL, EIATTR_NUMBER, HVAL, NVAL, SVAL
 
 # Rules that join a function's value with the kernel's.
 JOIN_NOTHING = 0  # the kernel does not inherit it
 JOIN_FLAG = 1  # only the presence of the record counts
-JOIN_MAXIMUM = 2
-JOIN_SUM = 3  # 0xffff: unknown
+JOIN_MAXIMUM = 2  # the largest value
+JOIN_SUM = 3  # the sum; 0xffff, which stands for unknown, if a value is that
 JOIN_LAST = 4  # the last function's value counts
-JOIN_UNION = 5  # bits, which are unknown for a function without the record
-JOIN_SYMBOLS = 6  # a list of external functions
-JOIN_NUMBERS = 7  # a list of numbers, which is removed from the functions
-JOIN_OWN = 8  # the largest value, but a record that the kernel has stays unchanged
+JOIN_UNION = 5  # bits that any value has; they are unknown for a function without the record
+JOIN_SYMBOLS = 6  # lists of external functions, one after the other
+JOIN_NUMBERS = 7  # lists of numbers, one after the other; the functions lose theirs
+JOIN_OWN = 8  # the largest value; a record that the kernel itself has stays unchanged
 JOIN_POSITIVE = 9  # like JOIN_MAXIMUM, but a value of 0 creates no record
 JOIN_COUNT = 10  # like JOIN_SUM, but a value of 0 creates no record
 JOIN_MARK = 11  # like JOIN_FLAG, written with a value of 0
-JOIN_WORDS = 12  # a list of words without duplicates, which the functions keep
+JOIN_WORDS = 12  # lists of words without duplicates; the functions keep theirs
 
 # Attribute, format of the kernel's record, how values join, and how they join in a link with one
 # kernel. That kernel inherits from all functions, one attribute after the other in this order.
 INHERITED: tuple[tuple[int, int, int, int], ...] = (
-    (NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
-    (NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (NUMBER["RESERVED_SMEM_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (NUMBER["VRC_CTA_INIT_COUNT"], BVAL, JOIN_MAXIMUM, JOIN_OWN),
-    (NUMBER["TCGEN05_1CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (NUMBER["TCGEN05_2CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (NUMBER["NUM_BARRIERS"], BVAL, JOIN_MAXIMUM, JOIN_POSITIVE),
-    (NUMBER["REG_RECONFIG"], NVAL, JOIN_LAST, JOIN_MARK),
-    (NUMBER["NUM_MBARRIERS"], HVAL, JOIN_SUM, JOIN_COUNT),
-    (NUMBER["EXTERNS"], SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),
-    (NUMBER["AT_ENTRY_FRAGMENTS"], SVAL, JOIN_NUMBERS, JOIN_NUMBERS),
+    (EIATTR_NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
+    (EIATTR_NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (EIATTR_NUMBER["RESERVED_SMEM_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (EIATTR_NUMBER["VRC_CTA_INIT_COUNT"], BVAL, JOIN_MAXIMUM, JOIN_OWN),
+    (EIATTR_NUMBER["TCGEN05_1CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (EIATTR_NUMBER["TCGEN05_2CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (EIATTR_NUMBER["NUM_BARRIERS"], BVAL, JOIN_MAXIMUM, JOIN_POSITIVE),
+    (EIATTR_NUMBER["REG_RECONFIG"], NVAL, JOIN_LAST, JOIN_MARK),
+    (EIATTR_NUMBER["NUM_MBARRIERS"], HVAL, JOIN_SUM, JOIN_COUNT),
+    (EIATTR_NUMBER["EXTERNS"], SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),
+    (EIATTR_NUMBER["AT_ENTRY_FRAGMENTS"], SVAL, JOIN_NUMBERS, JOIN_NUMBERS),
 )
-# Further rows of later releases, each with the first toolkit that has it.
+# Further rows of later releases, each after the first toolkit that has it (132: 13.2).
 INHERITED_SINCE: tuple[tuple[int, tuple[int, int, int, int]], ...] = (
-    (132, (NUMBER["LANGUAGE"], SVAL, JOIN_WORDS, JOIN_WORDS)),
+    (132, (EIATTR_NUMBER["LANGUAGE"], SVAL, JOIN_WORDS, JOIN_WORDS)),
 )
 
 

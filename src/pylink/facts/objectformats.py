@@ -14,13 +14,14 @@ class ObjectFormat:
 
     * `os_abi`, `abi_version`: bytes 7 and 8 of e_ident.
     * `sm_first`, `sm_mask`: the SM number of the code is e_flags >> `sm_first` & `sm_mask`.
-    * `ptx_first`, `ptx_mask`: likewise for the PTX that the code was compiled from. If `ptx_mask`
-      is 0, a note has that number.
-    * `specific`, `wide`, `refused`, `written`: bits of e_flags for code for one architecture only,
-      for 64-bit addresses (0: always 64-bit), those that no linker accepts, and those of every
-      output.
-    * `optional`: flags that sections may lack.
-    * `versioned`: from this SM number on e_version is the number of the toolkit.
+    * `ptx_first`, `ptx_mask`: likewise the SM number of the PTX that the code was compiled from. If
+      `ptx_mask` is 0, a note has that number.
+    * `specific`: the bit of e_flags of code for one architecture only, with the suffix `a`.
+    * `wide`: the bit of e_flags for 64-bit addresses; 0 if all addresses have 64 bits.
+    * `refused`: bits of e_flags that no linker accepts.
+    * `written`: bits of e_flags that every output has.
+    * `optional`: bits of sh_flags that sections may lack.
+    * `versioned`: from this SM number on, e_version is the number of the toolkit.
     """
 
     __slots__ = (
@@ -73,9 +74,9 @@ class ObjectFormat:
         return bytes((self.os_abi, self.abi_version))
 
     def flags(self, sm: int, ptx_sm: int, *, specific: bool) -> int:
-        """e_flags of an output."""
-        suffix = self.specific if specific else 0
-        return self.written | sm << self.sm_first | ptx_sm << self.ptx_first | suffix
+        """The e_flags of an output."""
+        suffix_bit = self.specific if specific else 0
+        return self.written | sm << self.sm_first | ptx_sm << self.ptx_first | suffix_bit
 
 
 OBJECT_FORMATS = (
@@ -93,19 +94,20 @@ OBJECT_FORMATS = (
         wide=0x400,
         written=0x500,
         refused=0x80004000,
-        optional=SHF_INFO_LINK,  # to 12.0
+        optional=SHF_INFO_LINK,  # 12.0 and older releases do not set it
     ),
 )
 CURRENT = OBJECT_FORMATS[0]
-# Number of the format whose objects can be too old for a target; see `Architecture.since`.
-VERSIONED = 1
+# Number of the format up to 12.9, whose objects can be too old for a target: `Architecture.since`.
+EARLY_FORMAT = 1
 
 
-E_FLAGS = slice(48, 52)
+EI_OSABI = 7  # index in e_ident
+E_FLAGS = slice(48, 52)  # field of a 64-bit ELF header
 
 
 def sm_of_cubin(image: bytes) -> int:
     """The SM number in the ELF header of a cubin. An unknown format is read as the current one."""
-    os_abi = image[7] if len(image) > 7 else 0
+    os_abi = image[EI_OSABI] if len(image) > EI_OSABI else 0
     layout = next((row for row in OBJECT_FORMATS if row.os_abi == os_abi), CURRENT)
     return int.from_bytes(image[E_FLAGS], "little") >> layout.sm_first & layout.sm_mask

@@ -1,4 +1,7 @@
-"""Numbers of what a link takes of its inputs. `header.py` makes constants of them for kernels."""
+"""Numbers that say which files and entries a link takes from its inputs.
+
+`header.py` makes constants of them for kernels.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ class Demand:
     """Conditions under which a file is linked."""
 
     ALWAYS = 0
-    SYSTEM = 1  # if functions are undefined at its position, or later symbols that it defines
+    SYSTEM = 1  # if a function is undefined where it stands, or it defines a symbol needed later
     NEEDED = 2  # if it defines a symbol that another file needs
     TOGETHER = 3  # with all of its group, if one of them defines a symbol that another file needs
 
 
 class Codec:
-    """Compression of a payload."""
+    """Compression of the payload of an entry."""
 
     STORED = 0
     LZ4_BLOCK = 1
@@ -21,7 +24,7 @@ class Codec:
 
 
 class PickState:
-    """Whether an entry can be linked."""
+    """Reasons why an entry cannot be linked; GOOD for one that can."""
 
     GOOD = 0
     BOTH_CODECS = 1  # it is marked as both LZ4 and Zstandard
@@ -29,9 +32,12 @@ class PickState:
 
 
 class PickOrigin:
-    """The container that the bytes of a pick are in."""
+    """The container that the bytes of a pick are in.
 
-    FILE = 0  # nothing: the source is linked itself
+    A pick is what a link takes from one source: the file itself, or one entry of its fat binary.
+    """
+
+    FILE = 0  # no container: the source itself is linked
     FATBIN = 1  # a fat binary that is a file
     HOST = 2  # a fat binary in host code
 
@@ -44,7 +50,7 @@ class EntryKind:
     LTOIR = 8
 
 
-# The group with each prefix of native names.
+# The class whose numbers have each prefix in native code.
 PREFIXES = {
     "DEMAND_": Demand,
     "CODEC_": Codec,

@@ -6,37 +6,38 @@ the traits as constants for native code, which gets those of the followed releas
 
 from __future__ import annotations
 
-from pylink.facts.attributes import BVAL, HVAL, NUMBER
+from pylink.facts.attributes import BVAL, EIATTR_NUMBER, HVAL
 
 # Differences between nvlink of one release and of the release before: bits of `Release.traits`.
 TRAIT_ALIGNS_ARRAYS = 1 << 0  # an extern __shared__ array is aligned as its symbol's value says
 TRAIT_KEEPS_SHARED = 1 << 1  # -r keeps references to sized shared variables for the next link
 TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the same name
-TRAIT_WEAK_GLOBAL = 1 << 3  # weak symbols are mixed with the global ones
+TRAIT_WEAK_GLOBAL = 1 << 3  # symbol tables mix weak symbols with the global ones
 TRAIT_MERC_CALLS = 1 << 4  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 1 << 5  # executables make symbols of a kernel's shared variables local
 TRAIT_LEAN_NAMES = 1 << 6  # from sm_90 on string tables hold only names of sections and symbols
-TRAIT_NAMELESS_SHARED = 1 << 7  # shared sections without variables have their bytes in the kernel
+TRAIT_NAMELESS_SHARED = 1 << 7  # a shared section with bytes but no variable counts as a variable
 TRAIT_EARLY_FILES = 1 << 8  # headers, notes and barrier counts are where objects of 12.x have them
-TRAIT_NULL_FUNCTIONS = 1 << 9  # a function missing in its first file makes the null symbol one
+TRAIT_NULL_FUNCTIONS = 1 << 9  # in a file that mentions a function before it is defined, the null
+# symbol becomes a function
 TRAIT_SURE_FEATURES = 1 << 10  # links without code also state which code takes the fast path
 TRAIT_ENDS_LINES = 1 << 11  # from sm_100 on empty line programs end with an end of sequence
 TRAIT_PARTS_ACCELERATED = 1 << 12  # targets without the suffix `a` refuse code for one with it
 TRAIT_OPTIMIZED_FIRST = 1 << 13  # the code that LTO produces is linked before all cubins
 TRAIT_TELLS_UNHOSTED = 1 << 27  # --register-link-binaries names inputs without host code
 TRAIT_EXTERNS_LAST = 1 << 14  # the list of externals of a single kernel grows at its end
-TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels also write each constant variable once
-TRAIT_BARE_VALUES = 1 << 28  # --disable-smem-reservation changes symbols from sm_100 on, too
+TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels do not fold identical constants either
+TRAIT_BARE_VALUES = 1 << 28  # from sm_100 on --disable-smem-reservation also changes symbol values
 # Code from sm_100 on, which the finalizer rewrites (docs/older-objects.md).
 TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD to add two operands; other waits after an MMA
 TRAIT_GUARDED_BSYNC = 1 << 23  # a NOP is in front of BSYNC, and NVSAL_SW_WAR records that
-TRAIT_BARE_WORDS = 1 << 24  # instructions of -G and -O0 name neither stalls nor scoreboards
+TRAIT_BARE_WORDS = 1 << 24  # instructions of -G and -O0 state neither stalls nor scoreboards
 TRAIT_FP64_SCOREBOARDS = 1 << 25  # sm_100: FP64 and IMMA also set scoreboards
 TRAIT_FP64_UNPADDED = 1 << 26  # no NOPs separate FP64 instructions on chips with slow FP64
 
 
-NVSAL_SW_WAR = NUMBER["NVSAL_SW_WAR"]
-PREEXIT_USED = NUMBER["PREEXIT_USED"]
+NVSAL_SW_WAR = EIATTR_NUMBER["NVSAL_SW_WAR"]
+PREEXIT_USED = EIATTR_NUMBER["PREEXIT_USED"]
 # A tool number after those of all tools.
 AFTER_ALL_TOOLS = (1 << 32) - 1
 
@@ -46,15 +47,15 @@ class Release:
 
     * `name`: its name in options. If the output of some patch levels differs from the release's
       last, their row is named after the first of them.
-    * `checked`: the versions of nvlink that were compared, oldest first. Others, up to the next
-      row, are expected to do the same.
+    * `checked`: the versions of nvlink that were compared with pylink, oldest first. Others, up to
+      the next row, are expected to do the same.
     * `version`: the last version in `checked`.
-    * `toolkit`: the number in notes of objects and of the output.
-    * `tool_strings`: bytes of the strings before the options in the note of nvlink.
+    * `toolkit`: the number in notes of objects and of the output, such as 131 for 13.1.
+    * `tool_strings`: bytes of the strings in front of the options in the note of nvlink.
     * `traits`: TRAIT_ bits.
-    * `closing`: attribute records at the end of each function's, from sm_100 on, whatever the
+    * `closing`: attribute records that from sm_100 on end those of each function, whatever the
       inputs say.
-    * `late_compat`: bytes that the finalizer of sm_100 and later adds to .nv.compat.
+    * `late_compat`: number of bytes that the finalizer of sm_100 and later adds to .nv.compat.
     * `relocations`, `mercury_relocations`: ends (exclusive) of the relocation types, which begin
       at 0 and, for mercury code, at 0x10000.
     """
@@ -114,6 +115,7 @@ class Release:
         return f"nvlink of Cuda compilation tools, release {self.release}, V{self.version}"
 
 
+# Traits of the releases up to 12.9, and of those from another one on.
 _TO_12_9 = TRAIT_EARLY_FILES | TRAIT_NULL_FUNCTIONS
 _FROM_13_1 = TRAIT_ALIGNS_ARRAYS | TRAIT_PARTS_ACCELERATED | TRAIT_SHORT_ADDS
 _FROM_13_2 = _FROM_13_1 | TRAIT_KEEPS_SHARED | TRAIT_EXTERNS_LAST
@@ -173,7 +175,7 @@ RELEASES = (
     ),
     Release("13.5", "13.5.37", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
 )
-# Traits that concern the code of functions.
+# Traits that concern the machine code of functions.
 CODE_TRAITS = (
     TRAIT_SHORT_ADDS
     | TRAIT_GUARDED_BSYNC
@@ -183,8 +185,8 @@ CODE_TRAITS = (
 )
 
 
-def _names() -> dict[str, Release]:
-    """Rows by their names in options; a toolkit with several rows also has its versions."""
+def _rows_by_name() -> dict[str, Release]:
+    """Rows by their names in options; those of a toolkit with several also by their versions."""
     toolkits = [row.toolkit for row in RELEASES]
     rows = {}
     for row in RELEASES:
@@ -194,7 +196,7 @@ def _names() -> dict[str, Release]:
     return dict(sorted(rows.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
 
 
-BY_NAME = _names()
+BY_NAME = _rows_by_name()
 # Names, in options, of the releases that a link can follow.
 FOLLOWED_NAMES = tuple(BY_NAME)
 # The oldest release that a link follows without an option.
@@ -208,7 +210,7 @@ def tool_number(toolkit: int, patch: int) -> int:
 
 
 def release_of(toolkit: int, patch: int = 0) -> Release | None:
-    """The row of a tool; without a patch level the toolkit's last. None for an unknown toolkit."""
+    """The row of a tool; with patch level 0 the toolkit's last. None for an unknown toolkit."""
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     reached = [row for row in rows if not patch or _patch(row.checked[0]) <= patch]
     return reached[-1] if reached else rows[0] if rows else None
@@ -236,7 +238,7 @@ def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Releas
 
 
 def code_bounds(release: Release) -> tuple[int, int]:
-    """Tool numbers, first and end (exclusive), whose compilers produced code like this release."""
+    """The first and the end (exclusive) of tool numbers whose code is like that of a release."""
     first = last = RELEASES.index(release)
     while first and not (RELEASES[first - 1].traits ^ release.traits) & CODE_TRAITS:
         first -= 1
@@ -244,20 +246,23 @@ def code_bounds(release: Release) -> tuple[int, int]:
         last + 1 < len(RELEASES) and not (RELEASES[last + 1].traits ^ release.traits) & CODE_TRAITS
     ):
         last += 1
-    low = _number(RELEASES[first]) if first else 0
-    return low, _number(RELEASES[last + 1]) if last + 1 < len(RELEASES) else AFTER_ALL_TOOLS
+    low = _first_tool_number(RELEASES[first]) if first else 0
+    if last + 1 == len(RELEASES):
+        return low, AFTER_ALL_TOOLS
+    return low, _first_tool_number(RELEASES[last + 1])
 
 
-def code_of(toolkit: int, patch: int) -> int:
-    """The CODE_TRAITS of a tool's code; without a patch level those of the toolkit's first row."""
+def code_traits_of(toolkit: int, patch: int) -> int:
+    """The CODE_TRAITS of a tool's code; with patch level 0 those of the toolkit's first row."""
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     row = release_of(toolkit, patch) if patch else rows[0] if rows else None
     return row.traits & CODE_TRAITS if row else 0
 
 
-def _number(row: Release) -> int:
+def _first_tool_number(row: Release) -> int:
     return tool_number(row.toolkit, _patch(row.checked[0]))
 
 
 def _patch(version: str) -> int:
+    """The patch level of a version: 86 of 13.2.86."""
     return int(version.rpartition(".")[2])

@@ -22,9 +22,11 @@ FORMS = (
     "ZERO",  # zeros
 )
 
-# A row for each number from 0 on: name, then form:bits:first bit of the field. `loader`: the driver
-# always resolves it. `mark`: marks an instruction, with the null symbol. `plain`: the type that
-# replaces it in a link without unified tables.
+# A row for each number from 0 on: name, then form:bits:first bit of the field, then properties.
+#
+# * loader: only the driver resolves the relocation, when it loads the program.
+# * mark: the relocation marks an instruction; its symbol is the null symbol.
+# * plain=: the type that replaces this one in a link without unified tables.
 _TYPES = """
     NONE
     32 WHOLE:32:0
@@ -146,7 +148,10 @@ _TYPES = """
 
 
 class Relocation:
-    """A relocation type. Its field has `bits` bits from bit `first` on, counted from r_offset."""
+    """A relocation type. Its field has `bits` bits from bit `first` on, counted from r_offset.
+
+    `loader`, `mark` and `plain` are the properties in its row; `plain` is empty without one.
+    """
 
     __slots__ = ("bits", "first", "form", "loader", "mark", "name", "number", "plain")
 
@@ -167,14 +172,14 @@ class Relocation:
 
     @property
     def size(self) -> int:
-        """The number of bytes from r_offset on that it may change."""
+        """The number of bytes from r_offset on that the relocation may change."""
         if self.form == "BYTE" or self.name.startswith("FUNC_DESC_8_"):
             return 1
         return 4 if (self.bits, self.first) == (32, 0) else 8
 
     @property
     def clear(self) -> bool:
-        """Whether it fills the field with zeros."""
+        """Whether the relocation fills the field with zeros."""
         return self.form == "ZERO"
 
 
@@ -184,8 +189,9 @@ RELOCATIONS = tuple(
 R_CUDA = {row.number: row.name for row in RELOCATIONS}
 R_CUDA_32 = next(row.number for row in RELOCATIONS if row.name == "32")
 
-# First bits of the fields of the byte types.
-_BITS = range(0, 64, 8)
+# First bits of the fields of the types for single bytes.
+_FIRST_BITS = range(0, 64, 8)
+# The name of the plain twin of each mercury number.
 MERCURY_TWINS = {
     0x10001: "G64",
     0x10002: "64",
@@ -195,14 +201,14 @@ MERCURY_TWINS = {
     0x10006: "ABS32_HI_32",
     0x1000E: "UNUSED_CLEAR64",
     0x1000F: "FUNC_DESC_64",
-    **{0x10010 + i: f"8_{bit}" for i, bit in enumerate(_BITS)},
-    **{0x10018 + i: f"G8_{bit}" for i, bit in enumerate(_BITS)},
-    **{0x10020 + i: f"FUNC_DESC_8_{bit}" for i, bit in enumerate(_BITS)},
+    **{0x10010 + i: f"8_{bit}" for i, bit in enumerate(_FIRST_BITS)},
+    **{0x10018 + i: f"G8_{bit}" for i, bit in enumerate(_FIRST_BITS)},
+    **{0x10020 + i: f"FUNC_DESC_8_{bit}" for i, bit in enumerate(_FIRST_BITS)},
     0x10028: "ABS32_LO_32",
     0x10029: "ABS32_HI_32",
     0x10032: "UNIFIED",
     0x10033: "UNIFIED_32",
-    **{0x10034 + i: f"UNIFIED_8_{bit}" for i, bit in enumerate(_BITS)},
+    **{0x10034 + i: f"UNIFIED_8_{bit}" for i, bit in enumerate(_FIRST_BITS)},
     0x1003D: "64",
     0x1003E: "UNIFIED32_LO_32",
     0x1003F: "UNIFIED32_HI_32",

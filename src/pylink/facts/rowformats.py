@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from pylink.facts.header import CODES
+from pylink.facts.header import STRUCT_CODES
 
 HEAD = '''\
 """The formats of rows that kernels exchange as bytes; made by `pylink.facts.rowformats`."""
@@ -33,23 +33,23 @@ ROWS = (
 )
 
 
-def columns(native: Path, file: str, row: str) -> str:
+def struct_format(native: Path, file: str, row: str) -> str:
     """The struct codes of a packed struct, including those of the structs inside it."""
     text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
     (body,) = re.findall(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
     fields = re.findall(r"^ +(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)
-    letters = [(CODES.get(kind) or columns(native, file, kind)) for kind, _ in fields]
-    return "".join(code * int(count or 1) for code, (_, count) in zip(letters, fields, strict=True))
+    codes = [(STRUCT_CODES.get(kind) or struct_format(native, file, kind)) for kind, _ in fields]
+    return "".join(code * int(count or 1) for code, (_, count) in zip(codes, fields, strict=True))
 
 
-def module(native: Path) -> str:
-    """The text of the module."""
+def module_text(native: Path) -> str:
+    """The text of the module; `native` is the directory of the native sources."""
     lines = [
-        f'# {row} of {file}.\n{name} = Struct("<{columns(native, file, row)}")\n'
+        f'# {row} of {file}.\n{name} = Struct("<{struct_format(native, file, row)}")\n'
         for name, file, row in ROWS
     ]
     return HEAD + "".join(lines)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(module(Path(sys.argv[1])))
+    sys.stdout.write(module_text(Path(sys.argv[1])))

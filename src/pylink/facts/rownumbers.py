@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-# The bound of a stack whose depth nobody knows.
+# The bound of a stack whose depth is unknown, in place of a number of bytes.
 NO_STACK_BOUND = 0xFFFFFFFF
 
 
@@ -14,13 +14,13 @@ class FileFlag:
 
     SPECIFIC = 1  # the code is for one architecture alone
     NARROW = 2  # addresses have 32 bits
-    UNCLASSED = 4  # .nv.compat has no ISA_CLASS: it runs on the target alone
+    UNCLASSED = 4  # .nv.compat has no ISA_CLASS: the file runs on the target alone
     EARLY = 8  # from sm_100 on: compiled before 13.0
     WHOLE_PROGRAM = 16  # a whole program, of the type ET_WHOLE
 
 
 class EntityKind:
-    """The meaning of a symbol in relocation arithmetic: values of EntityRow.kind."""
+    """Kinds of entities, which decide how relocations use them: values of EntityRow.kind."""
 
     FUNC = 0
     GLOBAL = 1  # lives in .nv.global or .nv.global.init
@@ -42,7 +42,7 @@ class EntityFlag:
     LOCAL = 4
     LIVE = 8  # reaches the output
     COMMON = 32
-    TAKEN = 64  # a BLOCK_TAKEN row names it
+    TAKEN = 64  # its address is taken: a BLOCK_TAKEN row of the call graph names it
     INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
@@ -93,7 +93,7 @@ class LinkMode:
 
     RELOCATABLE = 1  # -r
     KEEP_RELOCS = 2  # --preserve-relocs
-    KEEP_CODE = 4  # no dead-code removal; tested in pylink.phases.merge
+    KEEP_CODE = 4  # dead code is not removed; tested in pylink.phases.merge
     DEBUG = 8  # -g without --suppress-debug-info
     HOST_INFO = 16  # kernels that host code does not name are removed
 
@@ -101,29 +101,29 @@ class LinkMode:
 class FixupFlag:
     """Ways to patch a field: bits of FixupRow.how."""
 
-    REL = 1  # the field is the addend; `addend` is for the record alone
+    REL = 1  # the field is the addend; the column `addend` is only for the record of the link
     CLEAR = 2  # write zeros
     ZERO = 4  # S is 0; the addend counts for shared memory alone
-    MERC = 16  # a mercury relocation number
-    INSTANCE = 32  # -r: names the externsharedinstance of its kernel
+    MERC = 16  # the type is a mercury relocation number
+    INSTANCE = 32  # -r: the relocation names the instance of its kernel (see docs/glossary.md)
 
 
 class KeepsFlag:
     """Values that a kernel does not inherit from called functions: bits of FunctionRow.keeps."""
 
-    REGISTERS = 1
-    ALL = 2  # a kernel beside the only one that was selected
+    REGISTERS = 1  # the register count
+    ALL = 2  # all values: a kernel beside the only one that was selected
 
 
 class ContentsFrom:
     """Sources of the bytes of an output section: values of PlaceRow.contents."""
 
-    INPUTS = 0
+    INPUTS = 0  # the pieces of the inputs
     SPAN = 1  # a SpanRow holds the bytes, which the link made
     TWIN = 2  # the bytes are those of its twin
 
 
-# The group with each prefix of native names.
+# The class whose numbers have each prefix in native code.
 PREFIXES = {
     "FILE_": FileFlag,
     "E_": EntityKind,

@@ -25,7 +25,10 @@ from __future__ import annotations
 
 
 def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Yield name, description, and columns with their comments of every packed struct."""
+    """Yield name, description, and columns with their comments of every packed struct.
+
+    The description is the comment above the struct.
+    """
     comments: list[str] = []
     for line in text.splitlines():
         if line.startswith("# "):
@@ -38,17 +41,19 @@ def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
             comments = []
 
 
-def module(native: Path) -> str:
-    """The text of the module."""
+def module_text(native: Path) -> str:
+    """The text of the module; `native` is the directory of the native sources."""
     lines = [HEAD]
     for file in ROW_FILES:
-        for name, about, columns in parse_structs((native / file).read_text(encoding="utf-8")):
+        for name, description, columns in parse_structs(
+            (native / file).read_text(encoding="utf-8")
+        ):
             lines.append(f"\nclass {name}:")
-            if about:
-                first, *more = textwrap.wrap(about, 90)
-                lines.append(f'    """{first}' + ("" if more else '"""\n'))
-                lines.extend(f"    {line}" for line in more)
-                if more:
+            if description:
+                first_line, *more_lines = textwrap.wrap(description, 90)
+                lines.append(f'    """{first_line}' + ("" if more_lines else '"""\n'))
+                lines.extend(f"    {line}" for line in more_lines)
+                if more_lines:
                     lines.append('    """\n')
             for column, comment in columns:
                 lines.append(f"    {column}: int" + (f"  # {comment}" if comment else ""))
@@ -57,4 +62,4 @@ def module(native: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(module(Path(sys.argv[1])))
+    sys.stdout.write(module_text(Path(sys.argv[1])))

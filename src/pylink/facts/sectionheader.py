@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pylink.facts import elf, sectionkinds, sectiontable
-from pylink.facts.headerlines import enum, numbers
+from pylink.facts.headerlines import enum_lines, integer_constants
 from pylink.facts.sectiontable import Kind
 
 # Columns of the C rows. `given` and `what` are `has_bytes` and `features` of `Kind`.
@@ -42,8 +42,8 @@ COLUMNS = {
     "first": "const char*",
 }
 # Native code has a 64-bit word for the sections of a function: bits for kinds, and 18 for banks.
-SLOTS = 64 - 18
-RULE_TEXT = 40
+MAX_SLOTS = 64 - 18
+RULE_TEXT_SIZE = 40  # bytes of the array for the name in a rule
 # The largest N of .nv.constantN, whose type is that of bank 0 plus N. R_CUDA_CONST_FIELD has five
 # bits for N.
 MAX_BANK = 17
@@ -54,7 +54,8 @@ def kind_names() -> dict[str, int]:
     """The numbers of all kinds by their C names, such as K_TEXT."""
     kinds = {kind.number for kind in sectiontable.kinds()}
     names: dict[str, int] = {}
-    for name, value in numbers(sectionkinds, ("",)).items():
+    # The constants of the module in the order of their definition.
+    for name, value in integer_constants(sectionkinds, ("",)).items():
         if value == len(names) and value in kinds and len(names) < len(kinds):
             names[f"K_{name}"] = value
     if len(names) != len(kinds):
@@ -62,12 +63,12 @@ def kind_names() -> dict[str, int]:
     return names
 
 
-def slots(kinds: tuple[Kind, ...]) -> dict[int, int]:
-    """The bit of each kind of section that belongs to a function, by kind."""
+def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
+    """The number of the bit (slot) of each kind of section that belongs to a function, by kind."""
     owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
     slot_of = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
-    if len(slot_of) > SLOTS:
-        raise ValueError(f"a function can have {SLOTS} kinds of sections")
+    if len(slot_of) > MAX_SLOTS:
+        raise ValueError(f"a function can have {MAX_SLOTS} kinds of sections")
     return slot_of
 
 
@@ -95,13 +96,14 @@ def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
 
 
 def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """The C row of each name of each kind."""
+    """Yield the C row of KindRule for each name of each kind."""
     for kind in sort_by_rules(kinds):
         for name, section_type in zip(kind.names or (b"",), kind.types, strict=True):
             stem, _, after_bank = name.partition(b"{bank}")
             exact = not name.endswith(b".") and not kind.banked
-            if len(stem) > RULE_TEXT:
+            if len(stem) > RULE_TEXT_SIZE:
                 raise ValueError(f"{name!r} is too long for a rule")
+            # 0 for a name without a bank, or else 1 more than the characters after its number.
             banked = 1 + len(after_bank) if kind.banked else 0
             match = f"{section_type}u, {kind.flags & kind.mask}u, {kind.mask}u, {kind.number}"
             yield f'{{{match}, {len(stem)}, {exact:d}, {banked}, "{stem.decode()}"}}'
@@ -113,7 +115,7 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     rule = [
         "        uint32_t type, flags, mask",
         "        uint8_t kind, size, exact, banked",
-        f"        char text[{RULE_TEXT}]",
+        f"        char text[{RULE_TEXT_SIZE}]",
     ]
     rules = list(rule_rows(kinds))
     yield "cdef extern from *:"
@@ -125,8 +127,8 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     places = (str(sectiontable.LEAN_RANKS.index(rank)) for rank in range(RANKS))
     yield f"    static const uint8_t LEAN_PLACE[] FACTS_UNUSED = {{{', '.join(places)}}};"
     yield "    static const KindFacts KIND[] FACTS_UNUSED = {"
-    numbered = slots(kinds)
-    yield from (f"        {kind_row(kind, numbered.get(kind.number, 0))}," for kind in kinds)
+    slot_of = slot_numbers(kinds)
+    yield from (f"        {kind_row(kind, slot_of.get(kind.number, 0))}," for kind in kinds)
     yield "    };"
     yield "    typedef struct {"
     yield from (f"{line};" for line in rule)
@@ -143,7 +145,7 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     yield "    const KindFacts KIND[]"
     yield "    const KindRule RULE[]"
     yield ""
-    yield from enum({"RULE_COUNT": len(rules)})
+    yield from enum_lines({"RULE_COUNT": len(rules)})
 
 
 def rules_by_type() -> Iterator[str]:
@@ -156,7 +158,7 @@ def rules_by_type() -> Iterator[str]:
     """
     rules: list[list[int]] = [[] for _ in range(256)]
     of_functions = set()
-    number = 0
+    number = 0  # of the rule, its index in RULE
     for kind in sort_by_rules(sectiontable.kinds()):
         for name, first_type in zip(kind.names or (b"",), kind.types, strict=True):
             types = range(first_type, first_type + MAX_BANK + 1) if kind.banked else [first_type]
@@ -169,7 +171,7 @@ def rules_by_type() -> Iterator[str]:
         rules_of_byte.sort(key=lambda rule: rule not in of_functions)
     first = [sum(map(len, rules[:low])) for low in range(257)]
     in_order = [rule for rules_of_byte in rules for rule in rules_of_byte]
-    yield from enum({"MAX_BANK": MAX_BANK})
+    yield from enum_lines({"MAX_BANK": MAX_BANK})
     yield "cdef extern from *:"
     yield '    """'
     yield f"    static const unsigned char FIRST_RULE[] FACTS_UNUSED = {{{_byte_list(first)}}};"
@@ -181,16 +183,17 @@ def rules_by_type() -> Iterator[str]:
 
 
 def _byte_list(values: list[int]) -> str:
+    """The initializer of a C array of bytes, without braces."""
     if max(values) > 0xFF:
         raise ValueError("too many rules for a byte")
     return ", ".join(map(str, values))
 
 
 def section_kinds() -> Iterator[str]:
-    """Lines of sectionkinds.pxd."""
+    """Lines of sectionkinds.pxd: K_ numbers, constants of the table, and KindFacts by kind."""
     kinds = sectiontable.kinds()
-    yield from enum({**kind_names(), "KIND_COUNT": len(kinds)})
+    yield from enum_lines({**kind_names(), "KIND_COUNT": len(kinds)})
     banks = ("POOL_", "USER_", "PIC_")
     prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", *banks)
-    yield from enum(numbers(sectiontable, prefixes))
+    yield from enum_lines(integer_constants(sectiontable, prefixes))
     yield from tables(kinds)

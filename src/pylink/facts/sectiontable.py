@@ -140,7 +140,7 @@ SIZE_SYMBOLS = 2
 SIZE_INDICES = 3
 SIZE_STRINGS = 4
 
-# Entities that symbols in it name (EntityKind of rows.pxd).
+# Entities that symbols in a section of the kind name: values of EntityKind in rownumbers.py.
 HOLDS_GLOBALS = 1
 HOLDS_CONSTANTS = 2
 HOLDS_SHARED = 3
@@ -169,7 +169,7 @@ PIC_BANK = 4  # addresses for position-independent code
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One row. A section that the link creates has the type and flags of the row."""
+    """A kind of section. A section that the link creates has the type and flags of its kind."""
 
     number: int
     name_list: str  # `names`, separated by blanks
@@ -180,25 +180,25 @@ class Kind:
     free: int = FREE_NEVER  # when its sections may have other names
     owner: int = NULL  # the kind that sh_info names in sections of functions
     patched: bool = False  # whether relocations can be for it
-    place: int = PLACE_APART  # which output sections it has
+    place: int = PLACE_APART  # which output sections the kind has: PLACE_
     rank: int | tuple[int, int, int] = RANK_OTHER  # `ranks`, or one for all families
-    omit: int = OMIT_NEVER  # when the output omits it
+    omit: int = OMIT_NEVER  # when the output omits its sections: OMIT_
     link: int = HEAD_NOTHING  # sh_link of the output
     info: int = HEAD_NOTHING  # sh_info of the output
     program: int = 0  # sh_type in executables; 0: that of the input
-    size: int = SIZE_GIVEN  # how its size is computed
-    # The kind of its mercury form. With `brought` that comes from inputs; others the link creates,
-    # if the release has the bits of `trait`.
-    twin: int = NULL
+    size: int = SIZE_GIVEN  # how the size of an output section is computed: SIZE_
+    twin: int = NULL  # the kind of its mercury form
+    # For a mercury kind: True if its sections come from inputs. Others are created by the link, if
+    # the release has the bits of `trait`.
     brought: bool = False
-    holds: int = HOLDS_NOTHING  # entities that symbols in it name
+    holds: int = HOLDS_NOTHING  # entities that symbols in its sections name: HOLDS_
     merc: str = ".nv.merc"  # prefix of the names of its mercury form
-    align: int = 0  # alignment if the link creates it; 0: that of the plain section
-    entsize: int = 0
-    trait: int = 0
+    align: int = 0  # alignment of a section that the link creates; 0: that of the plain section
+    entsize: int = 0  # sh_entsize of the output, in bytes
+    trait: int = 0  # TRAIT_ bits of releases, or 0: see `brought`
     features: int = 0  # IS_ bits
-    # The name from sm_100 on, until the second program renames it to the one with a bank. It is for
-    # bank `first_bank` (0: any); PIC_BANK, the next one, has the name that `tables.kinds` knows.
+    # The name from sm_100 on, until the second program renames the section to the name with a bank.
+    # It is for bank `first_bank` (0: any); native code (`tables/kinds.pxd`) has that of PIC_BANK.
     # Types of mercury sections count from `first_bank` on.
     first: str = ""
     first_bank: int = 0
@@ -211,8 +211,8 @@ class Kind:
     @property
     def types(self) -> tuple[int, ...]:
         """sh_type, one for each name; a single one for a kind without names."""
-        several = len(self.sh_types) > 1
-        return self.sh_types if several else self.sh_types * max(len(self.names), 1)
+        has_several = len(self.sh_types) > 1
+        return self.sh_types if has_several else self.sh_types * max(len(self.names), 1)
 
     @property
     def ranks(self) -> tuple[int, int, int]:
@@ -221,12 +221,12 @@ class Kind:
 
     @property
     def has_bytes(self) -> bool:
-        """Whether inputs have bytes for it."""
+        """Whether inputs have bytes for its sections."""
         return self.number != NULL and self.types[0] not in elf.NO_BYTES
 
     @property
     def nobits(self) -> bool:
-        """Whether it takes memory but no bytes of the output file."""
+        """Whether its sections take memory but no bytes of the output file."""
         return not self.has_bytes and not self.flags & elf.SHF_MERCURY and self.number != NULL
 
     @property
@@ -264,121 +264,453 @@ def kinds() -> tuple[Kind, ...]:
     """All kinds, by number. A section has the kind of the first row that it matches."""
     mercury, link = elf.SHF_MERCURY, elf.SHF_INFO_LINK
     read, write, code = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_WRITE, elf.SHF_EXECINSTR
+    # Values of `mask`: what distinguishes kinds of SHT_PROGBITS, and kinds of notes.
     program = mercury | read | code
     notes = mercury | elf.SHF_TKINFO | elf.SHF_CUINFO
-    # One statement per row keeps the table readable.
-    # fmt: off
+    # The formatter would write one argument a line, and the table would be hard to read. fmt: off
     rows = (
         Kind(NULL, "", (elf.SHT_NULL,), mask=0, free=FREE_ALWAYS),
         Kind(SHSTRTAB, ".shstrtab", (elf.SHT_STRTAB,), rank=RANK_TABLES, align=1),
-        Kind(STRTAB, ".strtab", (elf.SHT_STRTAB,), free=FREE_ALWAYS, rank=RANK_TABLES,
-             size=SIZE_STRINGS, align=1),
-        Kind(SYMTAB, ".symtab", (elf.SHT_SYMTAB,), free=FREE_ALWAYS, rank=RANK_TABLES,
-             link=HEAD_STRTAB, info=HEAD_LOCALS, size=SIZE_SYMBOLS, twin=MERC_SYMTAB, align=8,
-             entsize=24),
-        Kind(SYMTAB_SHNDX, ".symtab_shndx", (elf.SHT_SYMTAB_SHNDX,), free=FREE_ALWAYS,
-             rank=RANK_TABLES, link=HEAD_SYMTAB, size=SIZE_INDICES, twin=MERC_SYMTAB_SHNDX, align=4,
-             entsize=4),
-        Kind(DEBUG, DEBUG_NAMES, (elf.SHT_PROGBITS,), mask=program, patched=True,
-             place=PLACE_JOINED, twin=MERC_DEBUG, features=IS_DEBUG),
-        Kind(TKINFO, ".note.nv.tkinfo", (elf.SHT_NOTE,), flags=elf.SHF_TKINFO, mask=notes,
-             rank=RANK_NOTES, align=4),
-        Kind(CUINFO, ".note.nv.cuinfo", (elf.SHT_NOTE,), flags=elf.SHF_CUINFO | link, mask=notes,
-             free=FREE_ALWAYS, rank=RANK_NOTES, link=HEAD_TKINFO, info=HEAD_COMPAT, align=4),
-        Kind(INFO, ".nv.info", (elf.SHT_CUDA_INFO,), free=FREE_ALWAYS, rank=RANK_INFO,
-             omit=OMIT_WITHOUT_RECORDS, link=HEAD_SYMTAB, twin=MERC_INFO, align=4,
-             features=IS_RECORDS),
-        Kind(COMPAT, ".nv.compat", (elf.SHT_CUDA_COMPAT,), free=FREE_ALWAYS, rank=RANK_INFO,
-             align=4),
-        Kind(INFO_FUNC, ".nv.info.", (elf.SHT_CUDA_INFO,), flags=link, free=FREE_PLAIN, owner=TEXT,
-             rank=RANK_INFO, link=HEAD_SYMTAB, info=HEAD_TEXT, twin=MERC_INFO_FUNC, align=4,
-             features=IS_RECORDS),
-        Kind(CALLGRAPH, ".nv.callgraph", (elf.SHT_CUDA_CALLGRAPH,), free=FREE_ALWAYS,
-             rank=RANK_CALLS, link=HEAD_SYMTAB, twin=MERC_CALLGRAPH, align=4, entsize=8,
-             features=IS_CALLS),
-        Kind(PROTOTYPE, ".nv.prototype", (elf.SHT_CUDA_PROTOTYPE,), free=FREE_ALWAYS,
-             rank=RANK_CALLS, omit=OMIT_WITHOUT_PROTOTYPES, link=HEAD_SYMTAB, twin=MERC_PROTOTYPE,
-             align=4, entsize=8, features=IS_CALLS),
-        Kind(REL_ACTION, ".nv.rel.action", (elf.SHT_CUDA_RELOCINFO,), rank=RANK_CALLS, align=8,
-             entsize=8),
-        Kind(RELOC, ".rela. .rel.", (elf.SHT_RELA, elf.SHT_REL), flags=link, mask=mercury,
-             free=FREE_PLAIN, rank=RANK_RELOCATIONS, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_SYMTAB,
-             info=HEAD_TARGET, size=SIZE_ENTRIES, twin=MERC_RELA, align=8, entsize=24,
-             features=IS_ENTRIES),
-        Kind(RESOLVED_RELA, ".nv.resolvedrela.", (elf.SHT_CUDA_RESOLVED_RELA,), flags=link,
-             rank=RANK_RELOCATIONS, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_SYMTAB, info=HEAD_TARGET,
-             size=SIZE_ENTRIES, align=8, entsize=24),
-        Kind(CONSTANT, ".nv.constant{bank}", (elf.SHT_CUDA_CONSTANT_B0,), flags=read, patched=True,
-             place=PLACE_JOINED, rank=RANK_CONSTANTS, program=elf.SHT_PROGBITS, twin=MERC_CONSTANT,
-             holds=HOLDS_CONSTANTS, features=IS_VARIABLES, first=".nv.constant.user",
-             first_bank=USER_BANK),
+        Kind(
+            STRTAB,
+            ".strtab",
+            (elf.SHT_STRTAB,),
+            free=FREE_ALWAYS,
+            rank=RANK_TABLES,
+            size=SIZE_STRINGS,
+            align=1,
+        ),
+        Kind(
+            SYMTAB,
+            ".symtab",
+            (elf.SHT_SYMTAB,),
+            free=FREE_ALWAYS,
+            rank=RANK_TABLES,
+            link=HEAD_STRTAB,
+            info=HEAD_LOCALS,
+            size=SIZE_SYMBOLS,
+            twin=MERC_SYMTAB,
+            align=8,
+            entsize=24,
+        ),
+        Kind(
+            SYMTAB_SHNDX,
+            ".symtab_shndx",
+            (elf.SHT_SYMTAB_SHNDX,),
+            free=FREE_ALWAYS,
+            rank=RANK_TABLES,
+            link=HEAD_SYMTAB,
+            size=SIZE_INDICES,
+            twin=MERC_SYMTAB_SHNDX,
+            align=4,
+            entsize=4,
+        ),
+        Kind(
+            DEBUG,
+            DEBUG_NAMES,
+            (elf.SHT_PROGBITS,),
+            mask=program,
+            patched=True,
+            place=PLACE_JOINED,
+            twin=MERC_DEBUG,
+            features=IS_DEBUG,
+        ),
+        Kind(
+            TKINFO,
+            ".note.nv.tkinfo",
+            (elf.SHT_NOTE,),
+            flags=elf.SHF_TKINFO,
+            mask=notes,
+            rank=RANK_NOTES,
+            align=4,
+        ),
+        Kind(
+            CUINFO,
+            ".note.nv.cuinfo",
+            (elf.SHT_NOTE,),
+            flags=elf.SHF_CUINFO | link,
+            mask=notes,
+            free=FREE_ALWAYS,
+            rank=RANK_NOTES,
+            link=HEAD_TKINFO,
+            info=HEAD_COMPAT,
+            align=4,
+        ),
+        Kind(
+            INFO,
+            ".nv.info",
+            (elf.SHT_CUDA_INFO,),
+            free=FREE_ALWAYS,
+            rank=RANK_INFO,
+            omit=OMIT_WITHOUT_RECORDS,
+            link=HEAD_SYMTAB,
+            twin=MERC_INFO,
+            align=4,
+            features=IS_RECORDS,
+        ),
+        Kind(
+            COMPAT, ".nv.compat", (elf.SHT_CUDA_COMPAT,), free=FREE_ALWAYS, rank=RANK_INFO, align=4
+        ),
+        Kind(
+            INFO_FUNC,
+            ".nv.info.",
+            (elf.SHT_CUDA_INFO,),
+            flags=link,
+            free=FREE_PLAIN,
+            owner=TEXT,
+            rank=RANK_INFO,
+            link=HEAD_SYMTAB,
+            info=HEAD_TEXT,
+            twin=MERC_INFO_FUNC,
+            align=4,
+            features=IS_RECORDS,
+        ),
+        Kind(
+            CALLGRAPH,
+            ".nv.callgraph",
+            (elf.SHT_CUDA_CALLGRAPH,),
+            free=FREE_ALWAYS,
+            rank=RANK_CALLS,
+            link=HEAD_SYMTAB,
+            twin=MERC_CALLGRAPH,
+            align=4,
+            entsize=8,
+            features=IS_CALLS,
+        ),
+        Kind(
+            PROTOTYPE,
+            ".nv.prototype",
+            (elf.SHT_CUDA_PROTOTYPE,),
+            free=FREE_ALWAYS,
+            rank=RANK_CALLS,
+            omit=OMIT_WITHOUT_PROTOTYPES,
+            link=HEAD_SYMTAB,
+            twin=MERC_PROTOTYPE,
+            align=4,
+            entsize=8,
+            features=IS_CALLS,
+        ),
+        Kind(
+            REL_ACTION,
+            ".nv.rel.action",
+            (elf.SHT_CUDA_RELOCINFO,),
+            rank=RANK_CALLS,
+            align=8,
+            entsize=8,
+        ),
+        Kind(
+            RELOC,
+            ".rela. .rel.",
+            (elf.SHT_RELA, elf.SHT_REL),
+            flags=link,
+            mask=mercury,
+            free=FREE_PLAIN,
+            rank=RANK_RELOCATIONS,
+            omit=OMIT_WITHOUT_ENTRIES,
+            link=HEAD_SYMTAB,
+            info=HEAD_TARGET,
+            size=SIZE_ENTRIES,
+            twin=MERC_RELA,
+            align=8,
+            entsize=24,
+            features=IS_ENTRIES,
+        ),
+        Kind(
+            RESOLVED_RELA,
+            ".nv.resolvedrela.",
+            (elf.SHT_CUDA_RESOLVED_RELA,),
+            flags=link,
+            rank=RANK_RELOCATIONS,
+            omit=OMIT_WITHOUT_ENTRIES,
+            link=HEAD_SYMTAB,
+            info=HEAD_TARGET,
+            size=SIZE_ENTRIES,
+            align=8,
+            entsize=24,
+        ),
+        Kind(
+            CONSTANT,
+            ".nv.constant{bank}",
+            (elf.SHT_CUDA_CONSTANT_B0,),
+            flags=read,
+            patched=True,
+            place=PLACE_JOINED,
+            rank=RANK_CONSTANTS,
+            program=elf.SHT_PROGBITS,
+            twin=MERC_CONSTANT,
+            holds=HOLDS_CONSTANTS,
+            features=IS_VARIABLES,
+            first=".nv.constant.user",
+            first_bank=USER_BANK,
+        ),
         # `mask` without SHF_INFO_LINK: objects before 12.1, and links of them, lack that flag.
-        Kind(CONSTANT0, ".nv.constant0.", (elf.SHT_CUDA_CONSTANT_B0,), flags=read | link,
-             mask=mercury, owner=TEXT, patched=True,
-             rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS), info=HEAD_TEXT,
-             program=elf.SHT_PROGBITS, holds=HOLDS_CONSTANTS, features=IS_PARAMETERS),
-        Kind(CONSTANT_FUNC, ".nv.constant{bank}.", (elf.SHT_CUDA_CONSTANT_B0,), flags=read | link,
-             owner=TEXT, patched=True, rank=RANK_CONSTANTS, info=HEAD_TEXT,
-             program=elf.SHT_PROGBITS, twin=MERC_CONSTANT_FUNC, holds=HOLDS_CONSTANTS,
-             features=IS_LITERALS, first=".nv.constant.optimizer."),
-        Kind(TEXT, ".text.", (elf.SHT_PROGBITS,), flags=read | code, mask=program, patched=True,
-             rank=RANK_TEXT, link=HEAD_SYMTAB, info=HEAD_FUNCTION, twin=CAPMERC, align=128,
-             features=IS_CODE),
-        Kind(GLOBAL_INIT, ".nv.global.init", (elf.SHT_CUDA_GLOBAL_INIT,), flags=write, patched=True,
-             place=PLACE_JOINED, rank=RANK_DATA, program=elf.SHT_PROGBITS, twin=MERC_GLOBAL_INIT,
-             holds=HOLDS_GLOBALS, features=IS_VARIABLES),
-        Kind(GLOBAL, ".nv.global", (elf.SHT_CUDA_GLOBAL,), flags=write, place=PLACE_JOINED,
-             rank=RANK_NOBITS, program=elf.SHT_NOBITS, holds=HOLDS_GLOBALS),
-        Kind(SHARED, ".nv.shared.", (elf.SHT_CUDA_SHARED,), flags=write | link, owner=TEXT,
-             rank=RANK_NOBITS, omit=OMIT_UNUSED, info=HEAD_TEXT, program=elf.SHT_NOBITS, align=1,
-             holds=HOLDS_SHARED, features=IS_KERNEL_SHARED),
-        Kind(DEBUG_SHARED, ".nv_debug.shared", (elf.SHT_CUDA_SHARED,), flags=write,
-             free=FREE_ALWAYS, rank=RANK_NOBITS, omit=OMIT_UNUSED, program=elf.SHT_NOBITS,
-             holds=HOLDS_SHARED, features=IS_COMMON_SHARED),
-        Kind(LOCAL, ".nv.local.", (elf.SHT_CUDA_LOCAL,), flags=write, mask=mercury,
-             place=PLACE_JOINED, rank=RANK_NOBITS, program=elf.SHT_NOBITS),
-        Kind(SYSTEM_SHARED, ".nv.shared.reserved.0", (elf.SHT_CUDA_RESERVED_SHARED,), flags=write,
-             place=PLACE_JOINED, rank=RANK_NOBITS, program=elf.SHT_NOBITS, twin=MERC_SYSTEM_SHARED,
-             holds=HOLDS_SYSTEM_SHARED),
-        Kind(CAPMERC, ".nv.capmerc.text.", (elf.SHT_CUDA_CAPMERC,), flags=mercury, free=FREE_ALWAYS,
-             patched=True, rank=RANK_MERCURY, link=HEAD_MERC_SYMTAB, info=HEAD_FUNCTION,
-             merc=".nv.capmerc", align=16, features=IS_CAPSULE),
-        Kind(MERC_DEBUG, " ".join(f".nv.merc{name}" for name in DEBUG_NAMES.split()),
-             (elf.SHT_PROGBITS,), flags=mercury, mask=program, patched=True, rank=RANK_MERC_DEBUG,
-             brought=True, features=IS_DEBUG),
-        Kind(MERC_INFO, ".nv.merc.nv.info", (elf.SHT_CUDA_MERC_INFO,), flags=mercury,
-             free=FREE_ALWAYS, rank=RANK_MERC_INFO, omit=OMIT_WITHOUT_RECORDS,
-             link=HEAD_MERC_SYMTAB, align=4, features=IS_RECORDS),
-        Kind(MERC_INFO_FUNC, ".nv.merc.nv.info.", (elf.SHT_CUDA_MERC_INFO,), flags=mercury | link,
-             owner=CAPMERC, rank=RANK_MERC_INFO_FUNC, link=HEAD_MERC_SYMTAB, info=HEAD_CAPSULE,
-             align=4, features=IS_RECORDS),
-        Kind(MERC_CALLGRAPH, ".nv.merc.nv.callgraph", (elf.SHT_CUDA_MERC_CALLGRAPH,), flags=mercury,
-             free=FREE_ALWAYS, rank=RANK_MERC_CALLS, link=HEAD_MERC_SYMTAB, align=4, entsize=8,
-             trait=TRAIT_MERC_CALLS),
-        Kind(MERC_PROTOTYPE, ".nv.merc.nv.prototype", (elf.SHT_CUDA_MERC_PROTOTYPE,), flags=mercury,
-             free=FREE_ALWAYS, rank=RANK_MERC_CALLS, omit=OMIT_WITHOUT_PROTOTYPES,
-             link=HEAD_MERC_SYMTAB, align=4, entsize=8, trait=TRAIT_MERC_CALLS),
-        Kind(MERC_RELA, ".nv.merc.rela.", (elf.SHT_CUDA_MERC_RELA,), flags=mercury | link,
-             mask=mercury, rank=RANK_MERC_RELA, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_MERC_SYMTAB,
-             info=HEAD_TARGET, size=SIZE_ENTRIES, align=8, entsize=24, brought=True,
-             features=IS_ENTRIES),
+        Kind(
+            CONSTANT0,
+            ".nv.constant0.",
+            (elf.SHT_CUDA_CONSTANT_B0,),
+            flags=read | link,
+            mask=mercury,
+            owner=TEXT,
+            patched=True,
+            rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS),
+            info=HEAD_TEXT,
+            program=elf.SHT_PROGBITS,
+            holds=HOLDS_CONSTANTS,
+            features=IS_PARAMETERS,
+        ),
+        Kind(
+            CONSTANT_FUNC,
+            ".nv.constant{bank}.",
+            (elf.SHT_CUDA_CONSTANT_B0,),
+            flags=read | link,
+            owner=TEXT,
+            patched=True,
+            rank=RANK_CONSTANTS,
+            info=HEAD_TEXT,
+            program=elf.SHT_PROGBITS,
+            twin=MERC_CONSTANT_FUNC,
+            holds=HOLDS_CONSTANTS,
+            features=IS_LITERALS,
+            first=".nv.constant.optimizer.",
+        ),
+        Kind(
+            TEXT,
+            ".text.",
+            (elf.SHT_PROGBITS,),
+            flags=read | code,
+            mask=program,
+            patched=True,
+            rank=RANK_TEXT,
+            link=HEAD_SYMTAB,
+            info=HEAD_FUNCTION,
+            twin=CAPMERC,
+            align=128,
+            features=IS_CODE,
+        ),
+        Kind(
+            GLOBAL_INIT,
+            ".nv.global.init",
+            (elf.SHT_CUDA_GLOBAL_INIT,),
+            flags=write,
+            patched=True,
+            place=PLACE_JOINED,
+            rank=RANK_DATA,
+            program=elf.SHT_PROGBITS,
+            twin=MERC_GLOBAL_INIT,
+            holds=HOLDS_GLOBALS,
+            features=IS_VARIABLES,
+        ),
+        Kind(
+            GLOBAL,
+            ".nv.global",
+            (elf.SHT_CUDA_GLOBAL,),
+            flags=write,
+            place=PLACE_JOINED,
+            rank=RANK_NOBITS,
+            program=elf.SHT_NOBITS,
+            holds=HOLDS_GLOBALS,
+        ),
+        Kind(
+            SHARED,
+            ".nv.shared.",
+            (elf.SHT_CUDA_SHARED,),
+            flags=write | link,
+            owner=TEXT,
+            rank=RANK_NOBITS,
+            omit=OMIT_UNUSED,
+            info=HEAD_TEXT,
+            program=elf.SHT_NOBITS,
+            align=1,
+            holds=HOLDS_SHARED,
+            features=IS_KERNEL_SHARED,
+        ),
+        Kind(
+            DEBUG_SHARED,
+            ".nv_debug.shared",
+            (elf.SHT_CUDA_SHARED,),
+            flags=write,
+            free=FREE_ALWAYS,
+            rank=RANK_NOBITS,
+            omit=OMIT_UNUSED,
+            program=elf.SHT_NOBITS,
+            holds=HOLDS_SHARED,
+            features=IS_COMMON_SHARED,
+        ),
+        Kind(
+            LOCAL,
+            ".nv.local.",
+            (elf.SHT_CUDA_LOCAL,),
+            flags=write,
+            mask=mercury,
+            place=PLACE_JOINED,
+            rank=RANK_NOBITS,
+            program=elf.SHT_NOBITS,
+        ),
+        Kind(
+            SYSTEM_SHARED,
+            ".nv.shared.reserved.0",
+            (elf.SHT_CUDA_RESERVED_SHARED,),
+            flags=write,
+            place=PLACE_JOINED,
+            rank=RANK_NOBITS,
+            program=elf.SHT_NOBITS,
+            twin=MERC_SYSTEM_SHARED,
+            holds=HOLDS_SYSTEM_SHARED,
+        ),
+        Kind(
+            CAPMERC,
+            ".nv.capmerc.text.",
+            (elf.SHT_CUDA_CAPMERC,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            patched=True,
+            rank=RANK_MERCURY,
+            link=HEAD_MERC_SYMTAB,
+            info=HEAD_FUNCTION,
+            merc=".nv.capmerc",
+            align=16,
+            features=IS_CAPSULE,
+        ),
+        Kind(
+            MERC_DEBUG,
+            " ".join(f".nv.merc{name}" for name in DEBUG_NAMES.split()),
+            (elf.SHT_PROGBITS,),
+            flags=mercury,
+            mask=program,
+            patched=True,
+            rank=RANK_MERC_DEBUG,
+            brought=True,
+            features=IS_DEBUG,
+        ),
+        Kind(
+            MERC_INFO,
+            ".nv.merc.nv.info",
+            (elf.SHT_CUDA_MERC_INFO,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            rank=RANK_MERC_INFO,
+            omit=OMIT_WITHOUT_RECORDS,
+            link=HEAD_MERC_SYMTAB,
+            align=4,
+            features=IS_RECORDS,
+        ),
+        Kind(
+            MERC_INFO_FUNC,
+            ".nv.merc.nv.info.",
+            (elf.SHT_CUDA_MERC_INFO,),
+            flags=mercury | link,
+            owner=CAPMERC,
+            rank=RANK_MERC_INFO_FUNC,
+            link=HEAD_MERC_SYMTAB,
+            info=HEAD_CAPSULE,
+            align=4,
+            features=IS_RECORDS,
+        ),
+        Kind(
+            MERC_CALLGRAPH,
+            ".nv.merc.nv.callgraph",
+            (elf.SHT_CUDA_MERC_CALLGRAPH,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            rank=RANK_MERC_CALLS,
+            link=HEAD_MERC_SYMTAB,
+            align=4,
+            entsize=8,
+            trait=TRAIT_MERC_CALLS,
+        ),
+        Kind(
+            MERC_PROTOTYPE,
+            ".nv.merc.nv.prototype",
+            (elf.SHT_CUDA_MERC_PROTOTYPE,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            rank=RANK_MERC_CALLS,
+            omit=OMIT_WITHOUT_PROTOTYPES,
+            link=HEAD_MERC_SYMTAB,
+            align=4,
+            entsize=8,
+            trait=TRAIT_MERC_CALLS,
+        ),
+        Kind(
+            MERC_RELA,
+            ".nv.merc.rela.",
+            (elf.SHT_CUDA_MERC_RELA,),
+            flags=mercury | link,
+            mask=mercury,
+            rank=RANK_MERC_RELA,
+            omit=OMIT_WITHOUT_ENTRIES,
+            link=HEAD_MERC_SYMTAB,
+            info=HEAD_TARGET,
+            size=SIZE_ENTRIES,
+            align=8,
+            entsize=24,
+            brought=True,
+            features=IS_ENTRIES,
+        ),
         # Names and types in the order of banks.
-        Kind(MERC_CONSTANT, ".nv.merc.nv.constant.user .nv.merc.nv.constant.pic",
-             (elf.SHT_CUDA_CONSTANT_USER, elf.SHT_CUDA_CONSTANT_PIC), flags=mercury | read,
-             patched=True, rank=RANK_MERC_CONSTANT, features=IS_VARIABLES, first_bank=USER_BANK),
-        Kind(MERC_GLOBAL_INIT, ".nv.merc.nv.global.init", (elf.SHT_CUDA_GLOBAL_INIT,),
-             flags=mercury | write, patched=True, rank=RANK_MERC_DATA, features=IS_VARIABLES),
-        Kind(MERC_SYMTAB, ".nv.merc.symtab", (elf.SHT_CUDA_MERC_SYMTAB,), flags=mercury,
-             free=FREE_ALWAYS, rank=RANK_MERC_SYMTAB, link=HEAD_STRTAB, info=HEAD_LOCALS,
-             size=SIZE_SYMBOLS, align=8, entsize=24),
-        Kind(MERC_CONSTANT_FUNC, ".nv.merc.nv.constant.optimizer.",
-             (elf.SHT_CUDA_CONSTANT_OPTIMIZER,), flags=mercury | read | link, owner=CAPMERC,
-             patched=True, rank=RANK_MERC_CONSTANT, info=HEAD_CAPSULE, align=4, brought=True,
-             features=IS_LITERALS),
-        Kind(MERC_SYSTEM_SHARED, ".nv.merc.nv.shared.reserved.0", (elf.SHT_CUDA_RESERVED_SHARED,),
-             flags=mercury | write, rank=RANK_MERC_LATE),
-        Kind(MERC_SYMTAB_SHNDX, ".nv.merc.symtab_shndx", (elf.SHT_SYMTAB_SHNDX,), flags=mercury,
-             rank=RANK_MERCURY, link=HEAD_MERC_SYMTAB, size=SIZE_INDICES, align=4, entsize=4),
+        Kind(
+            MERC_CONSTANT,
+            ".nv.merc.nv.constant.user .nv.merc.nv.constant.pic",
+            (elf.SHT_CUDA_CONSTANT_USER, elf.SHT_CUDA_CONSTANT_PIC),
+            flags=mercury | read,
+            patched=True,
+            rank=RANK_MERC_CONSTANT,
+            features=IS_VARIABLES,
+            first_bank=USER_BANK,
+        ),
+        Kind(
+            MERC_GLOBAL_INIT,
+            ".nv.merc.nv.global.init",
+            (elf.SHT_CUDA_GLOBAL_INIT,),
+            flags=mercury | write,
+            patched=True,
+            rank=RANK_MERC_DATA,
+            features=IS_VARIABLES,
+        ),
+        Kind(
+            MERC_SYMTAB,
+            ".nv.merc.symtab",
+            (elf.SHT_CUDA_MERC_SYMTAB,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            rank=RANK_MERC_SYMTAB,
+            link=HEAD_STRTAB,
+            info=HEAD_LOCALS,
+            size=SIZE_SYMBOLS,
+            align=8,
+            entsize=24,
+        ),
+        Kind(
+            MERC_CONSTANT_FUNC,
+            ".nv.merc.nv.constant.optimizer.",
+            (elf.SHT_CUDA_CONSTANT_OPTIMIZER,),
+            flags=mercury | read | link,
+            owner=CAPMERC,
+            patched=True,
+            rank=RANK_MERC_CONSTANT,
+            info=HEAD_CAPSULE,
+            align=4,
+            brought=True,
+            features=IS_LITERALS,
+        ),
+        Kind(
+            MERC_SYSTEM_SHARED,
+            ".nv.merc.nv.shared.reserved.0",
+            (elf.SHT_CUDA_RESERVED_SHARED,),
+            flags=mercury | write,
+            rank=RANK_MERC_LATE,
+        ),
+        Kind(
+            MERC_SYMTAB_SHNDX,
+            ".nv.merc.symtab_shndx",
+            (elf.SHT_SYMTAB_SHNDX,),
+            flags=mercury,
+            rank=RANK_MERCURY,
+            link=HEAD_MERC_SYMTAB,
+            size=SIZE_INDICES,
+            align=4,
+            entsize=4,
+        ),
         # Data that no tool of CUDA names and that no program addresses.
         Kind(OTHER, "", (elf.SHT_PROGBITS,), mask=program, free=FREE_PLAIN, place=PLACE_JOINED),
     )

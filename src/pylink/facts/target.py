@@ -12,7 +12,7 @@ TRAIT_MERCURY = 1 << 16  # mercury code is linked, which a second program turns 
 TRAIT_COMPAT = 1 << 17  # files have .nv.compat
 TRAIT_REGCOUNT_INFO = 1 << 18  # sh_info of code has the function's registers
 TRAIT_SHARED_RESERVE = 1 << 20  # kernels reserve shared memory for the system
-TRAIT_FILLS_SHARED = 1 << 21  # that reserve alone creates a section of shared memory
+TRAIT_FILLS_SHARED = 1 << 21  # the bytes for the system alone create a section of shared memory
 FAMILY_TRAITS = (
     TRAIT_REGCOUNT_INFO,
     TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_FILLS_SHARED,
@@ -22,13 +22,12 @@ FAMILY_TRAITS = (
 # Bytes of shared memory that every kernel reserves for the system, from sm_90 on.
 SYSTEM_SHARED = 0x400
 
-# The banks of literals and jump tables and of file-scope constants, and the bytes of a bank that
-# code can address.
-LITERAL_BANK = 2
-CONSTANT_BANK = 3
-CONSTANT_LIMIT = 0x10000
+LITERAL_BANK = 2  # the constant bank of literals and jump tables
+CONSTANT_BANK = 3  # the constant bank of file-scope variables
+CONSTANT_LIMIT = 0x10000  # bytes of a bank that code can address
 
-# Bytes of static shared memory that a kernel may have: 48 KiB, more for a target with suffix `a`.
+# Bytes of static shared memory that a kernel may have: 48 KiB, and 227 or 99 KiB for a target with
+# suffix `a`, depending on the chip.
 SHARED_LIMIT = 0xC000
 LARGE_SHARED = 0x38C00
 SMALL_SHARED = 0x18C00
@@ -39,11 +38,11 @@ class Architecture:
 
     * `suffixes`: the suffixes that its name can have, besides none.
     * `also`: other targets that run its machine code, before sm_100.
-    * `related`: targets that run PTX for it with the suffix `f`.
-    * `shared`: bytes of shared memory that a kernel for this chip only may have.
+    * `related`: targets that run PTX for it with the suffix `f`, itself first.
+    * `shared`: bytes of shared memory that a kernel for this chip only, with suffix `a`, may have.
     * `features`: bits of attribute 0x0b of .nv.compat that it allows. They were measured; their
       meaning is unknown.
-    * `since`: code from toolkits before this one must be recompiled.
+    * `since`: code from toolkits before this one must be recompiled; 120 is 12.0, 0 is none.
     * `untimed`: chips whose code relies on fixed latencies of FP64 and IMMA instructions, which
       this chip does not have.
     """
@@ -109,12 +108,12 @@ class Target:
 
     * `sm`: its number.
     * `family`: one of the FAMILY_ constants.
-    * `specific`: whether it has the suffix `a`.
-    * `elf_flags`: the low bits of e_flags.
+    * `specific`: whether its name has the suffix `a`.
+    * `elf_flags`: e_flags of the output, except the bit for the suffix.
     * `features`: a mask for attribute 0x0b of .nv.compat.
     * `shared_limit`: bytes of shared memory that a kernel may have.
-    * `since`: the first toolkit whose code it runs.
-    * `untimed`: SM numbers of code whose FP64 and IMMA instructions must wait.
+    * `since`: the first toolkit whose code it runs; 120 is 12.0, 0 is any.
+    * `untimed`: SM numbers of code whose FP64 and IMMA instructions must be changed to wait.
     """
 
     __slots__ = (
@@ -160,6 +159,6 @@ class Target:
         """Like `accepts`, for the number in the header of a cubin, also one from CUDA 12."""
         return self.accepts(RENAMED.get(sm, sm), specific=specific)
 
-    def limits(self, sm: int) -> bool:
+    def lacks_mercury(self, sm: int) -> bool:
         """Return whether code for sm_<sm> lacks the mercury form that this target needs."""
         return sm < 100 <= self.sm

@@ -24,7 +24,7 @@ from pylink.fleet.walk import Stamp
 from pylink.mercury.reasons import ACCEPTED
 from pylink.options.model import Input
 from pylink.packages.extras import need
-from pylink.phases.fold import read_vectors
+from pylink.phases.fold import read_mercury_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
     objects = read_inputs(inputs, f"sm_{task.sm}", sink)
     if objects is None:
         return _make_failure(task, _link_failure(sink))
-    _, items, _ = read_vectors(objects, range(len(objects.names)))
+    _, items, _ = read_mercury_objects(objects, range(len(objects.names)))
     analysis = analyze(items)
     saved = saved_bytes(objects, sink)
     counts: Counter[tuple[int, str]] = Counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import elfread, fatbin
-from pylink.facts.fatbinentries import entry_text, pack_entry, suffix_of
+from pylink.facts.fatbinentries import pack_entry, recorded_options, suffix_of
 from pylink.facts.inputkinds import CUBIN, LTOIR
 from pylink.facts.picknumbers import EntryKind, PickOrigin, PickState
 from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, release_to_follow
@@ -184,5 +184,5 @@ def make_compile_input(pick: Pick, picked: Picks, sink: Sink) -> CompileInput | 
         compile_input.data = pack_entry(view[pick.header : pick.offset + pick.room])
     else:
         compile_input.data = picked.unpack(pick, sink)
-        compile_input.options = entry_text(view[pick.header : pick.offset])
+        compile_input.options = recorded_options(view[pick.header : pick.offset])
     return compile_input

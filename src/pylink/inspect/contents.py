@@ -1,4 +1,7 @@
-"""Section contents as rows: selects a reader by the section's name, and the readers."""
+"""Section contents as rows: the readers of each kind of section.
+
+A reader is named after the rows that it returns; `find_reader` selects one by a section's name.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,17 @@ import struct
 from collections.abc import Callable, Sequence
 
 from pylink.diagnostics.stream import printable
-from pylink.facts.elf import BINDINGS, NT_CUINFO, NT_TKINFO, SYMBOL_TYPES, VISIBILITIES, other_names
+from pylink.facts.elf import (
+    BINDINGS,
+    NT_CUINFO,
+    NT_TKINFO,
+    SYMBOL_TYPES,
+    VISIBILITIES,
+    names_of_other,
+)
 from pylink.facts.records import REL_INFO, RELA_INFO, SYM
 from pylink.facts.relocations import relocation_name
+from pylink.facts.rownumbers import CallBlock
 from pylink.inspect.attributes import compat_records, info_records
 from pylink.inspect.image import (
     Image,
@@ -37,17 +48,21 @@ CAPSULE = ".nv.capmerc.text."
 SYMBOL_TABLES = (".symtab", ".nv.merc.symtab")
 INFO_PREFIXES = (".nv.info", ".nv.merc.nv.info")
 
-# The last field of a row names a prototype string in these blocks of the call graph.
-PROTOTYPE_BLOCKS = (-2, -3)
+# Blocks of the call graph in which the last field of a row is the offset of a prototype.
+PROTOTYPE_BLOCKS = (CallBlock.TAKEN, CallBlock.INDIRECT)
+# Descriptions of the blocks of the call graph.
 BLOCKS = {
-    -1: "calls",
-    -2: "address taken, and the prototype",
-    -3: "calls through a pointer, and the prototype",
-    -4: "candidates of calls through a pointer",
+    CallBlock.DIRECT: "calls",
+    CallBlock.TAKEN: "address taken, and the prototype",
+    CallBlock.INDIRECT: "calls through a pointer, and the prototype",
+    CallBlock.CANDIDATE: "candidates of calls through a pointer",
 }
 
+NOTE_HEADER_SIZE = 12  # sizes of name and contents, type
+TKINFO = struct.Struct("<6I")  # version, and the offsets of five strings
 
-def reader(section: Section) -> Reader | None:
+
+def find_reader(section: Section) -> Reader | None:
     """The reader of a section's rows; None if it has only bytes."""
     name = section.name
     if name in SYMBOL_TABLES:
@@ -76,10 +91,12 @@ def is_notes(section: Section) -> bool:
 
 
 def records(image: Image, section: Section) -> list[Record]:
+    """The rows of .nv.compat, .nv.info or .nv.info.F, plain or mercury."""
     return (compat_records if section.name == COMPAT else info_records)(image, section)
 
 
 def symbols(image: Image, section: Section) -> list[Symbol]:
+    """The rows of a symbol table."""
     names = image.mercury_symbols if section.mercury else image.symbols
     rows = []
     for i, (_, info, other, shndx, value, size) in enumerate(image.entries(section, SYM.format)):
@@ -89,7 +106,7 @@ def symbols(image: Image, section: Section) -> list[Symbol]:
                 SYMBOL_TYPES.get(info & 15, f"type {info & 15}"),
                 BINDINGS.get(info >> 4, f"binding {info >> 4}"),
                 VISIBILITIES[other & 3],
-                tuple(other_names(other, info & 15)),
+                tuple(names_of_other(other, info & 15)),
                 image.section_name(image.section_of_symbol(section, i, shndx)),
                 value,
                 size,
@@ -99,10 +116,12 @@ def symbols(image: Image, section: Section) -> list[Symbol]:
 
 
 def strings(image: Image, section: Section) -> list[Text]:
+    """The rows of a string table."""
     return [Text(printable(text)) for text in image.content(section).split(b"\0")]
 
 
 def relocations(image: Image, section: Section) -> list[Relocation]:
+    """The rows of a relocation section."""
     rows = []
     record = REL_INFO if is_rel(section) else RELA_INFO
     for offset, info, *addend in image.entries(section, record.format):
@@ -114,7 +133,10 @@ def relocations(image: Image, section: Section) -> list[Relocation]:
 
 
 def calls(image: Image, section: Section) -> list[Call]:
-    """Rows of the call graph, with the markers that start its blocks."""
+    """The rows of the call graph, with those that mark the start of a block.
+
+    Such a row has first field 0 and a negative second one, the number of the block.
+    """
     rows, block = [], 0
     for first, second in image.entries(section, "<Ii"):
         if first == 0 and second < 0:
@@ -130,6 +152,7 @@ def calls(image: Image, section: Section) -> list[Call]:
 
 
 def prototypes(image: Image, section: Section) -> list[Prototype]:
+    """The rows of .nv.prototype."""
     return [
         Prototype(image.symbol_name(function, section), image.string(string))
         for function, string in image.entries(section, "<II")
@@ -137,32 +160,36 @@ def prototypes(image: Image, section: Section) -> list[Prototype]:
 
 
 def notes(image: Image, section: Section) -> list[Note]:
+    """The notes of a section; MalformedCubin if its bytes are not notes."""
     data, position, rows = image.content(section), 0, []
     while position < len(data):
-        if len(data) - position < 12:
+        if len(data) - position < NOTE_HEADER_SIZE:
             raise MalformedCubin(
                 f"{section.name}+{position:#x}: {len(data) - position} bytes are not a note"
             )
         name_size, size, kind = struct.unpack_from("<III", data, position)
-        name_at, start = position + 12, position + 12 + -(-name_size // 4) * 4
+        name_offset = position + NOTE_HEADER_SIZE
+        start = name_offset + -(-name_size // 4) * 4
         if start > len(data) or size > len(data) - start:
             raise MalformedCubin(f"{section.name}+{position:#x}: the note runs past the section")
-        vendor = printable(data[name_at : name_at + name_size].rstrip(b"\0"))
-        rows.append(Note(vendor, kind, _fields(kind, data[start : start + size])))
+        vendor = printable(data[name_offset : name_offset + name_size].rstrip(b"\0"))
+        rows.append(Note(vendor, kind, _decode_note(kind, data[start : start + size])))
         position = start + -(-size // 4) * 4
     return rows
 
 
 def note_fields(image: Image, section: Section) -> list[NoteField]:
+    """The fields of all notes of a section."""
     return [field for note in notes(image, section) for field in note.fields]
 
 
-def _fields(kind: int, data: bytes) -> tuple[NoteField, ...]:
-    if kind == NT_TKINFO and len(data) >= 24:
-        version, *offsets = struct.unpack_from("<6I", data)
+def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
+    """The fields of a note's contents; all bytes as one field if the kind is unknown."""
+    if kind == NT_TKINFO and len(data) >= TKINFO.size:
+        version, *offsets = TKINFO.unpack_from(data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
-        blob = data[24:]
-        texts = [printable(blob[start:].split(b"\0", 1)[0]) for start in offsets]
+        strings_data = data[TKINFO.size :]
+        texts = [printable(strings_data[start:].split(b"\0", 1)[0]) for start in offsets]
         return tuple(map(NoteField, names, (str(version), *texts)))
     if kind == NT_CUINFO and len(data) == 8:
         version, sm, toolkit, _ = struct.unpack("<4H", data)

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 
 class LendableModules:
-    """Modules that could be borrowed: `loaded` has the cubins, with the id and library of each.
+    """Modules that could be borrowed: `loaded` has their cubins.
 
-    `contents` has the device code of the files, and `places` source and container of each cubin.
+    By cubin: `ids` has its module id, `libraries` the library that lends it, and `places` the
+    numbers of its source and container in `contents`, the device code of the libraries.
     """
 
     __slots__ = ("contents", "ids", "libraries", "loaded", "places")
@@ -65,7 +66,7 @@ class LendableModules:
 
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
     """The link with the modules that it lacks and libraries have; `loaded` itself if none help."""
-    candidates, loaded.candidates = loaded.candidates, None
+    candidates, loaded.candidates = loaded.candidates, None  # no later phase needs them
     if candidates is None or not loaded.job.executable:
         return loaded
     lenders = libraries.lenders()
@@ -74,22 +75,22 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     undefined_names = find_undefined(loaded)
     if not undefined_names:
         return loaded
-    lent = read_modules(loaded, lenders, timing, sink)
+    lendable = read_modules(loaded, lenders, timing, sink)
     if sink.errors:
         sink.stop()
-    if lent is None:
+    if lendable is None:
         return loaded
-    needed = find_needed(candidates, lent, sink)
+    needed = find_needed(candidates, lendable, sink)
     if not needed:
         return loaded
-    first = len(candidates.opened.sources) + 1
+    first_source = len(candidates.opened.sources) + 1
     # Set before kernels are selected by host code: kernels of these sources are not roots.
-    libraries.borrowed |= {first + number for number in needed}
-    combined = insert_modules(candidates, lent, needed, sink)
+    libraries.borrowed |= {first_source + number for number in needed}
+    combined = insert_modules(candidates, lendable, needed, sink)
     if undefined_names.issubset(selection.find_missing(combined.arena, combined.extents)):
-        libraries.borrowed -= {first + number for number in needed}
+        libraries.borrowed -= {first_source + number for number in needed}
         return loaded
-    note_borrowed(lent, needed, libraries, first, sink)
+    note_borrowed(lendable, needed, libraries, first_source, sink)
     return combined
 
 
@@ -114,7 +115,7 @@ def read_modules(
     job = loaded.job
     sources = Sources()
     for library in lenders:
-        data = _read(loaded, library, sink)
+        data = _read_library(loaded, library, sink)
         sources.add(
             SourceBatch(data, [library.file], bytes([inputkinds.SHARED]), extent(0, len(data)))
         )
@@ -124,12 +125,12 @@ def read_modules(
         report_damage(faults, sources, sink)
         return None
     files = list(lenders)
-    names: list[list[bytes]] = []
-    linked: dict[int, set[int]] = {}
+    ids_of_library: list[list[bytes]] = []  # the module id of each container
+    chosen: dict[int, set[int]] = {}  # numbers of containers, by number of the library
     ids_seen: set[bytes] = set()
     for number, (library, wanted_ids) in enumerate(lenders.items()):
         ids = module_ids(contents.ids(number))
-        names.append(ids)
+        ids_of_library.append(ids)
         if len(ids) != contents.container_count(number):
             sink.report(
                 "library-ids",
@@ -139,14 +140,14 @@ def read_modules(
             )
             return None
         # The first of equal modules counts.
-        containers_chosen = {
+        container_of = {
             identifier: index for index, identifier in enumerate(ids) if identifier in wanted_ids
         }
-        linked[number] = {
-            index for identifier, index in containers_chosen.items() if identifier not in ids_seen
+        chosen[number] = {
+            index for identifier, index in container_of.items() if identifier not in ids_seen
         }
-        ids_seen |= containers_chosen.keys()
-    picked, unmatched = pick_entries(job, contents, faults, linked, sink)
+        ids_seen |= container_of.keys()
+    picked, unmatched = pick_entries(job, contents, faults, chosen, sink)
     for number in picked.special:
         pick = Pick(picked.rows, number)
         if pick.kind == inputkinds.PTX and job.options.compiles:
@@ -176,13 +177,13 @@ def read_modules(
     return LendableModules(
         modules,
         contents,
-        [names[pick.source][pick.container] for pick in picks],
+        [ids_of_library[pick.source][pick.container] for pick in picks],
         [files[pick.source] for pick in picks],
         [(pick.source, pick.container) for pick in picks],
     )
 
 
-def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
+def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
     if library.source is not None:
         return library.source.data
     loaded.job.plan.check_input(library.file, sink)
@@ -193,16 +194,16 @@ def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
         sink.fatal("cannot-read-file", file=library.file, reason=reason_of(error))
 
 
-def find_needed(candidates: Candidates, lent: LendableModules, sink: Sink) -> list[int]:
-    """The numbers of the lent modules that the link needs, as members of a last archive."""
-    count, first = len(lent.ids), len(candidates.opened.sources) + 1
-    combined = combine(candidates, lent, range(count), len(candidates.loaded.names), sink)
-    chosen = select(combined, candidates.opened.sources, bytes([Demand.NEEDED]) * count)
-    return [number - first for number in chosen.source_numbers if number >= first]
+def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -> list[int]:
+    """The numbers of the lendable modules that the link needs, as members of a last archive."""
+    count, first_source = len(lendable.ids), len(candidates.opened.sources) + 1
+    combined = combine(candidates, lendable, range(count), len(candidates.loaded.names), sink)
+    selected = select(combined, candidates.opened.sources, bytes([Demand.NEEDED]) * count)
+    return [number - first_source for number in selected.source_numbers if number >= first_source]
 
 
 def insert_modules(
-    candidates: Candidates, lent: LendableModules, needed: Sequence[int], sink: Sink
+    candidates: Candidates, lendable: LendableModules, needed: Sequence[int], sink: Sink
 ) -> Loaded:
     """The link with these modules inserted, and the sources that it then takes.
 
@@ -210,15 +211,21 @@ def insert_modules(
     """
     names = candidates.loaded.names
     position = min(find_system(candidates.loaded.job, names), default=len(names))
-    combined = combine(candidates, lent, needed, position, sink)
-    return finish_load(combined, candidates.opened, sink, bytes([Demand.ALWAYS]) * len(lent.ids))
+    combined = combine(candidates, lendable, needed, position, sink)
+    return finish_load(
+        combined, candidates.opened, sink, bytes([Demand.ALWAYS]) * len(lendable.ids)
+    )
 
 
 def combine(
-    candidates: Candidates, lent: LendableModules, numbers: Sequence[int], position: int, sink: Sink
+    candidates: Candidates,
+    lendable: LendableModules,
+    numbers: Sequence[int],
+    position: int,
+    sink: Sink,
 ) -> Loaded:
-    """All loaded cubins, with some of the lent modules inserted in front of number `position`."""
-    loaded, modules = candidates.loaded, lent.loaded
+    """All loaded cubins, with the modules `numbers` inserted in front of cubin `position`."""
+    loaded, modules = candidates.loaded, lendable.loaded
     rows = [
         pack_cubin_row(0, *extent_at(loaded.extents, item)) for item in range(len(loaded.names))
     ]
@@ -237,25 +244,34 @@ def combine(
 
 
 def note_borrowed(
-    lent: LendableModules, borrowed: Sequence[int], libraries: Libraries, first: int, sink: Sink
+    lendable: LendableModules,
+    borrowed: Sequence[int],
+    libraries: Libraries,
+    first_source: int,
+    sink: Sink,
 ) -> None:
-    """Record the borrowed modules; warn of modules whose code the driver will not get."""
+    """Record the borrowed modules; warn of modules whose code the driver will not get.
+
+    `borrowed` are their numbers, and `first_source` the number of the source of the first module.
+    """
     if not libraries.optional:
-        libraries.written = variable_patterns(lent.contents, range(len(lent.contents.sources)))
+        libraries.written = variable_patterns(
+            lendable.contents, range(len(lendable.contents.sources))
+        )
     with_ptx = {
         (source, container)
-        for source, container, _, kind, *_ in ENTRY.iter_unpack(lent.contents.entries)
+        for source, container, _, kind, *_ in ENTRY.iter_unpack(lendable.contents.entries)
         if kind == EntryKind.PTX
     }
     unlisted: dict[Library, bytes] = {}
     for number in borrowed:
-        identifier, library = lent.ids[number], lent.libraries[number]
-        libraries.copied[first + number] = libraries.owner(identifier)
+        identifier, library = lendable.ids[number], lendable.libraries[number]
+        libraries.copied[first_source + number] = libraries.owner(identifier)
         # The id becomes part of an identifier in source code.
         is_name = identifier.isascii() and identifier.replace(b"_", b"a").isalnum()
         if is_name and any(identifier in other.wrappers for other in libraries.libraries):
             libraries.lent.append(os.fsdecode(identifier))
-        elif lent.places[number] in with_ptx:
+        elif lendable.places[number] in with_ptx:
             unlisted.setdefault(library, identifier)
     for library, identifier in unlisted.items():
         sink.report("library-unlisted", file=library.file, id=os.fsdecode(identifier))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic
     from pylink.phases.results import Merged, Objects
 
-# The memory space of an undefined variable.
+# The memory space of an undefined variable, by the bits STO_SPACE of its st_other.
 _SPACES = {0x20: "global", 0x40: "shared", 0x80: "constant"}
 
 # A name that the compiler made unique with a number.
@@ -21,7 +21,10 @@ _NUMBERED = re.compile(r"\$\d+$")
 
 
 def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
-    """Notes on a clash of two symbol rows, and the symbol row of the earlier declaration."""
+    """Notes on a clash of two symbol rows, and the symbol row of the earlier declaration.
+
+    `kind` is the kind of the diagnostic, `first` the row that the reader met first.
+    """
     objects = merged.objects
     if kind == "prototype-mismatch":
         return _note_prototypes(merged, symbol, first)
@@ -35,9 +38,9 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
     if kind == "multiple-definition":
         return [_note_duplicate(objects, symbol, first)], first
     describe = {
-        "not-global": _use,
-        "space-mismatch": _space,
-        "managed-mismatch": _managed,
+        "not-global": _describe_use,
+        "space-mismatch": _describe_space,
+        "managed-mismatch": _describe_managed,
     }.get(kind)
     if describe is None:
         return [], first
@@ -68,23 +71,23 @@ def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
     )
 
 
-def _use(objects: Objects, row: int) -> str:
+def _describe_use(objects: Objects, row: int) -> str:
     is_kernel = objects.symbols[row].other & STO_ENTRY
     return "a kernel" if is_kernel else "a function to be called"
 
 
-def _managed(objects: Objects, row: int) -> str:
+def _describe_managed(objects: Objects, row: int) -> str:
     is_managed = objects.symbols[row].other & STO_MANAGED
     return "a managed variable" if is_managed else "a variable that is not managed"
 
 
-def _space(objects: Objects, row: int) -> str:
+def _describe_space(objects: Objects, row: int) -> str:
     symbol = objects.symbols[row]
     if symbol.info & 15 == STT_FUNC:
         return "a function"
     name = section_name(objects, symbol.section) if symbol.section >= 0 else ""
-    for part, space in ((".nv.constant", "constant"), (".nv.shared", "shared")):
-        if name.startswith(part):
+    for prefix, space in ((".nv.constant", "constant"), (".nv.shared", "shared")):
+        if name.startswith(prefix):
             return f"a variable of {space} memory"
     space = "global" if name else _SPACES.get(symbol.other & STO_SPACE, "global")
     return f"a variable of {space} memory"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pylink.inputs.loaded import Loaded
     from pylink.rows import FaultRow
 
+# Reason for an unknown OS ABI, which nvlink reports in two messages.
 OS_ABI = 46
 
 # Reason -> kind of diagnostic, the name of its argument, and the argument's text (None: the value
@@ -66,14 +67,14 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
     45: ("unknown-section", "value", "{value:#x}"),
     OS_ABI: ("wrong-abi", "", None),
-    48: ("malformed", "reason", "e_flags {value:#x} have bits that no toolkit sets"),
     47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
+    48: ("malformed", "reason", "e_flags {value:#x} have bits that no toolkit sets"),
 }
 
 # Section types of unified tables: functions and variables that several programs share.
 UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
-# Kinds whose text, nvlink's, does not say what the file is; a hint does.
+# Kinds of diagnostics whose text is nvlink's and does not say what the file is; a hint does.
 NOT_LINKABLE = ("cannot-open-input", "not-elf", "wrong-machine")
 
 # Reasons about an attribute record, whose index is its offset in the section.
@@ -90,7 +91,11 @@ def report_fault(
     sections: Sections,
     sink: Sink,
 ) -> None:
-    """Report a fault that the reader found."""
+    """Report a fault that the reader found.
+
+    The numbers of a fault: the file, the section in it (-1 for none), and the index of a row or the
+    offset of a record in the section (-1 for none).
+    """
     job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason
     value, limit = fault.value, fault.limit

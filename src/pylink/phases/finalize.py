@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import image as native_image
-from pylink.facts.objectformats import CURRENT, OBJECT_FORMATS, VERSIONED
+from pylink.facts.objectformats import CURRENT, EARLY_FORMAT, OBJECT_FORMATS
 from pylink.facts.releases import TRAIT_EARLY_FILES
 from pylink.facts.target import FAMILY_C
 from pylink.phases.notes import note_deficit, virtual_sm
@@ -48,13 +48,13 @@ def finalize(sink: Sink, image: Image) -> Final:
 
 
 def _identity(objects: Objects) -> tuple[bytes, int, int]:
-    """OS ABI with its version, e_version and e_flags, as the release writes them."""
+    """The OS ABI with its version, e_version and e_flags, as the release writes them."""
     target, release = objects.job.target, objects.release
     if not release.traits & TRAIT_EARLY_FILES:
         return CURRENT.abi, 1, target.elf_flags
     if target.family == FAMILY_C:
         suffix = CURRENT.specific if target.specific else 0
         return CURRENT.abi, 1, target.elf_flags | suffix
-    early = OBJECT_FORMATS[VERSIONED]
+    early = OBJECT_FORMATS[EARLY_FORMAT]
     flags = early.flags(target.sm, virtual_sm(objects), specific=target.specific)
     return early.abi, release.toolkit, flags

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects
 
 
-def read_vectors(
+def read_mercury_objects(
     objects: Objects, numbers: Iterable[int]
 ) -> tuple[list[int], list[MercuryObject], list[tuple[int, str]]]:
-    """Number and vectors of each file with Mercury sections; the files that cannot be read."""
+    """Read the Mercury sections of the files `numbers`.
+
+    Returns the numbers of the files that have such sections, their objects, and the number and the
+    fault of each file that cannot be read.
+    """
     files: list[int] = []
     items: list[MercuryObject] = []
     refused: list[tuple[int, str]] = []
@@ -46,18 +50,18 @@ def read_vectors(
 
 def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
     """Compare the Mercury sections of the files `numbers`, and decide which of them fold."""
-    files, items, refused = read_vectors(merged.objects, numbers)
+    files, items, refused = read_mercury_objects(merged.objects, numbers)
     result = fold(items)
     decisions = []
-    for row, twin in enumerate(result.reference):
-        reference = None if twin is None else files[twin]
-        stronger = find_winning_symbol(merged, reference, files[row])
-        decisions.append(Decision(files[row], reference, result.verdicts[row], stronger))
+    for item, reference_item in enumerate(result.reference):  # numbers in `items`
+        reference = None if reference_item is None else files[reference_item]
+        stronger = find_winning_symbol(merged, reference, files[item])
+        decisions.append(Decision(files[item], reference, result.verdicts[item], stronger))
     return Folding(items, refused, decisions, result)
 
 
 def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
-    """The section that replaces each input section (or -1); empty if nothing folds.
+    """The number of the section that replaces each input section (or -1); empty if nothing folds.
 
     `numbers` are the files that could fold. If observers or -edbg want the decisions, all files
     are compared, and `merged.folding` is set.
@@ -76,7 +80,7 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
         if decision.folds:
             pairs += pack("<ii", decision.file, decision.reference)
         if job.traces_folds and decision.verdict is not None:
-            write(None, printable(_line(decision, decision.verdict)) + "\n")
+            write(None, printable(_trace_line(decision, decision.verdict)) + "\n")
     stand_ins = folds.pair_sections(objects, pairs) if pairs else Numbers()
     job.steps.end_step("fold_mercury", folding)
     return stand_ins
@@ -90,7 +94,7 @@ def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -
     return None if symbol < 0 else symbol_name(merged.objects, symbol)
 
 
-def _line(decision: Decision, verdict: Verdict) -> str:
+def _trace_line(decision: Decision, verdict: Verdict) -> str:
     """The line of -edbg on one comparison."""
     candidate, reference = verdict.candidate.name, verdict.reference.name
     if decision.code:

@@ -21,9 +21,11 @@ TRACE_FOLDS = 1
 class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
-    `plan` has the files that it writes, none of which it may read; `executable` is the opposite of
-    -r; `debug` is -g without --suppress-debug-info; `steps` passes the ends of steps to observers.
-    `mapped` are the inputs that are mapped while the link needs them.
+    `plan` has the files that the link writes, none of which it may read. `executable` is the
+    opposite of -r, and `debug` is -g without --suppress-debug-info. `mode` has the bits of
+    LinkMode. `steps` passes the ends of steps to observers. `mapped` are the inputs that are mapped
+    while the link needs them. With `traces_folds` -edbg prints what becomes of Mercury sections.
+    With `keeps_copies` nothing is folded, like --merc-dedup=off.
     """
 
     __slots__ = (
@@ -48,8 +50,7 @@ class Job:
         self.inputs = inputs
         self.steps = steps
         self.mapped = inputfiles.MappedFiles()
-        # Disables folding like --merc-dedup=off; set to see what folding changes.
-        self.keeps_copies = False
+        self.keeps_copies = False  # pylink sets it to see what folding changes
         self.target = Target(options.arch)
         self.traces_folds = bool((options.edbg or 0) & TRACE_FOLDS)
         self.executable = not options.relocatable_link

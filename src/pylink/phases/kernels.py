@@ -1,12 +1,12 @@
 """Part of merge from sm_100 on: rewrites code as nvlink's finalizer does, before all else.
 
-Nothing after this needs to know: the tables are as if ptxas had compiled the files so.
+No later step needs to know of it: the tables look as if ptxas had compiled the files so.
 """
 
 from __future__ import annotations
 
 from pylink._native import elfread, notes
-from pylink.facts.attributes import NUMBER
+from pylink.facts.attributes import EIATTR_NUMBER
 from pylink.facts.kernelmodes import (
     MODE_BARRIERS,
     MODE_EARLY_CAPSULES,
@@ -26,7 +26,7 @@ from pylink.facts.releases import (
     TRAIT_GUARDED_BSYNC,
     TRAIT_SHORT_ADDS,
     code_bounds,
-    code_of,
+    code_traits_of,
 )
 from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_C
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Objects
 
 # Attribute of .nv.info: kernels end with an error barrier (in every object of -G).
-GEN_ERRBAR_AT_EXIT = NUMBER["GEN_ERRBAR_AT_EXIT"]
+GEN_ERRBAR_AT_EXIT = EIATTR_NUMBER["GEN_ERRBAR_AT_EXIT"]
 
 # SM numbers of the chips with short additions.
 SHORT_ADD_CHIPS = (120, 121)
@@ -49,8 +49,9 @@ SHORT_ADD_CHIPS = (120, 121)
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
     # Old code is converted before the other steps. The finalizer of 12.9 does not change code.
-    early = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
-    steps = [(number, early) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]
+    early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
+    # Number of a file, and the mode in which its kernels are changed.
+    steps = [(number, early_mode) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]
     steps += _outdated_files(objects)
     mode = _barrier_mode(objects)
     if mode is not None:
@@ -59,8 +60,8 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     untimed = objects.job.target.untimed
     if untimed:
         # Last: instructions that must wait may have been inserted or removed by earlier steps.
-        code = enumerate(objects.files.column("sm"))
-        steps += [(number, MODE_GUARDED) for number, sm in code if sm in untimed]
+        chips = enumerate(objects.files.column("sm"))
+        steps += [(number, MODE_GUARDED) for number, sm in chips if sm in untimed]
     if not steps:
         return objects
 
@@ -102,9 +103,9 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 
 
 def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
-    """Files whose tool's code differs from the followed release's, and how to convert each."""
+    """Number and mode of each file whose tool's code differs from the followed release's."""
     release = objects.release
-    low, high = code_bounds(release)
+    first_tool, end_tool = code_bounds(release)
     if objects.job.target.family != FAMILY_C:
         return []
     files = objects.files
@@ -115,25 +116,25 @@ def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
                 release, files[number].toolkit, files[number].patch, objects.job.target.sm
             ),
         )
-        for number in elfread.find_files_outside(files, low, high)
+        for number in elfread.find_files_outside(files, first_tool, end_tool)
     )
     return [(number, mode) for number, mode in file_modes if mode]
 
 
 def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
-    """The mode bits that convert code of a tool to code of a release.
+    """The mode bits that convert code of a tool to code of a release; 0 for none.
 
     Without a known patch level, every conversion that may be needed is done.
     """
-    code = code_of(toolkit, patch)
+    code_traits = code_traits_of(toolkit, patch)
     mode = 0
-    if release.traits & TRAIT_GUARDED_BSYNC & ~code:
+    if release.traits & TRAIT_GUARDED_BSYNC & ~code_traits:
         mode |= UPDATE_GUARD_BSYNC
-    elif code & TRAIT_GUARDED_BSYNC & ~release.traits:
+    elif code_traits & TRAIT_GUARDED_BSYNC & ~release.traits:
         mode |= UPDATE_UNGUARD_BSYNC
-    if release.traits & TRAIT_SHORT_ADDS & ~code:
+    if release.traits & TRAIT_SHORT_ADDS & ~code_traits:
         mode |= UPDATE_AWAITED_FENCES | (UPDATE_SHORT_ADDS if sm in SHORT_ADD_CHIPS else 0)
-    if release.traits & TRAIT_BARE_WORDS & ~code:
+    if release.traits & TRAIT_BARE_WORDS & ~code_traits:
         mode |= UPDATE_BARE_WORDS
     return mode
 
@@ -141,15 +142,16 @@ def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
 def _barrier_mode(objects: Objects) -> int | None:
     """The mode for error barriers; None if the link does not change kernels."""
     job = objects.job
-    barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
+    has_barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
     if job.debug:
         return MODE_LASTING_BARRIERS
     if not job.executable:
-        return MODE_LASTING_BARRIERS if barriers else None
-    return MODE_BARRIERS if barriers else MODE_NO_BARRIERS
+        return MODE_LASTING_BARRIERS if has_barriers else None
+    return MODE_BARRIERS if has_barriers else MODE_NO_BARRIERS
 
 
 def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:
+    """Report a file that is not valid after its kernels were rewritten."""
     from pylink.inputs.loaded import Loaded
     from pylink.phases.faults import report_fault
 

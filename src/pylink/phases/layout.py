@@ -76,7 +76,7 @@ def layout(sink: Sink, merged: Merged) -> Placed:
         report_registers(merged, sink, dump=job.dumps_calls)
     native_layout.place(placed)
     steps.end_step("place")
-    if not sink.errors:  # notes about the output, so only if there is one
+    if not sink.errors:  # these messages are about the output, so only if there is one
         warn_lowered(objects, sink)
         _report_unselected(merged, sink)
     return placed.seal()
@@ -98,9 +98,10 @@ def _report_unselected(merged: Merged, sink: Sink) -> None:
 
 
 def _merge_pools(placed: Placed) -> bool:
-    """Merge the kernels' pools of literals into one, if a pool is too large and this one is not.
+    """Merge the kernels' pools of literals into one; False if that is not needed, or of no use.
 
-    Not from sm_100 on, since relocations of tables name the pool.
+    It is needed if a pool is too large, and of use if the one for all kernels is not. From sm_100
+    on pools stay apart, since relocations of jump tables name the pool.
     """
     job = placed.merged.objects.job
     if job.target.family == FAMILY_C or not job.executable:
@@ -118,14 +119,14 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
 
     merged = placed.merged
     family = merged.objects.job.target.family
-    reserved = SYSTEM_SHARED if family == FAMILY_C else 0
+    reserved_bytes = SYSTEM_SHARED if family == FAMILY_C else 0
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.fields import explain_deleted
 
         explain_deleted(diagnostic, placed)
 
-    if family != FAMILY_B and resolved.refers_to_deleted_array(placed, reserved):
+    if family != FAMILY_B and resolved.refers_to_deleted_array(placed, reserved_bytes):
         reason = "Internal error: reference to deleted symbol"
         sink.fatal("internal-error", explain=explain, reason=reason)
 
@@ -150,11 +151,11 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.rebuild_strtab(placed, graph, prototypes)
-    earlier = notes.join_notes(objects) if job.executable else b""
+    earlier_notes = notes.join_notes(objects) if job.executable else b""
     contents_of = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
-        sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier,
+        sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier_notes,
         sectionkinds.CUINFO: cuinfo_note(objects),
         sectionkinds.COMPAT: compat_note(
             merged, has_code=native_layout.find_section(placed.outs, sectionkinds.TEXT) >= 0

@@ -38,7 +38,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
         from pylink._native.sharing import compact
 
         return load_plain(job, batches[0].names, *compact(batches[0].arena, batches[0].extents))
-    # Unpacking may run a compiler, and files must not stay mapped for long.
+    # Unpacking may run a compiler, and a program that writes an input waits while it is mapped.
     job.mapped.end(keeps=True)
     from pylink.inputs.unpacking import unpack  # plain cubins need none of it
 
@@ -66,7 +66,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     names = [source.name for source in job.inputs]
     paths = encode_paths(job.inputs)
     data: list[bytes | None] = [None] * len(names)
-    # Look again: outputs may have been created since the plan was, such as the table of -time.
+    # Look again: outputs such as the table of -time may have been created after the plan was made.
     written = job.plan.existing_outputs(again=True)
     sizes = inputfiles.measure(paths, HEADLESS_SIZE, list(written))
     for number in [number for number, size in enumerate(sizes) if size < 0]:

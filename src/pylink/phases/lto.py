@@ -37,7 +37,7 @@ class Optimized:
 
     `ptx` is its text, compiled by `compilers`. `whole_program` says that no cubin is linked with
     it. `toolkit` is the newest toolkit of the cubins beside it. `image` is the output of the link
-    once it is finished, else empty; after ptxas-lto, an empty one means to link `loaded`.
+    once it is finished, else empty. If it is still empty after ptxas-lto, `loaded` must be linked.
     """
 
     __slots__ = ("compilers", "image", "job", "loaded", "ptx", "toolkit", "whole_program")
@@ -61,8 +61,8 @@ class Optimized:
         self.image = image
 
 
-def find_modules(loaded: Loaded, sink: Sink) -> bool:
-    """Return whether the link has LTO-IR; report the inputs that have none, since -lto is given."""
+def check_modules(loaded: Loaded, sink: Sink) -> bool:
+    """Return whether the link has modules of LTO-IR; warn of inputs that have none."""
     for name in plain_names(loaded):
         sink.report("lto-partial", file=name)
     if not loaded.modules:
@@ -78,7 +78,8 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     compilers = choose(options, sink)
     partial = options.force_partial_lto or bool(plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
-    # Names that begin with a period belong to linkers, not to a program.
+    # In a partial link the compiler must keep what cubins name. Names that begin with a period
+    # belong to linkers, not to a program.
     keep = [name for name in names if not name.startswith(".")] if partial else None
     loaded.job.steps.end_step("read_cubins")
     used = None if partial else known_references(loaded)
@@ -119,22 +120,26 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
         return Optimized(linked, program.ptx, compilers, whole_program=True, image=cubin)
     files, _, _, _ = elfread.parse(cubin, extent(0, len(cubin)))
     newest = max(program.toolkit, *(file.toolkit for file in files))
-    first = release_to_follow(options.follows, newest).traits & TRAIT_OPTIMIZED_FIRST != 0
-    linked = add_optimized(loaded, cubin, sink, first=first)
+    release = release_to_follow(options.nvlink, newest)
+    comes_first = release.traits & TRAIT_OPTIMIZED_FIRST != 0
+    linked = add_optimized(loaded, cubin, sink, first=comes_first)
     return Optimized(linked, program.ptx, compilers, whole_program=False)
 
 
 def plain_names(loaded: Loaded) -> list[str]:
     """Names of the cubins, except for cubins of the device runtime.
 
-    That library has no LTO-IR, and is linked only if the program calls it, even with
+    The device runtime has no LTO-IR, and is linked only if the program calls it, even with
     -keep-system-libraries.
     """
     return [name for name in loaded.names if SYSTEM_LIBRARY not in name]
 
 
 def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
-    """Return whether the PTX calls a function that a cubin defines (one of the device runtime)."""
+    """Return whether the PTX declares a function that a cubin defines, one of the device runtime.
+
+    `names` are the global names of the cubins, with True if defined.
+    """
     return any(names.get(name.decode(), False) for name in EXTERN.findall(ptx))
 
 

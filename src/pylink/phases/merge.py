@@ -34,7 +34,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
             return None
         steps.end_step("rewrite_kernels")
     merged = Merged(objects)
-    # Numbers the entities, and decides which of several definitions wins; no later step does.
+    # This step numbers the entities, and decides which of several definitions wins.
     clashes = resolve.resolve(merged)
     _warn_of_whole_programs(objects, clashes, sink)
     _report_clashes(merged, clashes, sink)
@@ -105,7 +105,7 @@ def _report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
 
 
 def _drop_constants(merged: Merged) -> None:
-    """Drop the constants of unselected code, if the bank would overflow."""
+    """Drop the constants of unselected code, if the constant bank would overflow."""
     from pylink._native import unused  # few links select kernels
 
     names = [to_bytes(name) for name in merged.objects.job.options.variables_used]
@@ -161,13 +161,13 @@ def _check_patches(merged: Merged, sink: Sink) -> None:
         return
     objects = merged.objects
     file = objects.names[objects.symbols[merged.entities[function].winner].file]
-    # nvlink spells the option differently from 13.4 on.
+    # nvlink 13.4 and later spell the option with one hyphen.
     option = "-astoolspatch" if objects.release.toolkit >= 134 else "--astoolspatch"
     sink.fatal("not-a-patch", symbol=entity_name(merged, function), file=file, option=option)
 
 
 def _report_recursion(merged: Merged, sink: Sink) -> bool:
-    """Warn of recursive kernels; True if kernels call functions with too many registers."""
+    """Warn of recursive kernels; return whether kernels call functions with too many registers."""
     recursive, exceeds_registers = native_functions.find_recursive(merged)
     if recursive and not merged.objects.job.options.suppress_stack_size_warning:
         from pylink.phases.report_symbols import report_recursion

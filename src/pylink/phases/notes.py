@@ -6,6 +6,7 @@ from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
+from pylink.facts.attributes import BVAL, SVAL
 from pylink.facts.elf import NT_CUINFO, NT_TKINFO
 from pylink.facts.releases import (
     TRAIT_EARLY_FILES,
@@ -26,14 +27,20 @@ if TYPE_CHECKING:
 # Contents of .nv.rel.action for sm_75 to sm_90; its meaning is not documented.
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
 
-FASTPATH_CODE = 0x08  # bit of attribute 0x0b of .nv.compat that depends on the instructions
-# Bits of it that only code for a target with the suffix `a` has: 3 for sm_100a, 6 for sm_120a.
+# Attributes of .nv.compat: the suffix of the target, and the features that allow the fast path.
+ACCELERATOR_TARGET, FASTPATH_FEATURES = 0x09, 0x0B
+FASTPATH_CODE = 0x08  # bit of FASTPATH_FEATURES that depends on the instructions
+# Bits of FASTPATH_FEATURES that only code for a target with the suffix `a` has: bit 3 for sm_100a,
+# bit 6 for sm_120a.
 CHIP_FEATURES = 0x48
+NOTE_VENDOR = b"NVIDIA Corp\0"
+# Bytes of the note on the tool in front of its strings: note header, name, version, five offsets.
+TKINFO_HEAD_SIZE = 12 + len(NOTE_VENDOR) + 4 + 5 * 4
 
 
 def make_note(kind: int, contents: bytes) -> bytes:
     """Pack an ELF note of NVIDIA: sizes, type, name, contents."""
-    return pack_words(12, len(contents), kind) + b"NVIDIA Corp\0" + contents
+    return pack_words(len(NOTE_VENDOR), len(contents), kind) + NOTE_VENDOR + contents
 
 
 def pack_words(*values: int, size: int = 4) -> bytes:
@@ -61,7 +68,7 @@ def note_deficit(options: Options, release: Release) -> int:
     """The bytes by which pylink's note is shorter than nvlink's, whose strings are longer."""
     string_size = release.tool_strings + len(to_bytes(options.recorded)) + 1
     string_size += len(to_bytes(options.recorded_output))
-    return 48 + (string_size + 3) // 4 * 4 - len(tkinfo_note(options, release))
+    return TKINFO_HEAD_SIZE + (string_size + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
 def virtual_sm(objects: Objects) -> int:
@@ -105,14 +112,15 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
-        # A link without cubins states the target's suffix, and no features.
-        specific = bytes((2, 9, target.specific, 0))
-        return specific + (bytes((4, 0x0B, 8, *[0] * 9)) if target.family == FAMILY_C else b"")
+        # A link without cubins states the target's suffix, and no features (a word of 8 bytes).
+        suffix_record = bytes((BVAL, ACCELERATOR_TARGET, target.specific, 0))
+        no_features = bytes((SVAL, FASTPATH_FEATURES, 8, 0, *[0] * 8))
+        return suffix_record + (no_features if target.family == FAMILY_C else b"")
     has_features = has_code or objects.traits & TRAIT_SURE_FEATURES
     features = target.features if has_features else 0
     # From 13.1 on, code for several targets does not use the features of one chip.
-    lacks_suffix = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
-    if lacks_suffix and not all(
+    is_accelerated = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
+    if is_accelerated and not all(
         flags & FileFlag.SPECIFIC for flags in objects.files.column("flags")
     ):
         features &= ~CHIP_FEATURES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import elfread
-from pylink.facts.objectformats import VERSIONED
+from pylink.facts.objectformats import EARLY_FORMAT
 from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, TRAIT_TELLS_UNHOSTED
 from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_A, FAMILY_C
@@ -36,15 +36,15 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
     objects = make_objects(loaded, files, sections, symbols, [row for _, row in changed])
     release = sink.follows = objects.release
     if job.options.register_link_binaries is not None and release.traits & TRAIT_TELLS_UNHOSTED:
-        for name in _unhosted(loaded):
+        for name in _inputs_without_host_code(loaded):
             sink.report("no-host-code", file=name)
     _check_targets(objects, changed, sink)
     job.steps.end_step("check_targets")
     return objects.seal()
 
 
-def _unhosted(loaded: Loaded) -> list[str]:
-    """The inputs that the host program registers under their file names."""
+def _inputs_without_host_code(loaded: Loaded) -> list[str]:
+    """The names of inputs that the program registers under their file names, not a module id."""
     if loaded.registered is None:  # all are cubins
         return loaded.names
     return [name for name, has_id in loaded.registered if not has_id]
@@ -56,41 +56,46 @@ def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: S
     `changed` has number and row of each file whose properties differ from the previous file's.
     """
     job, release = objects.job, objects.release
-    whole_program = False
+    has_whole_program = False  # up to here
     for number, row in changed:
         name = objects.names[number]
         specific = bool(row.flags & FileFlag.SPECIFIC)
         if row.flags & FileFlag.NARROW and job.target.family != FAMILY_C:
             sink.report("wrong-os-abi", file=name)
-        is_parted = (
+        needs_suffix = (
             specific and not job.target.specific and release.traits & TRAIT_PARTS_ACCELERATED != 0
         )
-        if is_parted or not job.target.accepts_cubin(row.sm, specific=specific):
-            _refuse_target(job, name, row.sm, specific=specific, is_parted=is_parted, sink=sink)
+        if needs_suffix or not job.target.accepts_cubin(row.sm, specific=specific):
+            _refuse_target(
+                job, name, row.sm, specific=specific, needs_suffix=needs_suffix, sink=sink
+            )
         if row.flags & FileFlag.UNCLASSED and job.target.family != FAMILY_A:
             sink.report("isa-class-missing", file=name, arch=str(job.target.sm))
-        if row.format == VERSIONED and row.toolkit < job.target.since:
+        if row.format == EARLY_FORMAT and row.toolkit < job.target.since:
             _refuse_old(name, row.toolkit, job.target.since, sink)
         if row.toolkit > release.toolkit:
             _refuse_toolkit(job, name, row.toolkit, release, sink)
-        whole_program = whole_program or bool(row.flags & FileFlag.WHOLE_PROGRAM)
-        if whole_program and row.toolkit < release.toolkit:
+        has_whole_program = has_whole_program or bool(row.flags & FileFlag.WHOLE_PROGRAM)
+        if has_whole_program and row.toolkit < release.toolkit:
             from pylink.phases.whole_programs import refuse_old
 
             refuse_old(name, toolkit_name(row.toolkit), release, sink)
 
 
 def _refuse_target(
-    job: Job, name: str, sm: int, *, specific: bool, is_parted: bool, sink: Sink
+    job: Job, name: str, sm: int, *, specific: bool, needs_suffix: bool, sink: Sink
 ) -> NoReturn:
-    """Refuse code that the target cannot run or, with `is_parted`, that the release rejects."""
+    """Refuse code that the target cannot run.
+
+    With `needs_suffix` it could, but the release wants a target with the suffix of the code.
+    """
     from pylink.diagnostics.record import note
 
-    if job.target.limits(sm):
+    if job.target.lacks_mercury(sm):
         sink.report("output-limited", file=name, arch=str(job.target.sm))
     suffix = "a" if specific else ""
     hint = note("archs-differ", archs=f"sm_{sm}{suffix}", arch=job.options.arch)
-    if is_parted:
+    if needs_suffix:
         sink.fatal("accelerated-arch", file=name, hints=[hint])
     sink.fatal("arch-mismatch", file=name, arch=job.options.arch, hints=[hint])
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.results import Merged
 
-    # The input section, the offset there, and what is wrong.
+    # The number of the input section, the offset in it, and the reason.
     Fault = tuple[int, int, str]
 
 LINES = (b".debug_line", b".nv_debug_line_sass")
@@ -25,15 +25,17 @@ REGISTERS = b".nv_debug_info_reg_sass"
 
 
 class Rebuilt:
-    """A section made anew: its OutRow, RebuildRow numbers and rows of relocations, and contents.
+    """A section made anew: the number `out` of its OutRow, and its contents.
 
-    Lines also have the input sections and the units that `rebuild.retarget_units` asks for.
+    `numbers` has the RebuildRow number of each relocation, and `moved` the new places of these.
+    `inputs` are the numbers of the input sections. `units`, for a section of lines only, has the
+    old and new offsets of its units for `rebuild.retarget_units`.
     """
 
     __slots__ = ("contents", "inputs", "moved", "numbers", "out", "units")
 
-    def __init__(self, debug_section: int, numbers: RebuildNumbers, inputs: PieceSections) -> None:
-        self.out = debug_section
+    def __init__(self, out: int, numbers: RebuildNumbers, inputs: PieceSections) -> None:
+        self.out = out
         self.numbers = numbers
         self.inputs = inputs
         self.moved: Moved = b""
@@ -49,14 +51,16 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
     results: list[RebuiltSection] = []
     retargets: list[tuple[PieceSections, LineUnits, int]] = []
     names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
-    parts = map_in_link(lambda name: _rebuild(merged, name), names, len(merged.objects.arena))
-    sections = dict(zip(names, parts, strict=True))
+    rebuilt = map_in_link(
+        lambda name: _rebuild_section(merged, name), names, len(merged.objects.arena)
+    )
+    sections = dict(zip(names, rebuilt, strict=True))
     for name in (*LINES, FRAME, REGISTERS):
         section = sections[name]
         if section is None:
             continue
         if not isinstance(section, Rebuilt):
-            _report(merged, section, sink)
+            _report_fault(merged, section, sink)
             continue
         if section.units is not None:
             retargets.append((section.inputs, section.units, section.out))
@@ -67,11 +71,11 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
     if not results:
         return
     rebuild.adopt_sections(merged, results)
-    for inputs, units, debug_section in retargets:
-        rebuild.retarget_units(merged, inputs, units, debug_section)
+    for inputs, units, out in retargets:
+        rebuild.retarget_units(merged, inputs, units, out)
 
 
-def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
+def _rebuild_section(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
     """The section of this name, or the fault of an input; None without such a section."""
     objects = merged.objects
     arena = objects.arena
@@ -100,12 +104,12 @@ def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
                 arena, pieces, rebuild.list_live_names(merged)
             )
     except debug.MalformedDebugSection as fault:
-        piece = inputs[4 * fault.piece : 4 * fault.piece + 4]
-        return int.from_bytes(piece, "little", signed=True), fault.offset, str(fault)
+        section = inputs[4 * fault.piece : 4 * fault.piece + 4]  # an int32 for each piece
+        return int.from_bytes(section, "little", signed=True), fault.offset, str(fault)
     return rebuilt
 
 
-def _report(merged: Merged, fault: Fault, sink: Sink) -> None:
+def _report_fault(merged: Merged, fault: Fault, sink: Sink) -> None:
     objects = merged.objects
     section, offset, reason = fault
     sink.report(

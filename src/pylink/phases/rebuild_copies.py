@@ -3,6 +3,11 @@
 The plain FDEs come from the mercury ones. A function's first FDE gets the instructions of all its
 copies, at machine-code offsets of the copy that stays. Each further FDE is the copy's mercury CIE
 and an FDE without instructions. docs/format-notes/family-c-debug.md has the evidence.
+
+    two copies of F, the second stays     FDE 1 of F: instructions of both copies
+                                          FDE 2 of F: its mercury CIE, no instruction
+
+An FDE is named by its offset in the section, a function by its entity.
 """
 
 from __future__ import annotations
@@ -25,64 +30,73 @@ if TYPE_CHECKING:
 MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D
 
-# Offsets in a record: the CIE pointer follows the marker of 64-bit DWARF and the length.
+# Offsets in an FDE of 64-bit DWARF: after a marker (4 bytes) and the length (8) come the CIE
+# pointer, the address of the function, its size, and the instructions.
 CIE_POINTER = 12
 ADDRESS = 20
+FUNCTION_SIZE = 28
 INSTRUCTIONS = 36
-NO_CIE = 0xFFFFFFFFFFFFFFFF
-ADVANCE_LOC4 = 4
+CIE_ID = 0xFFFFFFFFFFFFFFFF  # in place of the CIE pointer: the record is a CIE
+NO_LIMIT = CIE_ID
+# Instructions: DW_CFA_advance_loc4; those with two and with one LEB128 operand; remember_state and
+# restore_state, which have none.
+ADVANCE_LOC4 = 0x04
 TWO_OPERANDS = (0x05, 0x09, 0x0C)
 ONE_OPERAND = (0x06, 0x07, 0x08, 0x0D, 0x0E)
+NO_OPERAND = (0x0A, 0x0B)
 
 
 def merge_frames(
     merged: Merged, contents: Contents, moved: Moved, numbers: RebuildNumbers
 ) -> tuple[Contents, Moved]:
-    """Rewrite a rebuilt .debug_frame.
+    """Rewrite a rebuilt .debug_frame: its contents and MovedRows.
 
-    Unchanged if no function has two FDEs, or an instruction is unknown.
+    They stay unchanged if no function has two FDEs, or an instruction is unknown. `numbers` has the
+    RebuildRow number of each relocation.
     """
     moves = list(MOVED.iter_unpack(moved))
-    source: dict[int, int] = {}  # by FDE: input section
-    copies: dict[int, list[int]] = {}  # by entity: FDEs, the last of the copy that stays
-    for address, row_number in sorted(moves):
-        number = unpack_from("<i", numbers, 4 * row_number)[0]
+    piece_of: dict[int, int] = {}  # by FDE: the number of the input section that it comes from
+    fdes_of: dict[int, list[int]] = {}  # by entity: FDEs, the last of the copy that stays
+    for address, relocation in sorted(moves):
+        number = unpack_from("<i", numbers, 4 * relocation)[0]
         row = merged.rebuilds[number]
-        source[address - ADDRESS] = row.piece
-        copies.setdefault(row.entity, []).append(address - ADDRESS)
-    duplicated = {entity: fdes for entity, fdes in copies.items() if len(fdes) > 1}
+        piece_of[address - ADDRESS] = row.piece
+        fdes_of.setdefault(row.entity, []).append(address - ADDRESS)
+    duplicated = {entity: fdes for entity, fdes in fdes_of.items() if len(fdes) > 1}
     if not duplicated:
         return contents, moved
     try:
-        records = _replacements(merged, contents, source, duplicated)
+        records = _merge_records(merged, contents, piece_of, duplicated)
     except (error, LookupError, ValueError):
         return contents, moved
     return _assemble(contents, moves, records)
 
 
-def _replacements(
+def _merge_records(
     merged: Merged,
     contents: bytes,
-    source: dict[int, int],
+    piece_of: dict[int, int],
     duplicated: dict[int, list[int]],
 ) -> dict[int, tuple[bytes, bytes]]:
     """By FDE: the CIE and FDE that replace it and the CIE it points to."""
     records: dict[int, tuple[bytes, bytes]] = {}
-    pieces = {source[fde] for fdes in duplicated.values() for fde in fdes}
+    pieces = {piece_of[fde] for fdes in duplicated.values() for fde in fdes}
     frames = {piece: _mercury_frames(merged, piece) for piece in pieces}
     for entity, fdes in duplicated.items():
         winner = fdes[-1]
-        mercury = [frames[source[fde]][entity] for fde in fdes]
-        limit = unpack_from("<Q", mercury[-1][1], ADDRESS + 8)[0]
-        program: dict[int, list[bytes]] = {}
-        for fde, (_, twin) in zip(fdes, mercury, strict=True):
-            plain_rows = list(_instructions(_record(contents, fde)[INSTRUCTIONS:], 4))
-            mercury_rows = list(_instructions(twin[INSTRUCTIONS:], 1))
-            _add_instructions(program, plain_rows, mercury_rows, NO_CIE if fde == winner else limit)
-        first = _record(contents, winner)[:INSTRUCTIONS]
-        records[fdes[0]] = (_cie_of(contents, fdes[0]), _finish(first + _encode(program)))
-        for fde, (cie, twin) in zip(fdes[1:], mercury[1:], strict=True):
-            records[fde] = (cie, _finish(twin[:INSTRUCTIONS] + bytes(1)))
+        mercury = [frames[piece_of[fde]][entity] for fde in fdes]
+        size = unpack_from("<Q", mercury[-1][1], FUNCTION_SIZE)[0]  # of the copy that stays
+        program: dict[int, list[bytes]] = {}  # instructions by code offset
+        for fde, (_, mercury_fde) in zip(fdes, mercury, strict=True):
+            plain_rows = list(_instructions(_read_record(contents, fde)[INSTRUCTIONS:], 4))
+            mercury_rows = list(_instructions(mercury_fde[INSTRUCTIONS:], 1))
+            limit = NO_LIMIT if fde == winner else size
+            _add_instructions(program, plain_rows, mercury_rows, limit)
+        head = _read_record(contents, winner)[:INSTRUCTIONS]
+        merged_fde = _pad_record(head + _encode_program(program))
+        records[fdes[0]] = (_cie_of(contents, fdes[0]), merged_fde)
+        for fde, (cie, mercury_fde) in zip(fdes[1:], mercury[1:], strict=True):
+            records[fde] = (cie, _pad_record(mercury_fde[:INSTRUCTIONS] + bytes(1)))
     return records
 
 
@@ -92,7 +106,10 @@ def _add_instructions(
     mercury_rows: list[tuple[int, bytes]],
     limit: int,
 ) -> None:
-    """Add instructions in front of mercury offset `limit` to `program`; b"" is an advance."""
+    """Add the plain instructions up to mercury offset `limit` to `program`.
+
+    Rows are code offset and instruction; b"" is an advance, which adds nothing.
+    """
     # The mercury program starts with an advance by 0.
     plain = [entry for entry in plain_rows if entry != (0, b"")]
     mercury = [entry for entry in mercury_rows if entry != (0, b"")]
@@ -109,7 +126,10 @@ def _add_instructions(
 
 
 def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (code offset, instruction) of a call frame program; b"" for an advance."""
+    """Yield (code offset, instruction) of a call frame program; b"" for an advance.
+
+    Advances count in steps of `unit` bytes, the code alignment factor.
+    """
     position = code_offset = 0
     while position < len(data):
         start = position
@@ -121,17 +141,18 @@ def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
             yield code_offset, b""
         elif operation in TWO_OPERANDS or operation in ONE_OPERAND:
             for _ in range(2 if operation in TWO_OPERANDS else 1):
-                while data[position] & 0x80:
+                while data[position] & 0x80:  # another byte of the LEB128 number follows
                     position += 1
                 position += 1
             yield code_offset, data[start:position]
-        elif operation in (0x0A, 0x0B):
+        elif operation in NO_OPERAND:
             yield code_offset, data[start:position]
-        elif operation:
+        elif operation:  # 0 is DW_CFA_nop
             raise ValueError("unknown instruction of a call frame")
 
 
-def _encode(program: dict[int, list[bytes]]) -> bytes:
+def _encode_program(program: dict[int, list[bytes]]) -> bytes:
+    """The call frame program with these instructions by code offset, with advances of 4 bytes."""
     encoded = b""
     position = 0
     for code_offset in sorted(program):
@@ -142,13 +163,14 @@ def _encode(program: dict[int, list[bytes]]) -> bytes:
     return encoded
 
 
-def _finish(record: bytes) -> bytes:
-    """Pad a record to 8 bytes and set its length."""
+def _pad_record(record: bytes) -> bytes:
+    """Pad a record to a multiple of 8 bytes and set its length."""
     record += bytes(-len(record) % 8)
     return record[:4] + pack("<Q", len(record) - CIE_POINTER) + record[CIE_POINTER:]
 
 
-def _record(contents: bytes, start: int) -> bytes:
+def _read_record(contents: bytes, start: int) -> bytes:
+    """The CIE or FDE at an offset of a section; ValueError if it is truncated."""
     size = CIE_POINTER + unpack_from("<Q", contents, start + 4)[0]
     if start + size > len(contents):
         raise ValueError("a record of a call frame section is truncated")
@@ -156,7 +178,7 @@ def _record(contents: bytes, start: int) -> bytes:
 
 
 def _cie_of(contents: bytes, fde: int) -> bytes:
-    return _record(contents, unpack_from("<Q", contents, fde + CIE_POINTER)[0])
+    return _read_record(contents, unpack_from("<Q", contents, fde + CIE_POINTER)[0])
 
 
 def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]]:
@@ -173,7 +195,7 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
         if section_name(objects, section.target) != MERC_FRAME:
             continue
         target = objects.sections[section.target]
-        pairs = _pairs(arena[target.offset : target.offset + target.size])
+        pairs = _read_frames(arena[target.offset : target.offset + target.size])
         for offset_of_row in range(section.offset, section.offset + section.size, RELA.size):
             offset, kind, symbol, _ = RELA.unpack_from(arena, offset_of_row)
             if kind == R_MERCURY_ADDRESS64 and offset - ADDRESS in pairs:
@@ -182,14 +204,17 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
     return frames
 
 
-def _pairs(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
-    """By offset of an FDE: the CIE in front of it, and the FDE (its pointer may be unrelocated)."""
+def _read_frames(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
+    """By FDE: the CIE in front of it, and the FDE.
+
+    The CIE pointer of an input is not used, since its relocation may not have been applied.
+    """
     pairs: dict[int, tuple[bytes, bytes]] = {}
     offset = 0
     cie = b""
     while offset < len(contents):
-        record = _record(contents, offset)
-        if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
+        record = _read_record(contents, offset)
+        if unpack_from("<Q", record, CIE_POINTER)[0] == CIE_ID:
             cie = record
         elif cie:
             pairs[offset] = cie, record
@@ -200,16 +225,20 @@ def _pairs(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
 def _assemble(
     contents: bytes, moves: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes]:
-    """Lay the records out again, each FDE after its CIE; returns contents and MovedRows."""
+    """Lay the records out again, each FDE after its CIE; returns contents and MovedRows.
+
+    `moves` has offset and relocation of the address in each FDE. `records` has CIE and FDE in place
+    of some FDEs.
+    """
     data = bytearray()
-    new_addresses: dict[int, int] = {}
+    new_addresses: dict[int, int] = {}  # offsets of address fields, by old offset
     offset = cie_offset = 0
     cie = b""
     while offset < len(contents):
-        record = _record(contents, offset)
-        if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
+        record = _read_record(contents, offset)
+        if unpack_from("<Q", record, CIE_POINTER)[0] == CIE_ID:
             cie = record
-            cie_offset = -1
+            cie_offset = -1  # not written yet: its FDEs may be replaced
         else:
             fde_cie, fde = records.get(offset, (cie, record))
             if cie_offset < 0 or offset in records:
@@ -218,7 +247,9 @@ def _assemble(
             new_addresses[offset + ADDRESS] = len(data) + ADDRESS
             data += fde[:CIE_POINTER] + pack("<Q", cie_offset) + fde[ADDRESS:]
             if offset in records:
-                cie_offset = -1
+                cie_offset = -1  # the next FDE needs a CIE of its own
         offset += len(record)
-    moved = b"".join(MOVED.pack(new_addresses[address], row) for address, row in moves)
+    moved = b"".join(
+        MOVED.pack(new_addresses[address], relocation) for address, relocation in moves
+    )
     return bytes(data), moved

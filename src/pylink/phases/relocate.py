@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Image:
     """The output file; finalize continues with the same `buffer`.
 
-    Without `has_tables` it has contents only. With `preserved` shared variables have internal
-    visibility.
+    `has_tables` says that symbol tables and string tables are written, too, not only contents. With
+    `preserved` shared variables have internal visibility, as --preserve-relocs asks.
     """
 
     __slots__ = ("buffer", "has_tables", "placed", "preserved")
@@ -59,8 +59,8 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
     if row >= 0:
         _report_capsule(placed, row, sink)
         return None
-    # Later reports need only the tables. Diagnostics may still read the inputs, so these are kept
-    # if there are any.
+    # Later reports need only the tables. Diagnostics may still read the inputs, so the inputs are
+    # copied if there are diagnostics.
     _unmap_inputs(placed, sink)
     steps.end_step("write_contents")
     return Image(placed, buffer, has_tables=has_tables, preserved=preserved)
@@ -88,6 +88,7 @@ def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> N
 
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
+    """Report that the capsule `row` of the output does not describe its function's code."""
     objects = placed.merged.objects
     sink.report(
         "capsule-format",

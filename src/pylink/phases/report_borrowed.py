@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects
 
 
-_VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkinds.CONSTANT)
+_KINDS_OF_VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkinds.CONSTANT)
 
 
 def report_borrowed(merged: Merged, sink: Sink) -> None:
@@ -36,7 +36,7 @@ def report_borrowed(merged: Merged, sink: Sink) -> None:
     objects = merged.objects
     libraries = objects.libraries
     assert libraries is not None
-    variables: dict[int, int] = {}
+    variables: dict[int, int] = {}  # symbol row by entity
     for number, source_number in enumerate(objects.source_numbers):
         if source_number in libraries.copied:
             for symbol in _defined_variables(objects, number):
@@ -73,26 +73,31 @@ def _defined_variables(objects: Objects, number: int) -> Iterator[int]:
         if (
             row.section >= 0
             and row.info & 15 not in (STT_FUNC, STT_SECTION)
-            and objects.sections[row.section].kind in _VARIABLES
+            and objects.sections[row.section].kind in _KINDS_OF_VARIABLES
         ):
             yield symbol
 
 
 def _source_name(name: str) -> str:
-    """The demangled name, for a static variable without the id of its module in front."""
-    size = re.match(r"__nv_static_(\d+)_", name)
-    if size is not None:
-        name = name[size.end() + int(size[1]) + 1 :] or name
+    """The demangled name; that of a static variable without the id of its module in front.
+
+    The compiler calls static variables `__nv_static_` SIZE `_` ID `_` NAME, where SIZE is that of
+    ID.
+    """
+    prefix = re.match(r"__nv_static_(\d+)_", name)
+    if prefix is not None:
+        name = name[prefix.end() + int(prefix[1]) + 1 :] or name
     return demangle(name)
 
 
 def _is_linked(merged: Merged, use: Reference) -> bool:
     """Return whether the section of a use is data, or the winning copy of a live function."""
-    function = merged.section_function[use[0]]
+    section, _ = use
+    function = merged.section_function[section]
     if function < 0:
         return True
     is_live = merged.entities[function].flags & EntityFlag.LIVE
-    return bool(is_live) and merged.section_resolution[use[0]] not in (
+    return bool(is_live) and merged.section_resolution[section] not in (
         Resolution.LOST,
         Resolution.LOST_EARLY,
         Resolution.REPLACED,
@@ -100,7 +105,10 @@ def _is_linked(merged: Merged, use: Reference) -> bool:
 
 
 def _make_matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:
-    """Make a predicate: does a name match one of the patterns, with `*` for any characters?"""
+    """Make a function that says whether a name matches a pattern; `*` is for any characters.
+
+    Without patterns (None) every name matches.
+    """
     if patterns is None:
         return lambda name: True
     expression = b"|".join(b".*".join(map(re.escape, pattern.split(b"*"))) for pattern in patterns)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged
 
+# Lines of nvlink in front of the call graph.
 LEGEND = (
     "# A: s -> B // s (number A) potentially calls B",
     "# s [N]     // s uses N registers",
@@ -26,7 +27,7 @@ def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
         if row.registers > row.limit:
             sink.report(
                 "too-many-registers",
-                hints=[_chain(merged, row.kernel, row.function, row.limit)],
+                hints=[_note_chain(merged, row.kernel, row.function, row.limit)],
                 explain=explain_entity(merged, row.kernel, callee=row.function),
                 symbol=entity_name(merged, row.kernel),
                 limit=row.limit,
@@ -41,21 +42,23 @@ def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
             )
 
 
-def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
+def _note_chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
     """A note with the shortest chain of calls from kernel to function, and the limit's cause."""
     from pylink.diagnostics.record import note
     from pylink.locate.calls import call_edges, shortest_chain
     from pylink.locate.registers import limit_cause
 
     nodes = shortest_chain(call_edges(merged), kernel, function)
-    entities = len(merged.entities)
-    names = [_demangled_name(merged, node) if node < entities else "a pointer" for node in nodes]
+    entity_count = len(merged.entities)  # further nodes are prototypes of indirect calls
+    names = [
+        _demangled_name(merged, node) if node < entity_count else "a pointer" for node in nodes
+    ]
     cause = limit_cause(merged, kernel, limit)
     return note("register-chain", chain=" -> ".join(names), limit=limit, cause=cause)
 
 
 def report_graph(merged: Merged, sink: Sink) -> None:
-    """Print a line per function; like nvlink, with demangled names for both options."""
+    """Print a line for each function; as in nvlink, both options print demangled names."""
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
     functions = report.list_calls(merged)
     for number, function in enumerate(functions, 1):
@@ -66,10 +69,10 @@ def report_graph(merged: Merged, sink: Sink) -> None:
             continue
         marks = "^" if flags & EntityFlag.KERNEL and not keeps & KeepsFlag.ALL else ""
         marks += "&" if flags & EntityFlag.TAKEN else ""
-        used = f" [{function.registers}]" if function.registers >= 0 else ""
+        registers = f" [{function.registers}]" if function.registers >= 0 else ""
         calls = "".join(f" {callee}" for callee in function.callees)
         name = _demangled_name(merged, function.entity)
-        lines.append(f"{number}: {marks}{name}{used} ->{calls}")
+        lines.append(f"{number}: {marks}{name}{registers} ->{calls}")
     for line in lines:
         sink.report("call-graph", line=line)
 

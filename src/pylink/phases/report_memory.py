@@ -1,6 +1,6 @@
 """Part of layout: reports memory that is too small, with the size of each function or variable.
 
-Loaded only if there is something to report. Shares are computed if the diagnostic is shown.
+Loaded only if there is something to report. A share is what one function or variable takes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     # A symbol row and its size in bytes.
     Share = tuple[int, int]
 
-# Number of the largest shares that are listed; the others are summed up.
+# Number of shares that are listed, the largest ones; the others are summed up.
 MOST_SHARES = 10
 
 # No constant is read in larger units, so nvlink uses no larger alignment if room is short.
@@ -35,7 +35,10 @@ _BEFORE_NAME = "optimizer."
 
 
 def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -> None:
-    """Report functions whose literals and jump tables (OutRows `large`) exceed their bank."""
+    """Report functions whose literals and jump tables exceed their bank.
+
+    `large` are the numbers of the output sections, and `limit` is in bytes.
+    """
     merged = placed.merged
     objects = merged.objects
     prefix = _BEFORE_NAME if objects.job.target.family == FAMILY_C else ""
@@ -52,11 +55,11 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
 
 
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
-    """Yield the shares of a function's pool: by function, with copies of callees."""
+    """Yield the shares of a function's pool: those of functions it reaches, then its own."""
     objects = merged.objects
     for row in merged.pools:
         if row.kernel == function:
-            yield _share(merged, row.section)
+            yield _share_of(merged, row.section)
     for number, section in enumerate(objects.sections):
         if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != LITERAL_BANK:
             continue
@@ -64,10 +67,10 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
             merged.section_function[number] == function
             and merged.section_resolution[number] == Resolution.WON
         ):
-            yield _share(merged, number)
+            yield _share_of(merged, number)
 
 
-def _share(merged: Merged, section: int) -> Share:
+def _share_of(merged: Merged, section: int) -> Share:
     """The share of a section of bank 2: the symbol row of its function, and its size."""
     sections = merged.objects.sections
     return sections[sections[section].target].target, sections[section].size
@@ -102,7 +105,7 @@ def _report_shared(oversized: Oversized, kernel: int, limit: int, sink: Sink) ->
 
 def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
     shares = _constant_shares(placed.merged)
-    size = _needed(shares, size, limit)
+    size = _size_to_report(shares, size, limit)
     sink.report(
         "too-much-file-memory",
         explain=_explain_shares(placed.merged, -1, shares, size, limit),
@@ -114,7 +117,9 @@ def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None
 
 def needed_constants(placed: Placed, size: int, limit: int) -> int:
     """The bytes of a constant bank in messages; `size` is the size of its section."""
-    return _needed(_constant_shares(placed.merged), size, limit) if size > limit else size
+    if size <= limit:
+        return size
+    return _size_to_report(_constant_shares(placed.merged), size, limit)
 
 
 def _constant_shares(merged: Merged) -> list[Share]:
@@ -128,15 +133,17 @@ def _constant_shares(merged: Merged) -> list[Share]:
     ]
 
 
-def _needed(shares: list[Share], size: int, limit: int) -> int:
+def _size_to_report(shares: list[Share], size: int, limit: int) -> int:
+    """The bytes of the packed variables, or `size` if packed ones would fit."""
     packed = packed_size(share for _, share in shares)
     return packed if packed > limit else size
 
 
 def packed_size(sizes: Iterable[int]) -> int:
-    """The total size of variables as nvlink packs them, ignoring their alignment.
+    """The total size of variables as nvlink packs them, ignoring their alignment, in bytes.
 
-    Small ones are aligned to their size, which need not be a power of two, and come last.
+    Large ones come first, aligned to 8 bytes. Those below 8 bytes follow, aligned to their size,
+    which need not be a power of two.
     """
     end = 0
     for size in sorted(sizes, key=lambda size: (-min(size, PACKED_ALIGN), size)):

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged, Objects
 
-# Reasons for a kernel, and for a function that only such kernels reach; by whether host code
-# selects kernels.
+# Reasons for a removed kernel, and for a function that only removed kernels reach: True if host
+# code selects kernels, False if an option does.
 _REASONS = {
     True: ("no host code names it", "only kernels that no host code names reach it"),
     False: ("it is not in --kernels-used", "only kernels that are not in --kernels-used reach it"),
@@ -26,10 +26,10 @@ MOST_KERNELS = 10
 
 def why_removed(objects: Objects, flags: int) -> str:
     """The reason why a function with these flags is not in the output."""
-    kernel, function = _REASONS[objects.references is not None]
+    kernel_reason, function_reason = _REASONS[objects.references is not None]
     if flags & EntityFlag.KERNEL:
-        return kernel
-    return function if flags & EntityFlag.DESELECTED else "no kernel reaches it"
+        return kernel_reason
+    return function_reason if flags & EntityFlag.DESELECTED else "no kernel reaches it"
 
 
 def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:
@@ -64,6 +64,7 @@ def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:
 
 
 def _is_foreign(merged: Merged, entity: int, borrowed: Container[int]) -> bool:
+    """Return whether a kernel is of the device runtime or of a borrowed module."""
     file = merged.objects.symbols[merged.entities[entity].winner].file
     if borrowed and merged.objects.source_numbers[file] in borrowed:
         return True

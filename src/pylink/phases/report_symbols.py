@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# By Clash of a ClashRow: the diagnostic, and the note on the earlier
-# definition.
+# By kind of a ClashRow: the kinds of the diagnostic, and of the note on the earlier definition.
 CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.MULTIPLE: ("multiple-definition", "first-defined-here"),
     Clash.SIZE: ("size-mismatch", "first-specified-here"),
@@ -31,13 +30,13 @@ CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.COMMON: ("common-too-large", None),
 }
 
-# Number of listed references of a symbol.
+# Number of references of a symbol that are listed, and of calls of a cycle.
 MOST_REFERENCES = 10
 
 # Number of references whose source lines are compared.
 MOST_LOOKED_UP = 1000
 
-_INSTRUCTION = 16
+_INSTRUCTION_SIZE = 16  # in bytes
 
 # Most calls follow within this many bytes after the return address is set.
 _CALL_FOLLOWS = 0x20
@@ -151,8 +150,8 @@ def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list
     hints = {
         entity: [
             *owners.get(name, ()),
-            *(_did_you_mean(merged, other) for other in candidates.get(name, ())),
-            *(_did_you_mean(merged, other, "local-definition") for other in hidden.get(name, ())),
+            *(_note_candidate(merged, other) for other in candidates.get(name, ())),
+            *(_note_candidate(merged, other, "local-definition") for other in hidden.get(name, ())),
             *(unlinked.get(name) or find_library(name)),
         ]
         for entity, name in names.items()
@@ -164,7 +163,8 @@ def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list
     return hints
 
 
-def _did_you_mean(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
+def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
+    """A note on an entity that the user may have meant, with its place in the text as well."""
     from pylink.demangle import demangle
 
     objects = merged.objects
@@ -220,7 +220,7 @@ def _distinct_lines(places: Places, references: list[Reference]) -> list[Referen
         frames = places.frames(section, offset)
         if frames:
             key = (section, frames[0].file, frames[0].line)
-        elif (section, offset - _INSTRUCTION) == last:
+        elif (section, offset - _INSTRUCTION_SIZE) == last:
             continue
         else:
             key = (section, "", offset)
@@ -234,8 +234,12 @@ def _distinct_lines(places: Places, references: list[Reference]) -> list[Referen
 
 
 def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None:
-    """Report kernels with unbounded stack, with a cycle of calls each."""
-    turns: dict[int, int] = {}
+    """Report kernels with unbounded stack, with a cycle of calls each.
+
+    A kernel comes as often as it calls functions with unbounded stack: each report has the cycle of
+    another one.
+    """
+    turns: dict[int, int] = {}  # number of reports so far, by kernel
     for kernel in kernels:
         turn = turns.get(kernel, 0)
         turns[kernel] = turn + 1
@@ -247,6 +251,8 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
 
 
 def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
+    """Make an explanation: the place of a kernel, and the calls of its cycle number `turn`."""
+
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.recursion import find_cycle
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def report_use(sink: Sink, placed: Placed) -> None:
-    """Print the memory of the whole link, then two lines for each kernel, last created first."""
+    """Print the memory of the whole link, then two messages for each kernel, last created first."""
     merged = placed.merged
     objects = merged.objects
     options = objects.job.options
-    reserves = objects.job.executable and not options.disable_smem_reservation
-    mercury = objects.job.target.family == FAMILY_C
-    total, banks = report.sum_memory(placed.outs)
+    reserves_shared = objects.job.executable and not options.disable_smem_reservation
+    has_mercury = objects.job.target.family == FAMILY_C
+    global_size, banks = report.sum_memory(placed.outs)
     if any(bank == CONSTANT_BANK and size > CONSTANT_LIMIT for bank, size in banks):
         from pylink.phases.report_memory import needed_constants
 
@@ -31,24 +31,27 @@ def report_use(sink: Sink, placed: Placed) -> None:
             for bank, size in banks
         ]
     sink.report(
-        "verbose-memory", sizes=_list_sizes([f"{total} bytes gmem"], banks, mercury=mercury)
+        "verbose-memory",
+        sizes=_list_sizes([f"{global_size} bytes gmem"], banks, has_mercury=has_mercury),
     )
     for use in report.list_kernel_use(placed):
         name = entity_name(merged, use.entity)
-        shared_size = max(0, use.shared - SYSTEM_SHARED) if mercury and reserves else use.shared
+        shared_size = use.shared
+        if has_mercury and reserves_shared:
+            shared_size = max(0, shared_size - SYSTEM_SHARED)
         sink.report("verbose-function", symbol=name)
         sink.report(
             "verbose-usage",
             registers=use.registers,
             barriers=use.barriers,
             stack=use.stack,
-            memory=_list_sizes([f"{shared_size} bytes smem"], use.banks, mercury=mercury),
+            memory=_list_sizes([f"{shared_size} bytes smem"], use.banks, has_mercury=has_mercury),
             lmem=0,
         )
 
 
-def _list_sizes(parts: list[str], banks: list[tuple[int, int]], *, mercury: bool) -> str:
+def _list_sizes(parts: list[str], banks: list[tuple[int, int]], *, has_mercury: bool) -> str:
     """Join sizes with commas; from sm_100 on without the constant banks."""
-    if not mercury:
+    if not has_mercury:
         parts += [f"{size} bytes cmem[{bank}]" for bank, size in banks]
     return ", ".join(parts)

@@ -27,7 +27,7 @@ class Objects(ObjectTables):
     """The inputs: `arena` holds their bytes, the tables describe them.
 
     `names` are the inputs' names and `source_numbers` the numbers of their sources, by file; the
-    latter is empty for a link of plain cubins. `references` are the kernels that host code uses,
+    latter are empty for a link of plain cubins. `references` are the kernels that host code uses,
     None if all kernels are kept. `libraries` are the shared libraries with device code, if any.
     `places` caches source places for diagnostics. `release` is the nvlink release that the output
     reproduces.
@@ -77,7 +77,7 @@ class Objects(ObjectTables):
         symbols: Symbols | None = None,
         job: Job | None = None,
     ) -> Objects:
-        """A copy of the inputs with the given tables replaced, like `dataclasses.replace`."""
+        """A copy of the inputs in which tables are replaced, like `dataclasses.replace`."""
         result = Objects(
             self.arena if arena is None else arena,
             self.files if files is None else files,

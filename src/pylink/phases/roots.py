@@ -29,6 +29,7 @@ def select_kernels(merged: Merged) -> Marks:
 
 
 def _named_kernels(merged: Merged) -> Marks:
+    """By entity: whether an option or host code names the kernel; empty without a selection."""
     objects = merged.objects
     options = objects.job.options
     if objects.job.debug:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def place_shared(placed: Placed) -> Oversized | None:
-    """Place shared variables and size .nv.shared sections; returns kernels over the limit."""
+    """Place shared variables and size .nv.shared sections; return kernels that exceed the limit."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job
@@ -20,11 +20,11 @@ def place_shared(placed: Placed) -> Oversized | None:
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
     reserves = not job.options.disable_smem_reservation
     aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
-    shares = sharedmap.gather(merged)
+    shared_tables = sharedmap.gather(merged)
     oversized = None
     if job.executable:
         shared.layout_shared(
-            shares,
+            shared_tables,
             job.target.family,
             keeps_common=keeps_symbols,
             aligns_arrays=aligns_arrays,
@@ -32,17 +32,17 @@ def place_shared(placed: Placed) -> Oversized | None:
             reserves=reserves,
         )
         limit = job.target.shared_limit
-        large = sharedmap.find_oversized(shares, limit, job.target.family, reserves=reserves)
+        large = sharedmap.find_oversized(shared_tables, limit, job.target.family, reserves=reserves)
         if large:
-            oversized = Oversized(merged, shares, dict(large))
+            oversized = Oversized(merged, shared_tables, dict(large))
     else:
-        shared.layout_relocatable(shares, aligns_arrays=aligns_arrays, ties_arrays=job.debug)
-    sharedmap.apply(placed, shares.seal(), keep_symbols=keeps_symbols, reserves=reserves)
+        shared.layout_relocatable(shared_tables, aligns_arrays=aligns_arrays, ties_arrays=job.debug)
+    sharedmap.apply(placed, shared_tables.seal(), keep_symbols=keeps_symbols, reserves=reserves)
     return oversized
 
 
 class Oversized:
-    """Kernels (entities) whose shared memory exceeds the limit, with its size, and the tables."""
+    """Kernels whose shared memory exceeds the limit: bytes by entity, and the tables."""
 
     __slots__ = ("kernels", "merged", "shared")
 
@@ -52,7 +52,7 @@ class Oversized:
         self.kernels = kernels
 
     def shares(self, kernel: int) -> list[tuple[int, int]]:
-        """The variables of one kernel: symbol row and bytes each."""
+        """The variables that one kernel owns or uses: symbol row and bytes of each."""
         shared, entities = self.shared, self.merged.entities
         number = list(shared.kernel_entities).index(kernel)
         owned = [

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
 
 
-# From this size (bytes) of inputs on, links read uncompressed code in place. Each link gets a tail
-# of TAIL_SIZE bytes after the inputs for other code, such as the device runtime. Unused, it takes
-# no memory.
+# From this size of inputs on, in bytes, links read uncompressed code in place. Each link gets a
+# tail of TAIL_SIZE bytes after the inputs for other code, such as the device runtime. A tail that
+# is not used takes no memory.
 STORED_IN_PLACE = 8 << 20
 TAIL_SIZE = 1 << 20
 
@@ -43,8 +43,8 @@ class SharedInputs:
     """Inputs that `add` has read, for links that take some of them.
 
     `everything` are the inputs of links that take all, in order: these are scanned once. `archs`
-    are the architectures of these links, and `optimizes` says that they compile LTO-IR: only
-    payloads that more than one of them takes are kept. Without `archs` all are kept.
+    are the architectures of these links, and `optimizes` says that they compile LTO-IR. Only
+    decompressed payloads that more than one of these links takes are kept; without `archs` all are.
 
     With `maps` the inputs of the first `add` may stay mapped until `unmap` or the end of a `with`
     statement, see `pylink._native.inputfiles`. This is for links that take less time than a
@@ -84,7 +84,8 @@ class SharedInputs:
         self._places: dict[str | int, tuple[int, int]] = {}
         # Contents that are keyed by `id`: kept alive, so that no other object gets the same id.
         self._contents_alive: list[bytes] = []
-        # The batches of `everything`, and their scan; each is computed at most once.
+        # The batches of `everything` and their scan. Each is computed at most once, and may be
+        # None.
         self._searched = self._has_scanned = False
         self._batches_of_everything: list[SourceBatch] | None = None
         self._scanned: ScannedInputs | None = None
@@ -92,6 +93,7 @@ class SharedInputs:
         self._payload_places: dict[int, int] = {}
         self._stores: list[bytes] = []
         self._tail: payloads.Tail | None = None
+        # The payloads that several links take, by their keys of `_native.sharing`; None for all.
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
         self._mapped = inputfiles.MappedFiles() if maps else None
         self._mapped_names: list[str] = []
@@ -119,7 +121,7 @@ class SharedInputs:
                     self._changed_name = self._mapped_names[changed]
 
     def refuse_changes(self, sink: Sink) -> None:
-        """LinkError if an input was changed while it was mapped."""
+        """Report an input that was changed while it was mapped, with LinkError."""
         if self._changed_name is not None:
             reason = "it changed while it was linked"
             sink.fatal("cannot-read-file", file=self._changed_name, reason=reason)
@@ -142,16 +144,16 @@ class SharedInputs:
             rows = [row for row in rows if row[2] > 0]
         if not rows:
             return
-        keys = [row[0] for row in rows]
+        keys = [key for key, _, _, _ in rows]
         try:
-            tail = self._tail_size(sum(row[2] for row in rows))
+            tail = self._tail_size(sum(size for _, _, size, _ in rows))
             mapped = None if self._mapped_names else self._mapped
             if mapped is not None:
                 self._mapped_names = [new_inputs[key].name for key in keys]
             arena, extents, failed, _ = inputfiles.read_files(
-                [row[1] for row in rows],
-                [row[2] for row in rows],
-                [row[3] for row in rows],
+                [path for _, path, _, _ in rows],
+                [size for _, _, size, _ in rows],
+                [contents for _, _, _, contents in rows],
                 mapped=mapped,
                 tail=tail,
                 maps_hosts=True,
@@ -205,15 +207,15 @@ class SharedInputs:
         ):
             return None
         if job.inputs is not self.everything:
-            return self._find(job.inputs)
+            return self._find_batches(job.inputs)
         with self._lock:
             if not self._searched:
                 self._searched = True
-                self._batches_of_everything = self._find(self.everything)
+                self._batches_of_everything = self._find_batches(self.everything)
         return self._batches_of_everything
 
-    def _find(self, inputs: Sequence[Input]) -> list[SourceBatch] | None:
-        """Batches of these inputs; None if one of them was not read."""
+    def _find_batches(self, inputs: Sequence[Input]) -> list[SourceBatch] | None:
+        """Batches with these inputs, in order; None if one of them was not read."""
         places = [self._places.get(_key(source)) for source in inputs]
         batches: list[SourceBatch] = []
         first = 0
@@ -273,7 +275,7 @@ class SharedInputs:
         self._repeated = repeated
 
     def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]:
-        """Decompress payloads: returns PickRows and arenas that replace `rows` and `arenas`.
+        """Decompress payloads; return PickRows and arenas that replace `rows` and `arenas`.
 
         Damaged payloads stay compressed, and so do payloads that no other link takes.
         """
@@ -285,7 +287,7 @@ class SharedInputs:
             )
             if missing:
                 try:
-                    store, extents = payloads.gather(missing, arenas, _nothing)
+                    store, extents = payloads.gather(missing, arenas, _no_contents)
                 except MemoryError:
                     return rows, arenas
                 sharing.learn(
@@ -305,7 +307,7 @@ class SharedInputs:
         return None if self._tail is None else payloads.gather_in_place(rows, arenas, self._tail)
 
     def _batch_numbers(self, arenas: Sequence[bytes]) -> bytes:
-        """The number of the batch of each arena, -1 for an arena of the link's own; int32."""
+        """The number of the batch of each arena, as int32; -1 for an arena of one link alone."""
         numbers = {id(batch.arena): number for number, batch in enumerate(self._batches)}
         return b"".join(
             numbers.get(id(arena), -1).to_bytes(4, "little", signed=True) for arena in arenas
@@ -321,7 +323,7 @@ def _is_in(place: tuple[int, int] | None, batch: int) -> bool:
     return place is not None and place[0] == batch
 
 
-def _nothing(number: int) -> bytes:
+def _no_contents(number: int) -> bytes:
     """The empty contents of a payload that cannot be decompressed."""
     return b""
 

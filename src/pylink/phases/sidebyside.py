@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     Item = TypeVar("Item")
     Result = TypeVar("Result")
-# Bytes of inputs for which such a part moves one.
-INPUTS_FOR_ONE = 4
+
+# A part of a link moves about one byte for so many bytes of inputs; see `map_in_link`.
+INPUT_BYTES_PER_MOVED = 4
 
 
 def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
@@ -80,9 +81,12 @@ def map_side_by_side(
     return [results[number] for number in range(len(items))]
 
 
-def map_in_link(work: Callable[[Item], Result], items: Sequence[Item], inputs: int) -> list[Result]:
-    """The result of `work` for each item, in order: parts of a link with `inputs` bytes of inputs.
+def map_in_link(
+    work: Callable[[Item], Result], items: Sequence[Item], input_size: int
+) -> list[Result]:
+    """The result of `work` for each item, in order, for parts of one link.
 
-    A second thread helps where the link may have one that nobody else uses, and is worth it.
+    A second thread helps if one is free and the link is large enough for it. `input_size` is the
+    size of the link's inputs in bytes.
     """
-    return map_side_by_side(work, items, 1 + spare_threads(1, inputs // INPUTS_FOR_ONE))
+    return map_side_by_side(work, items, 1 + spare_threads(1, input_size // INPUT_BYTES_PER_MOVED))

@@ -1,4 +1,4 @@
-"""Part of merge: the lines of -edbg on the inputs."""
+"""Part of merge: prints what -edbg says about the inputs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pylink.facts.releases import (
     TRAIT_FP64_UNPADDED,
     TRAIT_SHORT_ADDS,
     code_bounds,
-    code_of,
+    code_traits_of,
 )
 from pylink.facts.target import FAMILY_C
 from pylink.phases.kernels import SHORT_ADD_CHIPS
@@ -47,7 +47,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     for number in elfread.find_files_outside(objects.files, *code_bounds(objects.release)):
         file = objects.files[number]
         # TRAIT_ bits of the release that the link follows which the file's compiler lacked.
-        missing = objects.traits & ~code_of(file.toolkit, file.patch)
+        missing = objects.traits & ~code_traits_of(file.toolkit, file.patch)
         positions = _find_kept_schedules(
             objects, number, _rescheduled_operations(missing, objects.job.target.sm)
         )
