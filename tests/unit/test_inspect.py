@@ -15,7 +15,7 @@ from helpers.inspect_expected import CALLS, GUARD
 from pylink import size
 from pylink.command.cli import main as pylink
 from pylink.command.inspection import main
-from pylink.inspect.columns import pairs
+from pylink.inspect.columns import format_pairs
 from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.large import MOST_ROWS
 from pylink.inspect.parts import PARTS, image_text
@@ -233,7 +233,7 @@ def test_every_number_of_real_cubins_has_a_name(path: Path) -> None:
 
 def test_long_values_continue_under_their_beginning() -> None:
     words = " ".join(["0x1234"] * 20)
-    text = pairs([("NAME", words), ("N", "1")])
+    text = format_pairs([("NAME", words), ("N", "1")])
     assert text.splitlines() == [
         "  NAME  " + " ".join(["0x1234"] * 13),
         "        " + " ".join(["0x1234"] * 7),

@@ -22,7 +22,7 @@ from pylink.inspect.containers import (
 )
 from pylink.inspect.containers import Part as DeviceCode
 from pylink.inspect.containers import parts as parts_of
-from pylink.inspect.contents import reader
+from pylink.inspect.contents import find_reader
 from pylink.inspect.difference import difference_document, difference_text
 from pylink.inspect.extraction import extract
 from pylink.inspect.image import Image, MalformedCubin
@@ -292,7 +292,7 @@ def _read(part: DeviceCode) -> Image:
 def _check(name: str, image: Image) -> None:
     """Decode all sections once, so that a comparison cannot fail later."""
     for section in image.sections:
-        read = reader(section)
+        read = find_reader(section)
         try:
             if read is not None:
                 read(image, section)

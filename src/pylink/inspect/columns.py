@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from pylink.terminal.tables import align_columns
 
-WIDTH = 100
+WIDTH = 100  # characters of a line
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
+def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
     """Format rows under their heads; `right` has an r for each right-aligned column."""
     lines = align_columns([heads, *rows], right) if rows else ()
     return "".join(f"  {line}".rstrip() + "\n" for line in lines)
 
 
-def pairs(rows: Sequence[tuple[str, str]]) -> str:
+def format_pairs(rows: Sequence[tuple[str, str]]) -> str:
     """Format names and texts, one per line; long texts continue under their beginning."""
     width = max((len(name) for name, _ in rows), default=0)
     lines = []
@@ -30,6 +30,6 @@ def pairs(rows: Sequence[tuple[str, str]]) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
-def titled(title: str, body: str) -> str:
-    """Put a title above a text; empty without text."""
+def add_title(title: str, body: str) -> str:
+    """Put a title above a text; the result is empty for an empty text."""
     return f"{title}\n{body}" if body else ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pylink.facts.elf import SECTION_TYPES
-from pylink.inspect.contents import CAPSULE, SYMBOL_TABLES, is_notes, notes, reader
+from pylink.inspect.contents import CAPSULE, SYMBOL_TABLES, find_reader, is_notes, notes
 from pylink.inspect.difference import Difference, compare_rows, number_difference
 from pylink.inspect.image import Image, MalformedCubin, Section
 from pylink.inspect.layout import TOOL_NOTE
@@ -42,30 +42,33 @@ def differences(first: Image, second: Image, ignore: Ignore) -> list[Difference]
 
 
 class _Comparison:
+    """Finds the differences of two cubins. `pairs` has the sections of equal key of both."""
+
     def __init__(self, first: Image, second: Image, ignore: Ignore) -> None:
         self.first, self.second, self.ignore = first, second, ignore
         by_key = {section.key: section for section in second.sections}
         self.pairs = [(s, by_key[s.key]) for s in first.sections if s.key in by_key]
-        # Whether section numbers, and numbers of symbols and strings, stand for something else.
+        # True if equal section numbers may mean different sections in the two cubins.
         self.moved = [s.key for s in first.sections] != [s.key for s in second.sections]
+        # True if equal numbers of symbols, or offsets of strings, may mean different ones.
         self.renumbered = False
 
     def run(self) -> list[Difference]:
-        differing = self._section_list()
+        differing = self._compare_section_lists()
         tables = [pair for pair in self.pairs if pair[0].name in TABLES]
         for pair in tables:
-            changes = self._content(*pair)
+            changes = self._compare_contents(*pair)
             self.renumbered |= bool(changes)
             differing += changes
-        differing += self._elf_header()
+        differing += self._compare_elf_headers()
         for pair in self.pairs:
-            differing += self._section_header(*pair)
+            differing += self._compare_section_headers(*pair)
         for pair in self.pairs:
             if pair not in tables:
-                differing += self._content(*pair)
-        return differing + self._placement()
+                differing += self._compare_contents(*pair)
+        return differing + self._compare_placement()
 
-    def _section_list(self) -> list[Difference]:
+    def _compare_section_lists(self) -> list[Difference]:
         if not self.moved:
             return []
         first_sections = {s.key: s for s in self.first.sections}
@@ -84,15 +87,15 @@ class _Comparison:
             [key for key in first_sections if key in second_sections],
             [key for key in second_sections if key in first_sections],
         )
-        for (value, _), (other, _) in zip(*orders, strict=True):
-            if value != other:
+        for (name, _), (other_name, _) in zip(*orders, strict=True):
+            if name != other_name:
                 note = "sections in another order"
-                differing.append(Difference("section", "section list", "", value, other, note))
+                differing.append(Difference("section", "section list", "", name, other_name, note))
                 break
         return differing
 
-    def _elf_header(self) -> list[Difference]:
-        # The file offsets are compared with the layout.
+    def _compare_elf_headers(self) -> list[Difference]:
+        # `_compare_placement` compares the file offsets.
         skipped = {"shoff", "phoff"} | ({"shnum"} if self.moved else set())
         return [
             number_difference(
@@ -102,65 +105,71 @@ class _Comparison:
             if field not in skipped and value != self.second.header[field]
         ]
 
-    def _section_header(self, a: Section, b: Section) -> list[Difference]:
+    def _compare_section_headers(self, first: Section, second: Section) -> list[Difference]:
         fields = ["type", "flags", "addr", "link", "info", "align", "entsize"]
         if not self.moved and not self.renumbered:
-            fields.insert(0, "name_at")
-        if not a.file_size and not b.file_size:
-            fields.append("size")  # otherwise the contents tell more
+            fields.insert(0, "name_offset")
+        if not first.file_size and not second.file_size:
+            fields.append("size")  # differences of contents say more than their size
         differing = []
         for field in fields:
-            value, other = getattr(a, field), getattr(b, field)
-            table = a.name.endswith("symtab")
-            if value == other or (table and field == "info" and self.renumbered):
+            value, other = getattr(first, field), getattr(second, field)
+            is_symbol_table = first.name.endswith("symtab")
+            if value == other or (is_symbol_table and field == "info" and self.renumbered):
                 continue
             note = ""
             if field == "type":
                 note = f"{SECTION_TYPES.get(value, '?')}, {SECTION_TYPES.get(other, '?')}"
-            if field in ("link", "info") and not table:
-                titles = _refers(self.first, a, field), _refers(self.second, b, field)
+            if field in ("link", "info") and not is_symbol_table:
+                titles = (
+                    _title_of_reference(self.first, first, field),
+                    _title_of_reference(self.second, second, field),
+                )
                 if (self.moved or self.renumbered) and titles[0] == titles[1]:
                     continue
                 note = ", ".join(titles)
-            label = " sh_name" if field == "name_at" else f" sh_{field}"
-            differing.append(number_difference("section", a.name, label, value, other, note))
+            label = " sh_name" if field == "name_offset" else f" sh_{field}"
+            differing.append(number_difference("section", first.name, label, value, other, note))
         return differing
 
-    def _content(self, a: Section, b: Section) -> list[Difference]:
-        value, other = self.first.content(a), self.second.content(b)
-        if self.ignore.tool_note and a.name == TOOL_NOTE:
+    def _compare_contents(self, first: Section, second: Section) -> list[Difference]:
+        """The differences of two sections' contents: of their rows, or else of their bytes."""
+        value, other = self.first.content(first), self.second.content(second)
+        if self.ignore.tool_note and first.name == TOOL_NOTE:
             value, other = without_first_note(value), without_first_note(other)
-        if self.ignore.scoreboards and a.name.startswith(".text."):
+        if self.ignore.scoreboards and first.name.startswith(".text."):
             value, other = without_scoreboards(value), without_scoreboards(other)
-        if self.moved and a.name.startswith(CAPSULE):
-            value, other = value[2:], other[2:]  # the number of the .text section
+        if self.moved and first.name.startswith(CAPSULE):
+            value, other = value[2:], other[2:]  # without the number of the .text section
         if value == other:
             return []
-        read = reader(a)
-        if read is None:
-            return [bytes_difference(a, value, other)]
+        if find_reader(first) is None:
+            return [bytes_difference(first, value, other)]
         try:
-            rows = self._rows(self.first, a), self._rows(self.second, b)
+            rows = self._read_rows(self.first, first), self._read_rows(self.second, second)
         except MalformedCubin as problem:
-            return [Difference("section", a.name, "", None, None, f"unreadable: {problem}")]
-        differing = compare_rows(a.name, *rows)
-        if not differing and not (self.renumbered and not is_notes(a)):
-            differing = [bytes_difference(a, value, other)]
+            return [Difference("section", first.name, "", None, None, f"unreadable: {problem}")]
+        differing = compare_rows(first.name, *rows)
+        # Equal rows with other bytes: numbers that moved explain that, except in notes.
+        if not differing and not (self.renumbered and not is_notes(first)):
+            differing = [bytes_difference(first, value, other)]
         return differing
 
-    def _rows(self, image: Image, section: Section) -> list[Row]:
-        read = reader(section)
+    def _read_rows(self, image: Image, section: Section) -> list[Row]:
+        """The rows of a section, without those of the tool's note if that is ignored."""
+        read = find_reader(section)
         rows = list(read(image, section)) if read else []
         if self.ignore.tool_note and section.name == TOOL_NOTE:
-            note_size = sum(len(note.fields) for note in notes(image, section)[:1])
-            return rows[note_size:]
+            field_count = sum(len(note.fields) for note in notes(image, section)[:1])
+            return rows[field_count:]
         return rows
 
-    def _placement(self) -> list[Difference]:
+    def _compare_placement(self) -> list[Difference]:
         if self.moved:
             return []
-        for a, b in self.pairs:
-            if a.size != b.size and not (self.ignore.tool_note and a.name == TOOL_NOTE):
+        for section, other in self.pairs:
+            is_ignored = self.ignore.tool_note and section.name == TOOL_NOTE
+            if section.size != other.size and not is_ignored:
                 return []
         return placement_differences(self.first, self.second, tool_note=self.ignore.tool_note)
 
@@ -170,9 +179,10 @@ def _describe(section: Section) -> str:
     return f"{kind}, {section.size:#x} bytes"
 
 
-def _refers(image: Image, section: Section, field: str) -> str:
+def _title_of_reference(image: Image, section: Section, field: str) -> str:
+    """The name of the symbol or section that the field `link` or `info` of a section means."""
     value: int = getattr(section, field)
     if field == "info" and section.name.startswith((".text.", CAPSULE)):
-        # Before sm_90 the register count stands above the symbol.
+        # Before sm_90 the upper 8 bits are the register count.
         return image.symbol_name(value & 0xFFFFFF, section)
     return image.section_name(value)

@@ -1,7 +1,7 @@
 """Finds cubins, PTX and LTO-IR in files with device code.
 
 Host objects and executables have fat binaries in sections, archives have files, fat binaries have
-entries. Independent of what a link would choose: everything is shown.
+entries. All of them are found, whatever a link would choose.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class Part:
     """One cubin, PTX text or LTO-IR module of a file.
 
     `data` is empty for PTX and LTO-IR unless `Allowance.unpacks` has them. `arch` is the SM number
-    in the entry of a fat binary, 0 for a file. `packed` are its bytes in the file, with the
-    header of an entry. `machine` is the ELF machine of the host code around it, 0 without any.
+    in the entry of a fat binary, 0 for a file. `size` is the number of its bytes, decompressed if
+    `data` is. `packed` is the number of bytes that it takes in the file, with the header of an
+    entry. `machine` is the ELF machine of the host code around it, 0 without any.
     """
 
     name: str
@@ -82,17 +83,17 @@ class Allowance:
 
     def __init__(self, *, unpacks: tuple[int, ...] = CUBIN_KINDS) -> None:
         self.unpacks = unpacks
-        self.members = MOST_MEMBERS
-        self.bytes = MOST_BYTES
+        self.members_left = MOST_MEMBERS
+        self.bytes_left = MOST_BYTES
         self.unpacker = Unpacker(MOST_BYTES, 0, Sink())
 
     def count_member(self, name: str, size: int) -> None:
         """Count a member of `size` bytes; UnreadableFile above a limit."""
-        self.members -= 1
-        self.bytes -= size
-        if self.members < 0:
+        self.members_left -= 1
+        self.bytes_left -= size
+        if self.members_left < 0:
             raise UnreadableFile(f"{name}: more than {MOST_MEMBERS} members in all")
-        if self.bytes < 0:
+        if self.bytes_left < 0:
             raise UnreadableFile(f"{name}: more than {MOST_BYTES} bytes in its members")
 
 
@@ -104,29 +105,33 @@ def is_known(head: bytes) -> bool:
 def parts(
     name: str, data: bytes, depth: int = 0, allowance: Allowance | None = None
 ) -> Iterator[Part]:
-    """Yield the device code in a file; unknown files count as cubins, which the reader refuses."""
+    """Yield the device code in a file; unknown files count as cubins, which the reader refuses.
+
+    `depth` is the number of archives around the file, and `allowance` is shared with these.
+    """
     allowance = allowance or Allowance()
     if data[: len(ARCHIVE_MAGICS[0])] in ARCHIVE_MAGICS:
-        yield from _of_archive(name, data, depth, allowance)
+        yield from _parts_of_archive(name, data, depth, allowance)
     elif data.startswith(FATBIN_MAGIC):
-        yield from _of_containers(name, data, allowance)
-    elif data.startswith(ELF_MAGIC) and int.from_bytes(data[18:20], "little") != EM_CUDA:
-        yield from _of_host(name, data, allowance)
+        yield from _parts_of_fatbin(name, data, allowance)
+    elif data.startswith(ELF_MAGIC) and int.from_bytes(data[MACHINE], "little") != EM_CUDA:
+        yield from _parts_of_host_file(name, data, allowance)
     else:
-        yield _file(name, data)
+        yield _make_cubin(name, data)
 
 
-def _file(name: str, data: bytes) -> Part:
+def _make_cubin(name: str, data: bytes) -> Part:
+    """The part for a cubin that is not an entry of a fat binary."""
     return Part(name, "cubin", 0, len(data), data, len(data))
 
 
-def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
+def _parts_of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
     if depth == MAX_DEPTH:
         raise UnreadableFile(f"{name}: more than {MAX_DEPTH} archives in each other")
     try:
-        thin = is_thin(data, 0, len(data))
+        is_thin_archive = is_thin(data, 0, len(data))
         for entry in read_archive(data, 0, len(data)):
-            if thin:
+            if is_thin_archive:
                 contents = read_incoming(
                     member_file(entry.name, name), pipes=False, is_wanted=is_known
                 )
@@ -141,51 +146,55 @@ def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Ite
         raise UnreadableFile(f"{name}: {error.filename}: {os.strerror(error.errno or 0)}") from None
 
 
-def _of_host(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
+def _parts_of_host_file(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
     """Yield the device code in a host ELF file, in any section."""
     try:
         read_sections(data)
     except ValueError as error:
         raise UnreadableFile(f"{name}: {error}") from error
     machine = int.from_bytes(data[MACHINE], "little")
-    for part in _embedded(name, data, sections_of(InMemory(data)), allowance):
+    for part in _embedded_parts(name, data, sections_of(InMemory(data)), allowance):
         yield replace(part, machine=machine)
 
 
-def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
+def _parts_of_fatbin(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
     """Yield the entries of a fat binary, whose containers may have other bytes between them."""
-    yield from _embedded(name, data, [], allowance)
+    yield from _embedded_parts(name, data, [], allowance)
 
 
-def _embedded(
+def _embedded_parts(
     name: str, data: bytes, sections: list[FileSection], allowance: Allowance
 ) -> Iterator[Part]:
+    """Yield the entries of containers and the loose cubins in a file with these sections."""
     for code in find_device_code(InMemory(data), sections):
         contents = data[code.start : code.end]
         allowance.count_member(name, len(contents))
         if code.is_container:
-            yield from _of_container(name, contents, allowance)
+            yield from _parts_of_container(name, contents, allowance)
         else:
-            yield _file(name, contents)
+            yield _make_cubin(name, contents)
 
 
-def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
+def _parts_of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
+    """Yield the entries of one container."""
     entries, _, faults = find_entries([data], b"", extent(0, len(data)), bytes([FATBIN]))
     if faults:
         raise UnreadableFile(f"{name}: fat binary is damaged")
     unpacker, limit = allowance.unpacker, default_limit(len(data))
-    for _, _, index, kind, arch, head, flags, offset, size, packed, full in ENTRY.iter_unpack(
+    # Sizes in bytes: of the header, of the stored payload with padding, of a compressed payload
+    # without, and of the decompressed payload. The last two are 0 for one that is not compressed.
+    for _, _, index, kind, arch, head, flags, offset, size, packed, full_size in ENTRY.iter_unpack(
         entries
     ):
         contents = b""
-        part_size = full or size
+        part_size = full_size or size
         if kind in allowance.unpacks:
             view = memoryview(data)[offset + head : offset + head + packed]
             try:
-                if full > limit:
-                    raise DamagedPayload(f"{full} bytes when decompressed, of {limit}")
-                unpacker.reserve(flags, full)
-                contents = unpacker.unpack(view, flags, full, name)
+                if full_size > limit:
+                    raise DamagedPayload(f"{full_size} bytes when decompressed, of {limit}")
+                unpacker.reserve(flags, full_size)
+                contents = unpacker.unpack(view, flags, full_size, name)
             except (DamagedPayload, LinkError) as error:
                 raise UnreadableFile(f"{name}: entry {index} is damaged: {error}") from error
             part_size = len(contents) if kind == EntryKind.ELF else part_size

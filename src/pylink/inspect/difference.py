@@ -13,7 +13,10 @@ from pylink.inspect.rows import Row, Text
 
 @dataclass(frozen=True)
 class Difference:
-    """The values at a place in the first and in the second cubin; None if missing."""
+    """The values at a place in the first and in the second cubin; None if one lacks it.
+
+    `kind` says what differs, such as "symbol". The place is `where` in `section`; `note` explains.
+    """
 
     kind: str
     section: str
@@ -28,21 +31,24 @@ class Difference:
 
 
 def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> list[Difference]:
-    """Pair rows of equal key, the n-th with the n-th; linear in the number of rows."""
+    """The differences of a section's rows, in time linear in their number.
+
+    Rows of equal key are paired, the n-th with the n-th.
+    """
     if first == second:
         return []
-    first_rows, second_rows = _numbered(first), _numbered(second)
-    places = {key: (j, row) for j, (key, row) in enumerate(second_rows)}
+    first_rows, second_rows = _with_unique_keys(first), _with_unique_keys(second)
+    unpaired = {key: (j, row) for j, (key, row) in enumerate(second_rows)}
     differences = []
     paired = []  # numbers in `second`, in the order of `first`
     for i, (key, row) in enumerate(first_rows):
-        j, other = places.pop(key, (-1, None))
+        j, other = unpaired.pop(key, (-1, None))
         if other is not None:
             paired.append(j)
         if row != other:
             text = None if other is None else _row_text(other)
             differences.append(Difference(row.kind, section, row.where(i), _row_text(row), text))
-    for j, row in places.values():
+    for j, row in unpaired.values():
         differences.append(Difference(row.kind, section, row.where(j), None, _row_text(row)))
     if paired != sorted(paired):
         i = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
@@ -52,12 +58,13 @@ def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> l
     return differences
 
 
-def _numbered(rows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
-    seen: Counter[str] = Counter()
+def _with_unique_keys(rows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
+    """The rows, each after its key and the number of earlier rows with that key."""
+    counts: Counter[str] = Counter()
     result = []
     for row in rows:
-        result.append(((row.key, seen[row.key]), row))
-        seen[row.key] += 1
+        result.append(((row.key, counts[row.key]), row))
+        counts[row.key] += 1
     return result
 
 
@@ -72,7 +79,10 @@ def number_difference(
 
 
 def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
-    """The text report: for each place, - with the first cubin's value and + with the second's."""
+    """The text report: for each place, - with the first cubin's value and + with the second's.
+
+    `names` are those of the files; `limit` is the number of places shown for a section, 0 for all.
+    """
     lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
     for (kind, section), group in groupby(
         differences, key=lambda change: (change.kind, change.section)

@@ -1,4 +1,4 @@
-"""A cubin, part by part, as values for `--json`."""
+"""A cubin, part by part, as values for `--json`; each function returns the value of one part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def headers(image: Image) -> object:
         "abi_version": image.abi_version,
         **{f"e_{name}": value for name, value in header.items() if name not in ("ident", "type")},
         "segments": [
-            {**asdict(segment), "type": SEGMENT_TYPES.get(segment.type, segment.type)}
+            {**segment._asdict(), "type": SEGMENT_TYPES.get(segment.type, segment.type)}
             for segment in image.segments
         ],
     }
@@ -93,6 +93,6 @@ def _tables(image: Image, selects: Callable[[Section], bool]) -> list[dict[str, 
 
 
 def _rows(image: Image, section: Section) -> list[dict[str, object]]:
-    read = contents.reader(section)
+    read = contents.find_reader(section)
     rows: Sequence[Row] = read(image, section) if read else ()
     return [asdict(row) for row in rows]

@@ -28,19 +28,21 @@ if TYPE_CHECKING:
             """Bytes from an offset on; fewer at the end."""
 
 
-CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
-CONTAINER_SIZE = 16
+CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"  # magic, version 1, size 16 of the header
+CONTAINER_SIZE = 16  # bytes of the header
 FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
-# Bytes of a search window: small after a match, since the next one often follows, and growing
-# without matches. So payloads are hardly searched, and the bytes of a file are read once.
-_LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 18
-_LEAST_GAP = 64
+# Least and largest number of bytes of a search window: small after a match, since the next match
+# often follows, and growing without matches. So payloads are hardly searched, and the bytes of a
+# file are read once.
+_LEAST_WINDOW, _MOST_WINDOW = 1 << 12, 1 << 18
+# Bytes after a container in which the next one is looked for first.
+_USUAL_GAP = 64
 
 ELF_MARK = b"\x7fELF\x02\x01"
 _MOST_SECTIONS = 1 << 20
-# Sections of CUDA without contents: global, local and shared memory.
-_EMPTY = NO_BYTES | {SHT_NULL}
+# Types of sections without bytes in the file, such as those of global and shared memory.
+_WITHOUT_BYTES = NO_BYTES | {SHT_NULL}
 
 
 class InMemory:
@@ -100,27 +102,27 @@ def sections_of(source: ByteSource) -> list[FileSection]:
     head = source.read(0, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return []
-    *_, table, _, _, _, _, width, count, names = EHDR.unpack(head)
-    if width != SHDR.size or not table:
+    *_, shoff, _, _, _, _, shentsize, shnum, shstrndx = EHDR.unpack(head)
+    if shentsize != SHDR.size or not shoff:
         return []
-    first = source.read(table, width)
-    if len(first) < width:
+    first = source.read(shoff, shentsize)
+    if len(first) < shentsize:
         return []
-    # With too many sections for the file's header, count and names are in the first of these.
+    # If e_shnum or e_shstrndx is too small for the number, the first section header has it.
     _, _, _, _, _, first_size, first_link, *_ = SHDR.unpack(first)
-    count = count or first_size
-    names = first_link if names == SHN_XINDEX else names
-    if count > _MOST_SECTIONS or names >= count:
+    shnum = shnum or first_size
+    shstrndx = first_link if shstrndx == SHN_XINDEX else shstrndx
+    if shnum > _MOST_SECTIONS or shstrndx >= shnum:
         return []
-    rows = source.read(table, count * width)
-    if len(rows) < count * width:
+    rows = source.read(shoff, shnum * shentsize)
+    if len(rows) < shnum * shentsize:
         return []
     headers = list(SHDR.iter_unpack(rows))
-    _, _, _, _, names_start, names_size, *_ = headers[names]
+    _, _, _, _, names_start, names_size, *_ = headers[shstrndx]
     strings = source.read(names_start, names_size)
     sections = []
     for name, kind, _, _, offset, size, *_ in headers:
-        if kind not in _EMPTY and size and offset + size <= source.size:
+        if kind not in _WITHOUT_BYTES and size and offset + size <= source.size:
             text = strings[name : strings.find(b"\0", name)]
             sections.append(
                 FileSection(text.decode("utf-8", "surrogateescape"), offset, offset + size)
@@ -142,17 +144,17 @@ def end_of_cubin(source: ByteSource, start: int) -> int | None:
     head = source.read(start, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return None
-    _, _, machine, _, _, segments, table, _, header_size, segment, n_segments, width, count, _ = (
+    _, _, machine, _, _, phoff, shoff, _, ehsize, phentsize, phnum, shentsize, shnum, _ = (
         EHDR.unpack(head)
     )
-    if machine != EM_CUDA or header_size != EHDR.size or width != SHDR.size or not count:
+    if machine != EM_CUDA or ehsize != EHDR.size or shentsize != SHDR.size or not shnum:
         return None
-    rows = source.read(start + table, count * width)
-    if len(rows) < count * width:
+    rows = source.read(start + shoff, shnum * shentsize)
+    if len(rows) < shnum * shentsize:
         return None
-    end = max(table + count * width, segments + segment * n_segments)
+    end = max(shoff + shnum * shentsize, phoff + phentsize * phnum)  # relative to `start`
     for _, kind, _, _, offset, size, *_ in SHDR.iter_unpack(rows):
-        if kind not in _EMPTY:
+        if kind not in _WITHOUT_BYTES:
             end = max(end, offset + size)
     return start + end if end <= source.size - start else None
 
@@ -165,46 +167,51 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
     marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)
 
-    def embedded_at(place: int, *, is_container: bool) -> Embedded | None:
-        name = section_at(sections, place)
+    def embedded_at(start: int, *, is_container: bool) -> Embedded | None:
+        name = section_at(sections, start)
         if is_container:
-            end = _end_of_container(source, place, is_own=is_fatbin or name in FATBIN_SECTIONS)
+            end = _end_of_container(source, start, is_expected=is_fatbin or name in FATBIN_SECTIONS)
         else:
-            end = end_of_cubin(source, place)
-        return None if end is None else Embedded(place, end, name, is_container=is_container)
+            end = end_of_cubin(source, start)
+        return None if end is None else Embedded(start, end, name, is_container=is_container)
 
-    position = last_end = 0  # looked at, and after the last that was found
-    width = _LEAST_WINDOW
+    position = 0  # offset of the next window
+    last_end = 0  # end of the code that was found last
+    window_size = _LEAST_WINDOW
     while position < source.size:
-        window = source.read(position, width)
-        width = min(4 * width, _WINDOW)
+        window = source.read(position, window_size)
+        window_size = min(4 * window_size, _MOST_WINDOW)
         for offset, mark in find_marks(window, marks):
-            place, is_container = position + offset, not mark
-            if place < last_end or not (place or is_container):
+            start, is_container = position + offset, not mark
+            # A cubin at offset 0 is the file itself.
+            if start < last_end or not (start or is_container):
                 continue
-            code = embedded_at(place, is_container=is_container)
+            code = embedded_at(start, is_container=is_container)
             while code is not None:
                 yield code
-                last_end, width = code.end, _LEAST_WINDOW
+                last_end, window_size = code.end, _LEAST_WINDOW
                 # Mostly the next container follows after a few zeros.
-                head = source.read(last_end, _LEAST_GAP)
+                head = source.read(last_end, _USUAL_GAP)
                 rest = head.lstrip(b"\0")
                 follows = rest.startswith(CONTAINER_MARK)
-                place = last_end + len(head) - len(rest)
-                code = embedded_at(place, is_container=True) if follows else None
+                start = last_end + len(head) - len(rest)
+                code = embedded_at(start, is_container=True) if follows else None
         position = max(last_end, position + max(1, len(window) - len(CONTAINER_MARK) + 1))
 
 
-def _end_of_container(source: ByteSource, place: int, *, is_own: bool) -> int | None:
-    """The end offset of a container, at most the file's end; None if it is not a container."""
-    head = source.read(place, CONTAINER_SIZE)
+def _end_of_container(source: ByteSource, start: int, *, is_expected: bool) -> int | None:
+    """The end offset of a container, at most the file's end; None if it is not a container.
+
+    Where none `is_expected`, an entry must follow its header.
+    """
+    head = source.read(start, CONTAINER_SIZE)
     if len(head) < CONTAINER_SIZE:
         return None
-    size = int.from_bytes(head[8:16], "little")
-    first = place + CONTAINER_SIZE
+    size = int.from_bytes(head[8:16], "little")  # of the entries, see CONTAINER in facts
+    first = start + CONTAINER_SIZE
     if size > source.size - first:
-        return source.size if is_own else None
-    if not is_own and size and entry_at(source, first, first + size) is None:
+        return source.size if is_expected else None
+    if not is_expected and size and entry_at(source, first, first + size) is None:
         return None
     return first + size
 

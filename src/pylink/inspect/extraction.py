@@ -21,16 +21,18 @@ MAX_STEM_SIZE = 100  # characters of a name that come from the input
 
 
 def extract(parts: Iterable[Part], directory: Path) -> Iterator[tuple[Part, Path]]:
-    """Write each part into the directory, created if missing; yields the parts with their files.
+    """Write each part into the directory, and yield the parts with their files.
+
+    The directory is created if it is missing. Parts without data, or of unknown kinds, are omitted.
 
     OSError if a file cannot be written, FileExistsError if it exists.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    counts: dict[str, int] = {}
+    counts: dict[str, int] = {}  # of files, by name
     for part in parts:
         if part.kind not in NAME_PARTS or not part.data:
             continue
-        stem, ending = _names(part)
+        stem, ending = _make_name(part)
         count = counts[stem + ending] = counts.get(stem + ending, 0) + 1
         path = directory / (f"{stem}-{count}{ending}" if count > 1 else stem + ending)
         contents = part.data.rstrip(b"\0") if part.kind == "PTX" else part.data
@@ -40,7 +42,8 @@ def extract(parts: Iterable[Part], directory: Path) -> Iterator[tuple[Part, Path
         yield part, path
 
 
-def _names(part: Part) -> tuple[str, str]:
+def _make_name(part: Part) -> tuple[str, str]:
+    """The name of the file for a part: what stands in front of a number, and the extension."""
     prefix, ending = NAME_PARTS[part.kind]
     # The user knows the directory in `directory/lib.a:member.o`.
     stem = _UNSAFE.sub("_", part.name.rpartition("/")[2]).lstrip(".")[-MAX_STEM_SIZE:]

@@ -9,10 +9,14 @@ from functools import cached_property
 
 from pylink.diagnostics.stream import printable
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
+from pylink.facts.headers import SectionHeader, SegmentHeader
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import EHDR, PHDR, SHDR, SYM
 
-SECTION_HEADER, SEGMENT_HEADER = SHDR.size, PHDR.size
+# Sizes of headers in bytes.
+FILE_HEADER_SIZE = EHDR.size
+SECTION_HEADER_SIZE, SEGMENT_HEADER_SIZE = SHDR.size, PHDR.size
+EI_ABIVERSION = 8  # index in e_ident
 RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
 _HEADER_FIELDS = (
     "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
@@ -27,12 +31,13 @@ class MalformedCubin(ValueError):
 class Section:
     """One section header; `key` is the name and the number of earlier sections of this name.
 
-    A `bare` section has no bytes of its own: it is at the offset of the section headers.
+    `name_offset` is sh_name. The bytes of a `bare` section would be those of the section headers:
+    it has none of its own.
     """
 
     index: int
     key: tuple[str, int]
-    name_at: int
+    name_offset: int
     type: int
     flags: int
     addr: int
@@ -50,7 +55,11 @@ class Section:
 
     @property
     def file_size(self) -> int:
-        """Bytes in the file; sm_110's mercury twin of reserved shared memory has some to 13.4."""
+        """The number of bytes in the file.
+
+        Up to 13.4, the mercury twin of reserved shared memory of sm_110 has bytes, though sections
+        of its type usually have none.
+        """
         if self.index == 0 or (self.type in NO_BYTES and (self.bare or not self.mercury)):
             return 0
         return self.size
@@ -65,22 +74,11 @@ def is_relocations(section: Section) -> bool:
 
 
 def is_rel(section: Section) -> bool:
-    """Return whether the fields have the addends; `.nv.rel.action` is not a relocation section."""
+    """Return whether a section has relocations whose addends are in the fields to relocate.
+
+    `.nv.rel.action` is not such a section.
+    """
     return section.name.startswith(".rel.")
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One program header."""
-
-    type: int
-    flags: int
-    offset: int
-    vaddr: int
-    paddr: int
-    filesz: int
-    memsz: int
-    align: int
 
 
 class Image:
@@ -104,45 +102,52 @@ class Image:
         header, shoff = self.header, self.header["shoff"]
         if shoff == 0:
             return []
-        self._check("section headers", shoff, SECTION_HEADER)
-        if header["shentsize"] != SECTION_HEADER:
-            raise MalformedCubin(f"e_shentsize is {header['shentsize']}, not {SECTION_HEADER}")
-        # With more than 0xff00 sections, count and name table are in the first header.
-        count = header["shnum"] or int(struct.unpack_from("<Q", self.data, shoff + 32)[0])
+        self._check_range("section headers", shoff, SECTION_HEADER_SIZE)
+        if header["shentsize"] != SECTION_HEADER_SIZE:
+            raise MalformedCubin(f"e_shentsize is {header['shentsize']}, not {SECTION_HEADER_SIZE}")
+        # With more than 0xff00 sections, sh_size and sh_link of the first header are the count and
+        # the section with the names.
+        first = SectionHeader._make(SHDR.unpack_from(self.data, shoff))
+        count = header["shnum"] or first.size
         names = header["shstrndx"]
         if names == SHN_XINDEX:
-            names = struct.unpack_from("<I", self.data, shoff + 40)[0]
-        self._check(f"{count} section headers", shoff, count * SECTION_HEADER)
-        table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER]
-        raw = list(SHDR.iter_unpack(table))
+            names = first.link
+        self._check_range(f"{count} section headers", shoff, count * SECTION_HEADER_SIZE)
+        table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER_SIZE]
+        headers = list(map(SectionHeader._make, SHDR.iter_unpack(table)))
         if names >= count:
             raise MalformedCubin(f"e_shstrndx is {names}, and there are {count} sections")
-        _, _, _, _, start, length, *_ = raw[names]
-        self._check(f"section names (section {names})", start, length)
+        start, size = headers[names].offset, headers[names].size  # of the names
+        self._check_range(f"section names (section {names})", start, size)
         sections = []
-        seen: Counter[str] = Counter()
-        for index, (name_at, *rest) in enumerate(raw):
-            end = self.data.find(b"\0", start + name_at, start + length) if name_at < length else -1
+        seen: Counter[str] = Counter()  # number of sections by name
+        for index, section_header in enumerate(headers):
+            offset, end = section_header.name, -1
+            if offset < size:
+                end = self.data.find(b"\0", start + offset, start + size)
             if end < 0:
-                raise MalformedCubin(f"section {index}: sh_name {name_at:#x} is not a name")
-            name = printable(self.data[start + name_at : end])
-            section = Section(index, (name, seen[name]), name_at, *rest)
+                raise MalformedCubin(f"section {index}: sh_name {offset:#x} is not a name")
+            name = printable(self.data[start + offset : end])
+            section = Section(index, (name, seen[name]), *section_header)
             if section.offset <= shoff < section.offset + section.size:
                 section = replace(section, bare=True)
             seen[name] += 1
-            self._check(f"section {index} {name}", section.offset, section.file_size)
+            self._check_range(f"section {index} {name}", section.offset, section.file_size)
             sections.append(section)
         return sections
 
-    def _read_segments(self) -> list[Segment]:
+    def _read_segments(self) -> list[SegmentHeader]:
         phoff, count = self.header["phoff"], self.header["phnum"]
-        if count and self.header["phentsize"] != SEGMENT_HEADER:
-            raise MalformedCubin(f"e_phentsize is {self.header['phentsize']}, not {SEGMENT_HEADER}")
-        self._check(f"{count} program headers", phoff, count * SEGMENT_HEADER)
-        table = memoryview(self.data)[phoff : phoff + count * SEGMENT_HEADER]
-        return [Segment(*row) for row in PHDR.iter_unpack(table)]
+        if count and self.header["phentsize"] != SEGMENT_HEADER_SIZE:
+            raise MalformedCubin(
+                f"e_phentsize is {self.header['phentsize']}, not {SEGMENT_HEADER_SIZE}"
+            )
+        self._check_range(f"{count} program headers", phoff, count * SEGMENT_HEADER_SIZE)
+        table = memoryview(self.data)[phoff : phoff + count * SEGMENT_HEADER_SIZE]
+        return list(map(SegmentHeader._make, PHDR.iter_unpack(table)))
 
-    def _check(self, title: str, offset: int, size: int) -> None:
+    def _check_range(self, title: str, offset: int, size: int) -> None:
+        """Raise MalformedCubin if these bytes of the file do not exist."""
         limit = len(self.data)
         if size and (offset > limit or size > limit - offset):
             raise MalformedCubin(
@@ -155,9 +160,10 @@ class Image:
 
     @property
     def abi_version(self) -> int:
-        return self.data[8]
+        return self.data[EI_ABIVERSION]
 
     def content(self, section: Section) -> bytes:
+        """The bytes of a section; empty if it has none in the file."""
         return self.data[section.offset : section.offset + section.file_size]
 
     def section(self, name: str) -> Section | None:
@@ -169,6 +175,7 @@ class Image:
         return {section.name: section for section in reversed(self.sections)}
 
     def section_name(self, index: int) -> str:
+        """The name of a section by its number, which may be a special one such as SHN_ABS."""
         if index in SPECIAL_SECTIONS and (index == 0 or index >= len(self.sections)):
             return SPECIAL_SECTIONS[index]
         return self.sections[index].name if index < len(self.sections) else f"section {index:#x}?"

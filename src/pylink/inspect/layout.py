@@ -10,10 +10,17 @@ program headers after them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pylink.facts.elf import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE
-from pylink.inspect.image import SECTION_HEADER, SEGMENT_HEADER, Image, Section, Segment
+from pylink.facts.headers import SegmentHeader
+from pylink.inspect.image import (
+    FILE_HEADER_SIZE,
+    SECTION_HEADER_SIZE,
+    SEGMENT_HEADER_SIZE,
+    Image,
+    Section,
+)
 
 TOOL_NOTE = ".note.nv.tkinfo"
 
@@ -25,17 +32,18 @@ class Layout:
     offsets: tuple[int, ...]
     shoff: int
     phoff: int
-    segments: tuple[Segment, ...]
+    segments: tuple[SegmentHeader, ...]
     size: int
 
 
 def round_up(value: int, align: int) -> int:
+    """The least multiple of `align` that is not below `value`; 0 aligns like 1."""
     return -(-value // max(align, 1)) * max(align, 1)
 
 
 def is_mercury(image: Image) -> bool:
     """Return whether the image's target has Mercury sections (sm_100 and later)."""
-    return image.header["flags"] & 0xFF == 2
+    return image.header["flags"] & 0xFF == 2  # the low byte of other targets differs
 
 
 def actual_layout(image: Image) -> Layout:
@@ -53,27 +61,28 @@ def expected_layout(image: Image, note_size: int) -> Layout:
     old_end = end = offsets[first] + note.size if note else 0
     if note:
         end = offsets[first] + note_size
-        plain: dict[int, int] = {}
+        new_offset: dict[int, int] = {}  # by old offset
         for section in image.sections[first + 1 :]:
-            if section.mercury and section.offset < old_end:
-                offsets[section.index] = plain.get(section.offset, section.offset)
+            if section.mercury and section.offset < old_end:  # it shares a plain section's bytes
+                offsets[section.index] = new_offset.get(section.offset, section.offset)
                 continue
             old_offset = section.offset
             offset = offsets[section.index] = round_up(end, section.align)
-            plain.setdefault(old_offset, offset)
+            new_offset.setdefault(old_offset, offset)
             end, old_end = offset + section.file_size, old_offset + section.file_size
     else:
-        end = max((s.offset + s.file_size for s in image.sections), default=64)
+        end = max((s.offset + s.file_size for s in image.sections), default=FILE_HEADER_SIZE)
     shoff = end if is_mercury(image) else round_up(end, 8)
-    after = shoff + SECTION_HEADER * len(image.sections)
+    headers_end = shoff + SECTION_HEADER_SIZE * len(image.sections)
     count = len(image.segments)
-    segments = _segments(image, offsets, after)
-    phoff = after if count else 0
-    return Layout(tuple(offsets), shoff, phoff, segments, after + SEGMENT_HEADER * count)
+    segments = _expected_segments(image, offsets, headers_end)
+    phoff = headers_end if count else 0
+    size = headers_end + SEGMENT_HEADER_SIZE * count
+    return Layout(tuple(offsets), shoff, phoff, segments, size)
 
 
 def _runs(image: Image) -> list[list[Section]]:
-    """Adjacent sections with equal permissions, for the loaded segments."""
+    """Lists of adjacent sections with equal permissions: those of each loaded segment."""
     permission_bits = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
     runs: list[list[Section]] = []
     previous = None
@@ -89,12 +98,13 @@ def _runs(image: Image) -> list[list[Section]]:
     return runs
 
 
-def _segments(image: Image, offsets: list[int], phoff: int) -> tuple[Segment, ...]:
+def _expected_segments(image: Image, offsets: list[int], phoff: int) -> tuple[SegmentHeader, ...]:
+    """The program headers if sections and program headers were at these offsets."""
     runs = iter(_runs(image))
     result = []
     for segment in image.segments:
         if segment.type == PT_PHDR or segment.offset == image.header["phoff"]:
-            result.append(replace(segment, offset=phoff))
+            result.append(segment._replace(offset=phoff))
             continue
         run = next(runs, [])
         if not run:
@@ -105,9 +115,9 @@ def _segments(image: Image, offsets: list[int], phoff: int) -> tuple[Segment, ..
         for section in run:
             offset = offsets[section.index]
             end = offset + section.file_size
-        memory = end
+        memory_end = end  # in the file's offsets, with sections that take memory only
         for section in run:
             if not section.file_size:
-                memory = round_up(memory, section.align) + section.size
-        result.append(replace(segment, offset=start, filesz=end - start, memsz=memory - start))
+                memory_end = round_up(memory_end, section.align) + section.size
+        result.append(segment._replace(offset=start, filesz=end - start, memsz=memory_end - start))
     return tuple(result)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pylink.facts.headers import SegmentHeader
 from pylink.inspect.difference import Difference, number_difference
-from pylink.inspect.image import SECTION_HEADER, SEGMENT_HEADER, Image, Segment
+from pylink.inspect.image import FILE_HEADER_SIZE, SECTION_HEADER_SIZE, SEGMENT_HEADER_SIZE, Image
 from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
 
 
@@ -23,41 +24,52 @@ def placement_differences(first: Image, second: Image, *, tool_note: bool) -> li
         for name, a, b in zip(names, layout.offsets, other_layout.offsets, strict=True)
         if a != b
     ]
-    differences += _segments(layout.segments, other_layout.segments)
+    differences += _compare_segments(layout.segments, other_layout.segments)
     for field in ("shoff", "phoff", "size"):
         a, b = getattr(layout, field), getattr(other_layout, field)
         if a != b:
             differences.append(number_difference("layout", "file", f" {field}", a, b))
-    return differences + _padding(first, second, tool_note=tool_note)
+    return differences + _compare_padding(first, second, tool_note=tool_note)
 
 
-def _segments(first: tuple[Segment, ...], second: tuple[Segment, ...]) -> list[Difference]:
+def _compare_segments(
+    first: tuple[SegmentHeader, ...], second: tuple[SegmentHeader, ...]
+) -> list[Difference]:
     segments = []
     for i in range(max(len(first), len(second))):
-        value = str(first[i]) if i < len(first) else None
-        other = str(second[i]) if i < len(second) else None
+        value = _segment_text(first[i]) if i < len(first) else None
+        other = _segment_text(second[i]) if i < len(second) else None
         if value != other:
             segments.append(Difference("segment", "segments", f"[{i}]", value, other))
     return segments
 
 
-def _gaps(image: Image) -> bytes:
-    """The file with all bytes of sections and headers set to zero."""
+def _segment_text(header: SegmentHeader) -> str:
+    """The text for a program header: `Segment(type=1, ...)`."""
+    fields = ", ".join(f"{name}={value}" for name, value in header._asdict().items())
+    return f"Segment({fields})"
+
+
+def _clear_contents(image: Image) -> bytes:
+    """The file with all bytes of sections and headers set to zero, so that only padding is left."""
     gaps = bytearray(image.data)
-    spans = [(0, 64), (image.header["shoff"], SECTION_HEADER * len(image.sections))]
-    spans.append((image.header["phoff"], SEGMENT_HEADER * len(image.segments)))
+    spans = [
+        (0, FILE_HEADER_SIZE),
+        (image.header["shoff"], SECTION_HEADER_SIZE * len(image.sections)),
+    ]
+    spans.append((image.header["phoff"], SEGMENT_HEADER_SIZE * len(image.segments)))
     spans += [(s.offset, s.file_size) for s in image.sections[1:]]
     for start, size in spans:
         gaps[start : start + size] = bytes(min(size, max(len(gaps) - start, 0)))
     return bytes(gaps)
 
 
-def _padding(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
+def _compare_padding(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
     """Compare bytes outside of sections and headers; only zeros may move with the note."""
-    gaps, other_gaps = _gaps(first), _gaps(second)
+    gaps, other_gaps = _clear_contents(first), _clear_contents(second)
     if gaps == other_gaps or (tool_note and not any(gaps) and not any(other_gaps)):
         return []
-    shared = min(len(gaps), len(other_gaps))
-    index = next((i for i in range(shared) if gaps[i] != other_gaps[i]), shared)
+    common_size = min(len(gaps), len(other_gaps))
+    index = next((i for i in range(common_size) if gaps[i] != other_gaps[i]), common_size)
     texts = gaps[index : index + 8].hex(" "), other_gaps[index : index + 8].hex(" ")
     return [Difference("layout", "padding", f" {index:#x}", *texts)]

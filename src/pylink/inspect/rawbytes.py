@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import struct
 
+from pylink.inspect.contents import NOTE_HEADER_SIZE
 from pylink.inspect.difference import Difference
 from pylink.inspect.image import Section
 
-INSTRUCTION = 16
+INSTRUCTION_SIZE = 16  # in bytes
 # Bits 110 to 121 of an instruction: write and read scoreboard, wait mask.
-SCOREBOARDS = (((1 << 12) - 1) << 110).to_bytes(INSTRUCTION, "little")
+SCOREBOARDS = (((1 << 12) - 1) << 110).to_bytes(INSTRUCTION_SIZE, "little")
 KEEP_MASK = bytes(0xFF ^ b for b in SCOREBOARDS)
 
 
 def bytes_difference(section: Section, first: bytes, second: bytes) -> Difference:
-    """Describe the first unequal word of two section contents."""
-    shared = min(len(first), len(second))
-    index = next((i for i in range(shared) if first[i] != second[i]), shared)
-    code = section.name.startswith(".text.")
-    step = INSTRUCTION if code else 8
+    """Describe the first unequal word, or instruction, of two section contents."""
+    common_size = min(len(first), len(second))
+    index = next((i for i in range(common_size) if first[i] != second[i]), common_size)
+    is_code = section.name.startswith(".text.")
+    step = INSTRUCTION_SIZE if is_code else 8
     start = index - index % step
-    if code:
+    if is_code:
         pairs = zip(_instructions(first), _instructions(second), strict=False)
         note = f"{sum(a != b for a, b in pairs)} of {len(first) // step} instructions differ"
         if without_scoreboards(first) == without_scoreboards(second):
@@ -35,19 +36,23 @@ def bytes_difference(section: Section, first: bytes, second: bytes) -> Differenc
 
 
 def _instructions(code: bytes) -> list[bytes]:
-    return [code[offset : offset + INSTRUCTION] for offset in range(0, len(code), INSTRUCTION)]
+    return [
+        code[offset : offset + INSTRUCTION_SIZE] for offset in range(0, len(code), INSTRUCTION_SIZE)
+    ]
 
 
 def without_first_note(data: bytes) -> bytes:
     """The notes after the first one, which is the linker's own."""
-    if len(data) < 12:
+    if len(data) < NOTE_HEADER_SIZE:
         return data
     name_size, size = struct.unpack_from("<II", data)
-    return data[12 + -(-name_size // 4) * 4 + -(-size // 4) * 4 :]
+    return data[NOTE_HEADER_SIZE + -(-name_size // 4) * 4 + -(-size // 4) * 4 :]
 
 
 def without_scoreboards(text: bytes) -> bytes:
+    """Instructions with zeros in their fields for scoreboards."""
     mask = int.from_bytes(
-        KEEP_MASK * (len(text) // INSTRUCTION) + b"\xff" * (len(text) % INSTRUCTION), "little"
+        KEEP_MASK * (len(text) // INSTRUCTION_SIZE) + b"\xff" * (len(text) % INSTRUCTION_SIZE),
+        "little",
     )
     return (int.from_bytes(text, "little") & mask).to_bytes(len(text), "little")

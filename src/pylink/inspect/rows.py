@@ -12,6 +12,8 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class Row:
+    """An entry of a section."""
+
     kind: ClassVar[str] = "entry"
 
     @property
@@ -36,6 +38,8 @@ class Text(Row):
 
 @dataclass(frozen=True)
 class Symbol(Row):
+    """A symbol, with names for the numbers of its fields; `other` are the bits of st_other."""
+
     kind: ClassVar[str] = "symbol"
     name: str
     type: str
@@ -85,6 +89,7 @@ class Relocation(Row):
 
     @property
     def target(self) -> str:
+        """The symbol and the addend, such as `f + 0x10`."""
         if not self.addend:
             return self.symbol
         return f"{self.symbol} {'-' if self.addend < 0 else '+'} {abs(self.addend):#x}"
@@ -95,7 +100,10 @@ class Relocation(Row):
 
 @dataclass(frozen=True)
 class Record(Row):
-    """A record of .nv.info or .nv.compat: `value` is for JSON, `text` for people."""
+    """A record of .nv.info or .nv.compat: `value` is for JSON, `text` for people.
+
+    `format` is one of NVAL to SVAL. `symbol` is the function that a size belongs to, or empty.
+    """
 
     kind: ClassVar[str] = "record"
     attribute: str
@@ -116,7 +124,10 @@ class Record(Row):
 
 @dataclass(frozen=True)
 class Call(Row):
-    """A row of .nv.callgraph; `second` is a function, or a prototype in blocks -2 and -3."""
+    """A row of .nv.callgraph; `second` is a function, or a prototype in blocks -2 and -3.
+
+    The row that marks the start of a block has empty fields.
+    """
 
     kind: ClassVar[str] = "call"
     block: int
@@ -131,6 +142,8 @@ class Call(Row):
 
 @dataclass(frozen=True)
 class Prototype(Row):
+    """A row of .nv.prototype."""
+
     kind: ClassVar[str] = "prototype"
     function: str
     prototype: str
@@ -164,6 +177,8 @@ class NoteField(Row):
 
 @dataclass(frozen=True)
 class Note:
+    """A note; `vendor` is its name in ELF's terms."""
+
     vendor: str
     type: int
     fields: tuple[NoteField, ...]

@@ -1,13 +1,14 @@
-"""A cubin, part by part, as text."""
+"""A cubin, part by part, as text; each function returns the text of one part."""
 
 from __future__ import annotations
 
 from itertools import groupby
 
 from pylink.facts.elf import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
+from pylink.facts.headers import SegmentHeader
 from pylink.inspect import contents
-from pylink.inspect.columns import pairs, table, titled
-from pylink.inspect.image import Image, Segment, is_relocations
+from pylink.inspect.columns import add_title, format_pairs, format_table
+from pylink.inspect.image import Image, is_relocations
 from pylink.inspect.rows import Symbol
 
 SEGMENT_FLAGS = ((4, "R"), (2, "W"), (1, "X"))
@@ -25,12 +26,12 @@ def headers(image: Image) -> str:
         ("size", f"{len(image.data):#x}"),
     ]
     heads = ("type", "flags", "offset", "in file", "in memory", "sections")
-    lines = [_segment(image, segment) for segment in image.segments]
-    text = titled("ELF header", pairs(rows))
-    return text + titled("\nSegments", table(heads, lines, "llrrrl"))
+    lines = [_segment_row(image, segment) for segment in image.segments]
+    text = add_title("ELF header", format_pairs(rows))
+    return text + add_title("\nSegments", format_table(heads, lines, "llrrrl"))
 
 
-def _segment(image: Image, segment: Segment) -> tuple[str, ...]:
+def _segment_row(image: Image, segment: SegmentHeader) -> tuple[str, ...]:
     end = segment.offset + segment.filesz
     inside = [
         section.name
@@ -60,7 +61,7 @@ def sections(image: Image) -> str:
             f"{section.size:#x}",
             f"{section.align:#x}",
             str(section.link),
-            # Before sm_90, sh_info of .text.* has a register count above the symbol.
+            # Before sm_90, sh_info of .text.* has a register count in its upper 8 bits.
             f"{section.info:#x}" if section.info > 0xFFFF else str(section.info),
             section.name,
         )
@@ -68,9 +69,9 @@ def sections(image: Image) -> str:
     ]
     heads = ("nr", "type", "flags", "offset", "size", "align", "link", "info", "name")
     title = "Sections (W write, A alloc, X code, I info is a section, M mercury)"
-    text = titled(title, table(heads, rows, "rllrrrrrl"))
+    text = add_title(title, format_table(heads, rows, "rllrrrrrl"))
     capsules = [(f"{row.size:#x}", row.code) for row in contents.capsules(image)]
-    return text + titled("\nMercury capsules", table(("size", "of"), capsules, "rl"))
+    return text + add_title("\nMercury capsules", format_table(("size", "of"), capsules, "rl"))
 
 
 def symbols(image: Image) -> str:
@@ -80,12 +81,12 @@ def symbols(image: Image) -> str:
         if section.name in contents.SYMBOL_TABLES:
             entries = enumerate(contents.symbols(image, section))
             # The null symbol is listed only if a linker left a value in it.
-            rows = [_symbol(i, row) for i, row in entries if i or row.value]
-            texts.append(titled(f"Symbols {section.name}", table(heads, rows, "rrrllll")))
+            rows = [_symbol_row(i, row) for i, row in entries if i or row.value]
+            texts.append(add_title(f"Symbols {section.name}", format_table(heads, rows, "rrrllll")))
     return "\n".join(texts)
 
 
-def _symbol(index: int, row: Symbol) -> tuple[str, ...]:
+def _symbol_row(index: int, row: Symbol) -> tuple[str, ...]:
     return (
         str(index),
         f"{row.value:#x}",
@@ -104,8 +105,8 @@ def relocations(image: Image) -> str:
             (f"{row.offset:#x}", row.type_name, row.target)
             for row in contents.relocations(image, section)
         ]
-        body = table(("offset", "type", "symbol and addend"), rows, "rll") or "  none\n"
-        texts.append(titled(f"Relocations {section.name}", body))
+        body = format_table(("offset", "type", "symbol and addend"), rows, "rll") or "  none\n"
+        texts.append(add_title(f"Relocations {section.name}", body))
     return "\n".join(texts)
 
 
@@ -113,7 +114,7 @@ def info(image: Image) -> str:
     texts = []
     for section in filter(contents.is_records, image.sections):
         rows = [(row.attribute, row.text) for row in contents.records(image, section)]
-        texts.append(titled(f"Records {section.name}", pairs(rows) or "  none\n"))
+        texts.append(add_title(f"Records {section.name}", format_pairs(rows) or "  none\n"))
     return "\n".join(texts)
 
 
@@ -122,7 +123,9 @@ def notes(image: Image) -> str:
     for section in filter(contents.is_notes, image.sections):
         for note in contents.notes(image, section):
             title = f"Note {section.name}: {note.vendor}, type {note.type}"
-            texts.append(titled(title, pairs([(field.name, field.value) for field in note.fields])))
+            texts.append(
+                add_title(title, format_pairs([(field.name, field.value) for field in note.fields]))
+            )
     return "\n".join(texts)
 
 
@@ -135,10 +138,12 @@ def callgraph(image: Image) -> str:
         for block, group in groupby(rows, key=lambda row: row.block):
             lines = "".join(f"    {row}\n" for row in group if row.first) or "    none\n"
             body += f"  block {block}, {contents.BLOCKS.get(block, 'unknown')}\n{lines}"
-        texts.append(titled("Call graph .nv.callgraph", body))
+        texts.append(add_title("Call graph .nv.callgraph", body))
     section = image.section(".nv.prototype")
     if section is not None:
-        pointed = [(row.prototype, row.function) for row in contents.prototypes(image, section)]
-        body = table(("prototype", "function"), pointed)
-        texts.append(titled("Prototypes .nv.prototype", body))
+        prototype_rows = [
+            (row.prototype, row.function) for row in contents.prototypes(image, section)
+        ]
+        body = format_table(("prototype", "function"), prototype_rows)
+        texts.append(add_title("Prototypes .nv.prototype", body))
     return "\n".join(texts)
