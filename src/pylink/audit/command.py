@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 
 from pylink.audit.findings import Auditor, report_launchers
-from pylink.audit.formats import document, file_lines, not_looked_at, terminal_width
+from pylink.audit.formats import document, file_lines, terminal_width, unread_lines
 from pylink.audit.launchers import NotAnObject, find_launchers
 from pylink.audit.linkedfile import NotLinked
 from pylink.audit.process import Loader, Plugin, is_object
@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-GOOD, FOUND, ERROR = 0, 1, 2
+GOOD, FOUND, ERROR = 0, 1, 2  # exit statuses
 
 
 class _Unreadable(Exception):
@@ -91,7 +91,10 @@ def parser() -> argparse.ArgumentParser:
         help="directory to look for libraries in, as in LD_LIBRARY_PATH; repeatable",
     )
     options.add_argument(
-        "--gpu", metavar="N", type=_gpu, help="warn of files without code for this GPU: sm_90, 9.0"
+        "--gpu",
+        metavar="N",
+        type=_read_gpu,
+        help="warn of files without code for this GPU: sm_90, 9.0",
     )
     options.add_argument(
         "--system",
@@ -101,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--diag-suppress",
         metavar="LIST",
-        type=_kinds,
+        type=_read_kinds,
         default=(),
         help="do not report these findings: numbers or names, separated by commas",
     )
@@ -113,18 +116,19 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _gpu(text: str) -> int:
+def _read_gpu(text: str) -> int:
     try:
         return sm_number(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _kinds(text: str) -> tuple[str, ...]:
-    numbers = {str(row[0]): name for name, row in KINDS.items()}
+def _read_kinds(text: str) -> tuple[str, ...]:
+    """The names of kinds of diagnostics in a list of names and numbers."""
+    name_of = {str(row[0]): name for name, row in KINDS.items()}
     kinds = []
     for word in text.split(","):
-        name = numbers.get(word, word)
+        name = name_of.get(word, word)
         if name not in KINDS:
             raise argparse.ArgumentTypeError(f"'{word}': no such finding")
         kinds.append(name)
@@ -144,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
-    objects = [path for path in arguments.files if is_object(path)]
+    objects = [path for path in arguments.files if is_object(path)]  # also archives of these
     linked = [path for path in arguments.files if path not in objects]
     if len(linked) > 1:
         options.error(
@@ -154,7 +158,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
     named_paths = [*linked, *(plugin.path for plugin in arguments.plugins)]
     finder = Finder(named_paths, arguments.directories, is_system=arguments.system)
     loader = Loader(finder)
-    _load(loader, linked, arguments.plugins)
+    _load_files(loader, linked, arguments.plugins)
     process = loader.process
     policy = Policy(
         warnings_as_errors=arguments.Werror, threshold=NOTE, as_nvlink=False, numbers=False
@@ -180,7 +184,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
         else:
             if named_paths:
                 show("\n".join([*file_lines(process), ""]))
-            lines = not_looked_at(process, finder)
+            lines = unread_lines(process, finder)
             if lines:
                 show("\n".join([*lines, ""]))
             _show_findings(sink)
@@ -188,7 +192,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
     return status
 
 
-def _load(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]) -> None:
+def _load_files(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]) -> None:
     """Load the named files in the order of the process; _Unreadable if one cannot be read."""
     path = ""
     try:
@@ -213,4 +217,5 @@ def _show_findings(sink: Sink) -> None:
 
 
 def _count(number: int, noun: str) -> str:
+    """A number with its noun: `1 error`, `2 errors`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from pylink.audit.kernels import DeviceCode, find_shared_kernels, find_shared_variables
+from pylink.audit.kernels import DeviceCode, decode_name, find_shared_kernels, find_shared_variables
 from pylink.audit.registration import simulate
-from pylink.audit.remedies import Remedies, text
+from pylink.audit.remedies import Remedies
 from pylink.audit.targets import architectures, has_code_for, unused_relocatable
 from pylink.diagnostics.record import note
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sink import Sink
 
-# Less relocatable code is not reported: every library that nvcc links has some.
+# Less unused relocatable code is not reported: every library that nvcc links has some.
 LEAST_REPORTED_BYTES = 1 << 20
 # Prefixes of system libraries that never have modules, so they may be missing.
 SYSTEM_LIBRARIES = ("ld-linux", "libc.", "libcuda.", "libcudart.", "libdl.", "libgcc_s.", "libm.",
@@ -56,13 +56,13 @@ class Auditor:
         by_file: dict[LinkedFile, list[Module]] = {}
         for module in outcome.unanswered:
             by_file.setdefault(module.file, []).append(module)
-        for file, modules in by_file.items():
+        for file, modules in by_file.items():  # one finding for all modules of a file
             remedy = remedies.find(set(modules), partial(remedies.for_unanswered, file))
             self._sink.report(
                 "audit-unanswered",
                 file=file.display_path,
-                id=text(modules[0].id),
-                hints=[*_steps(remedy, modules[0].id), *self._missing_libraries()],
+                id=decode_name(modules[0].id),
+                hints=[*_describe_remedy(remedy, modules[0].id), *self._missing_libraries()],
             )
         missing: dict[LinkedFile, bytes] = {}
         for file, identifier in outcome.without_code:
@@ -71,12 +71,13 @@ class Auditor:
             step = note("audit-need", file=file.display_path)
             hints = [step, *self._missing_libraries()]
             self._sink.report(
-                "audit-no-code", file=file.display_path, id=text(identifier), hints=hints
+                "audit-no-code", file=file.display_path, id=decode_name(identifier), hints=hints
             )
         for image in outcome.images:
             self._report_image(image, outcome, remedies)
 
     def _report_image(self, image: Image, outcome: Outcome, remedies: Remedies) -> None:
+        """Report an image that is not registered, and modules that call it too late."""
         file = image.file
         is_needed = image.calls or outcome.registered_ids.isdisjoint(file.answers)
         if not image.is_registered and not is_needed:
@@ -84,40 +85,48 @@ class Auditor:
         elif not image.is_registered:
             called = {call.id for call in image.calls}
             absent = [name for name in file.answers if name not in called]
-            self._report_incomplete(image, absent, outcome, remedies)
+            self._report_unregistered(image, absent, outcome, remedies)
         for module, count in Counter(image.late).items():
             if module in outcome.lost_modules or count > 1:
                 is_copy = module.id in outcome.registered_ids
                 remedy = remedies.find({module}, partial(remedies.for_late, module, image))
                 self._report(
                     "audit-late-copy" if is_copy else "audit-late",
-                    _steps(remedy, module.id),
+                    _describe_remedy(remedy, module.id),
                     file=module.file.display_path,
                     other=file.display_path,
-                    id=text(module.id),
+                    id=decode_name(module.id),
                 )
 
-    def _report_incomplete(
+    def _report_unregistered(
         self, image: Image, absent: Sequence[bytes], outcome: Outcome, remedies: Remedies
     ) -> None:
+        """Report an image that waits for the modules `absent`, which do not call it.
+
+        These are modules that call another file's image (the kinds audit-incomplete), or that no
+        file contains (audit-waiting). If all lost modules are registered by another image, too, the
+        finding is one about copies.
+        """
         file = image.file
         takers = {module.id: taker for module, taker in outcome.takers.items()}
         lost = {call for call in image.calls if call in outcome.lost_modules}
-        alone = {call.id for call in lost} - outcome.registered_ids
+        lost_ids = {call.id for call in lost} - outcome.registered_ids  # without any copy
         elsewhere = next((name for name in absent if name in takers), None)
         identifier = elsewhere or next(iter(absent), b"")
-        facts: dict[str, str | int] = {"file": file.display_path, "id": text(identifier)}
-        hints = _steps(remedies.find(lost, partial(remedies.for_image, file, absent)), identifier)
+        facts: dict[str, str | int] = {"file": file.display_path, "id": decode_name(identifier)}
+        hints = _describe_remedy(
+            remedies.find(lost, partial(remedies.for_image, file, absent)), identifier
+        )
         if elsewhere is None:
             hints += self._missing_libraries()
         else:
             facts["other"] = takers[elsewhere].display_path
-        if alone:
-            facts["lost"] = len(alone)
+        if lost_ids:
+            facts["lost"] = len(lost_ids)
         if elsewhere is not None:
-            kind = "audit-incomplete" if alone else "audit-incomplete-copy"
+            kind = "audit-incomplete" if lost_ids else "audit-incomplete-copy"
         else:
-            kind = "audit-waiting" if alone else "audit-waiting-copy"
+            kind = "audit-waiting" if lost_ids else "audit-waiting-copy"
         self._report(kind, hints, **facts)
 
     def _report_shared(self, device: DeviceCode) -> None:
@@ -162,9 +171,9 @@ class Auditor:
                 size=size,
                 hints=[note("audit-strip", file=path)],
             )
-        ids = len(file.calls)
-        if file.has_sections and file.module_count >= 0 and ids != file.module_count:
-            self._sink.report("audit-ids", file=path, containers=file.module_count, ids=ids)
+        id_count = len(file.calls)
+        if file.has_sections and file.module_count >= 0 and id_count != file.module_count:
+            self._sink.report("audit-ids", file=path, containers=file.module_count, ids=id_count)
         if not file.has_sections:
             self._sink.report("audit-no-sections", file=path)
         for fault in file.faults:
@@ -176,6 +185,7 @@ class Auditor:
         )
 
     def _missing_libraries(self) -> list[Diagnostic]:
+        """A note that names the libraries that were not found; empty if all were."""
         names = [name for name in self._process.missing if not name.startswith(SYSTEM_LIBRARIES)]
         return [note("audit-elsewhere", libraries=", ".join(names))] if names else []
 
@@ -192,7 +202,8 @@ def report_launchers(launchers: Iterable[Launcher], sink: Sink) -> None:
         )
 
 
-def _steps(remedy: Remedy | None, identifier: bytes) -> list[Diagnostic]:
+def _describe_remedy(remedy: Remedy | None, identifier: bytes) -> list[Diagnostic]:
+    """A note on the build step that helps; without one, on sharing the module of this id."""
     if remedy is None:
-        return [note("audit-share", id=text(identifier))]
+        return [note("audit-share", id=decode_name(identifier))]
     return [note(remedy.kind, source=None, context=(), **remedy.facts)]

@@ -30,7 +30,7 @@ def file_lines(process: Process) -> list[str]:
             file.display_path,
             str(len(file.images)),
             str(len(file.calls)),
-            state(file),
+            link_state(file),
             _architecture_list(file),
         )
         for file in process.files
@@ -42,7 +42,7 @@ def file_lines(process: Process) -> list[str]:
     return align_columns(cells, right=" rr")
 
 
-def state(file: LinkedFile) -> str:
+def link_state(file: LinkedFile) -> str:
     """The column `state`: how the device code of a file is linked.
 
     `closed`: the file has a link of its modules; `open`: other files link them; `mixed`: it has a
@@ -53,7 +53,7 @@ def state(file: LinkedFile) -> str:
     return "open" if file.calls else "whole"
 
 
-def not_looked_at(process: Process, finder: Finder) -> list[str]:
+def unread_lines(process: Process, finder: Finder) -> list[str]:
     """Lines about libraries that were not found and paths that are not allowed."""
     lines = []
     if process.missing:
@@ -72,7 +72,7 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
                 "path": file.path,
                 "images": len(file.images),
                 "modules": len(file.calls),
-                "state": state(file),
+                "state": link_state(file),
                 "architectures": architectures(
                     entry for image in file.images for entry in image.entries
                 ),
@@ -80,14 +80,15 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
             for file in process.files
             if file.has_device_code
         ],
-        "findings": [_finding(record) for record in findings],
+        "findings": [_describe_finding(record) for record in findings],
         "not_found": sorted(process.missing),
         "not_looked_at": sorted(finder.not_looked_at),
     }
     return json.dumps(_escape_bytes(content), indent=2) + "\n"
 
 
-def _finding(record: Diagnostic) -> dict[str, Any]:
+def _describe_finding(record: Diagnostic) -> dict[str, Any]:
+    """A finding as values for JSON."""
     finding: dict[str, Any] = {
         "rule": record.kind,
         "number": record.number,
@@ -114,6 +115,7 @@ def _escape_bytes(value: Any) -> Any:
 
 
 def _architecture_list(file: LinkedFile) -> str:
+    """The architectures of a file's images, or else of its relocatable code."""
     code = file.images or file.modules
     return ", ".join(architectures(entry for part in code for entry in part.entries)) or "-"
 

@@ -15,14 +15,15 @@ from pylink.size.sources import FileSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pylink.audit.linkedfile import LinkedFile
     from pylink.audit.process import Group
 
+# Prefixes of the names of sections with variables.
 _VARIABLES = (b".nv.global", b".nv.constant3")
 # Limit of the bytes of a container that is unpacked.
-_MOST_CONTAINER = 1 << 31
+_MOST_CONTAINER_BYTES = 1 << 31
 
 
 @dataclass
@@ -80,26 +81,29 @@ class DeviceCode:
         if file not in self._symbols:
             kernels: set[bytes] = set()
             variables: set[bytes] = set()
-            for image in self._images(file, every=False):
-                kernels.update(image[1].kernels)
-                variables |= image[1].variables
+            for _, symbols in self._cubins(file, every=False):
+                kernels.update(symbols.kernels)
+                variables |= symbols.variables
             self._symbols[file] = kernels, variables
         return self._symbols[file]
 
     def code(self, file: LinkedFile, names: set[bytes]) -> dict[bytes, dict[int, bytes]]:
         """A digest of the code of these kernels, for each SM number that they have code for."""
         code: dict[bytes, dict[int, bytes]] = defaultdict(dict)
-        for sm, symbols in self._images(file, every=True):
+        for sm, symbols in self._cubins(file, every=True):
             for name in names & symbols.kernels.keys():
                 code[name][sm] = hashlib.sha256(symbols.kernels[name]).digest()
         return code
 
-    def _images(self, file: LinkedFile, *, every: bool) -> Iterator[tuple[int, Symbols]]:
-        """Yield SM number and names of each cubin; an unreadable image is a fault of the file."""
+    def _cubins(self, file: LinkedFile, *, every: bool) -> Iterator[tuple[int, Symbols]]:
+        """Yield SM number and names of cubins: of each, or only of the first in each image.
+
+        An unreadable image is recorded as a fault of the file.
+        """
         source = FileSource(file.path)
         try:
             for container in file.images:
-                if container.end - container.start > _MOST_CONTAINER:
+                if container.end - container.start > _MOST_CONTAINER_BYTES:
                     file.add_fault("a fat binary is too large to be unpacked")
                     continue
                 data = source.read(container.start, container.end - container.start)
@@ -118,9 +122,9 @@ class DeviceCode:
 def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[SharedNames]:
     """Kernels whose host symbol the loader replaces by the one of another file."""
     pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
-    before: list[LinkedFile] = []
+    global_scope: list[LinkedFile] = []
     for group in groups:
-        scope = list(dict.fromkeys([*before, *group.members]))
+        scope = list(dict.fromkeys([*global_scope, *group.members]))
         first: dict[bytes, LinkedFile] = {}
         for file in scope:
             if not file.images:
@@ -131,16 +135,19 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
             for name in file.functions:
                 first.setdefault(name, file)
         if group.is_global:
-            before = scope
+            global_scope = scope
     shared_pairs = []
     for (file, other), names in pairs.items():
         kernels = names & device.symbols(file)[0] & device.symbols(other)[0]
         if kernels:
-            left, right = device.code(file, kernels), device.code(other, kernels)
+            code, other_code = device.code(file, kernels), device.code(other, kernels)
             for differs in (True, False):
-                chosen = sorted(name for name in kernels if (left[name] != right[name]) == differs)
+                chosen = sorted(
+                    name for name in kernels if (code[name] != other_code[name]) == differs
+                )
                 if chosen:
-                    shared_pairs.append(SharedNames(file, other, _texts(chosen), differs))
+                    names_chosen = list(map(decode_name, chosen))
+                    shared_pairs.append(SharedNames(file, other, names_chosen, differs))
     return shared_pairs
 
 
@@ -156,8 +163,12 @@ def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> li
             other = first.setdefault(name, file)
             if other is not file:
                 pairs[other, file].append(name)
-    return [SharedNames(file, other, _texts(names)) for (file, other), names in pairs.items()]
+    return [
+        SharedNames(file, other, list(map(decode_name, names)))
+        for (file, other), names in pairs.items()
+    ]
 
 
-def _texts(names: Iterable[bytes]) -> list[str]:
-    return [name.decode("utf-8", "surrogateescape") for name in names]
+def decode_name(name: bytes) -> str:
+    """A symbol's name, or the id of a module, as text for messages."""
+    return name.decode("utf-8", "surrogateescape")

@@ -11,8 +11,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from pylink._native.elfheaders import read_sections
-from pylink.audit.kernels import read_symbols
-from pylink.facts.elf import SHF_EXECINSTR, SHT_RELA, SHT_SYMTAB, STB_WEAK, STT_FUNC, STT_SECTION
+from pylink.audit.kernels import decode_name, read_symbols
+from pylink.facts.elf import (
+    ET_REL,
+    SHF_EXECINSTR,
+    SHT_RELA,
+    SHT_SYMTAB,
+    STB_WEAK,
+    STT_FUNC,
+    STT_SECTION,
+)
 from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inspect.containers import UnreadableFile, parts
@@ -24,9 +32,10 @@ if TYPE_CHECKING:
     from pylink._native.elfheaders import Section
 
 _STV_DEFAULT = 0
-_STUB = b"__device_stub__"
-# The stub of a kernel may have a number in front of its name: _Z22__device_stub__Z4fillIiEvPT_.
-_CALL = 4  # bytes from the field of a call to the next instruction
+# Part of the name of a stub. In front of it there may be a prefix with a number, after it comes the
+# kernel's name: _Z22__device_stub__Z4fillIiEvPT_.
+_STUB_MARK = b"__device_stub__"
+_CALL_FIELD_SIZE = 4  # bytes from the field of a call to the next instruction
 
 
 class NotAnObject(Exception):
@@ -44,6 +53,8 @@ class Launcher:
 
 @dataclass(frozen=True)
 class _Symbol:
+    """A row of a symbol table, with the name as bytes; `section` is st_shndx."""
+
     name: bytes
     info: int
     other: int
@@ -57,6 +68,7 @@ class _Symbol:
 
     @property
     def is_replaceable(self) -> bool:
+        """Whether the loader may use another file's symbol of this name."""
         return self.info >> 4 == STB_WEAK and self.other & 3 == _STV_DEFAULT
 
 
@@ -77,18 +89,19 @@ def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
 
 
 def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
+    """Yield the launchers of one object, each once."""
     try:
         file = read_sections(data)
     except ValueError as error:
         raise NotAnObject(str(error)) from error
     sections = file.sections
     table = next((section for section in sections if section.type == SHT_SYMTAB), None)
-    if file.type != 1 or table is None or table.link >= len(sections) or table.stored < 0:
+    if file.type != ET_REL or table is None or table.link >= len(sections) or table.stored < 0:
         raise NotAnObject("it is not an object with symbols")
     kernels = _kernels_of_object(name, data)
     if not kernels:
         return
-    symbols = list(_symbols(data, sections, table))
+    symbols = list(_read_symbols(data, sections, table))
     functions = _Functions(symbols)
     seen: set[bytes] = set()
     for section in sections:
@@ -101,16 +114,18 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
         for offset, _, number, addend in RELA.iter_unpack(rows):
             if number >= len(symbols):
                 continue
-            caller = functions.at(section.info, offset)
+            caller = functions.find(section.info, offset)
             if caller is None or not caller.is_replaceable or caller.name in seen:
                 continue
-            kernel = _kernel_of(_target(symbols[number], addend, functions), kernels)
+            target = _name_of_target(symbols[number], addend, functions)
+            kernel = _kernel_of(target, kernels)
             if kernel and not _kernel_of(caller.name, kernels):
                 seen.add(caller.name)
-                yield Launcher(name, _text(caller.name), _text(kernel))
+                yield Launcher(name, decode_name(caller.name), decode_name(kernel))
 
 
 def _kernels_of_object(name: str, data: bytes) -> set[bytes]:
+    """The names of the kernels in the device code of an object."""
     kernels: set[bytes] = set()
     try:
         for part in parts(name, data):
@@ -121,7 +136,7 @@ def _kernels_of_object(name: str, data: bytes) -> set[bytes]:
     return kernels
 
 
-def _symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
+def _read_symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
     names = sections[table.link]
     strings = data[names.offset : names.offset + max(names.stored, 0)]
     rows_size = table.stored - table.stored % SYM.size
@@ -145,33 +160,40 @@ class _Functions:
             for number, section in self._sections.items()
         }
 
-    def at(self, section: int, offset: int) -> _Symbol | None:
+    def find(self, section: int, offset: int) -> _Symbol | None:
         """The function that contains this byte; None if no function does."""
-        place = bisect_right(self._starts.get(section, ()), offset) - 1
-        if place < 0:
+        index = bisect_right(self._starts.get(section, ()), offset) - 1
+        if index < 0:
             return None
-        symbol = self._sections[section][place]
+        symbol = self._sections[section][index]
         return symbol if offset < symbol.value + symbol.size else None
 
 
-def _target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
-    """The function that a relocation refers to, by its symbol or by a section and an offset."""
+def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
+    """The name of the function that a relocation refers to; empty if it is not a function's start.
+
+    The symbol is the function's, or that of its section, with an offset as addend.
+    """
     if symbol.info & 15 != STT_SECTION:
         return symbol.name
-    for place in (addend + _CALL, addend):
-        target = functions.at(symbol.section, place)
-        if target is not None and target.value == place:
+    # The addend of a call is relative to the next instruction; that of a pointer is the offset.
+    for offset in (addend + _CALL_FIELD_SIZE, addend):
+        target = functions.find(symbol.section, offset)
+        if target is not None and target.value == offset:
             return target.name
     return b""
 
 
 def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
-    """The kernel whose host symbol or stub has this name; empty if there is no such kernel."""
+    """The kernel whose host symbol or stub has this name; empty if the name is not one of these.
+
+    The name of a stub whose kernel is not found is returned itself.
+    """
     if name in kernels:
         return name
-    place = name.find(_STUB)
-    if place >= 0:
-        suffix = name[place + len(_STUB) :]
+    mark = name.find(_STUB_MARK)
+    if mark >= 0:
+        suffix = name[mark + len(_STUB_MARK) :]
         # In _Z..__device_stub__Z4fillIiEvPT_ the prefix and the kernel's name share an underscore.
         for kernel in (suffix, b"_" + suffix):
             if kernel in kernels:
@@ -181,7 +203,3 @@ def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
     if name.startswith(b"_ZL"):
         return next((kernel for kernel in kernels if name[3:] and name[3:] in kernel), b"")
     return b""
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")

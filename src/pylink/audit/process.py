@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass, field
 
 from pylink.audit.linkedfile import NotLinked, read_header, read_linked_file
+from pylink.facts.elf import ET_REL
 from pylink.size.sources import FileSource
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pylink.audit.linkedfile import LinkedFile
     from pylink.audit.search import Finder
 
-_MOST_FILES = 1 << 14
+_MOST_FILES = 1 << 14  # that one process may load
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ class Loader:
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
-        self._files: dict[tuple[int, int], LinkedFile] = {}
-        self._names: dict[str, LinkedFile] = {}
-        self._loaders: dict[LinkedFile, LinkedFile | None] = {}
-        self._needs: dict[LinkedFile, list[LinkedFile]] = {}
-        self._machine: int | None = None
+        self._files: dict[tuple[int, int], LinkedFile] = {}  # by device and inode
+        self._names: dict[str, LinkedFile] = {}  # loaded files by name and by soname
+        self._loaders: dict[LinkedFile, LinkedFile | None] = {}  # the file that needed each first
+        self._libraries: dict[LinkedFile, list[LinkedFile]] = {}  # those that a file needs
+        self._machine: int | None = None  # e_machine of the first file
         self.process = Process()
 
     def start(self, path: str) -> None:
@@ -83,7 +84,7 @@ class Loader:
     def load(self, path: str, *, is_global: bool) -> None:
         """Load a file and the libraries that it needs; OSError, NotLinked if it is unreadable."""
         earlier_files = set(self._loaders)
-        root = self._read(path)
+        root = self._read_file(path)
         self._loaders.setdefault(root, None)
         members = [root]
         seen = {root}
@@ -92,10 +93,12 @@ class Loader:
                 if needed not in seen:
                     seen.add(needed)
                     members.append(needed)
-        loaded = [file for file in self._order(members) if file not in earlier_files]
+        ordered = self._order_of_initialization(members)
+        loaded = [file for file in ordered if file not in earlier_files]
         self.process.groups.append(Group(members, loaded, is_global))
 
-    def _read(self, path: str) -> LinkedFile:
+    def _read_file(self, path: str) -> LinkedFile:
+        """The file at a path, which is read once, also if it has several paths."""
         source = FileSource(path)
         try:
             status = os.stat(path)
@@ -117,21 +120,23 @@ class Loader:
             source.close()
 
     def _dependencies(self, file: LinkedFile) -> list[LinkedFile]:
-        if file not in self._needs:
+        """The libraries that a file needs and that were found, in order."""
+        if file not in self._libraries:
             libraries = []
             for name in file.needed:
-                library = self._names.get(name) or self._search(name, file)
+                library = self._names.get(name) or self._find_library(name, file)
                 if library is None:
                     self.process.missing.setdefault(name, file.path)
                 elif library is not file:
                     libraries.append(library)
-            self._needs[file] = list(dict.fromkeys(libraries))
-        return self._needs[file]
+            self._libraries[file] = list(dict.fromkeys(libraries))
+        return self._libraries[file]
 
-    def _search(self, name: str, file: LinkedFile) -> LinkedFile | None:
-        for path in self._finder.candidates(name, list(self._chain(file))):
+    def _find_library(self, name: str, file: LinkedFile) -> LinkedFile | None:
+        """The library that the loader would load by a name for a file; None if it is not found."""
+        for path in self._finder.candidates(name, list(self._chain_of_loaders(file))):
             try:
-                library = self._read(path)
+                library = self._read_file(path)
             except NotLinked as error:
                 # The loader skips a file for another machine.
                 self.process.skipped.setdefault(path, str(error))
@@ -144,16 +149,17 @@ class Loader:
             return library
         return None
 
-    def _chain(self, file: LinkedFile) -> Iterable[LinkedFile]:
-        link: LinkedFile | None = file
+    def _chain_of_loaders(self, file: LinkedFile) -> Iterable[LinkedFile]:
+        """Yield a file, the file that needed it first, the one that needed that one, and so on."""
+        current: LinkedFile | None = file
         seen: set[LinkedFile] = set()
-        while link is not None and link not in seen:
-            seen.add(link)
-            yield link
-            link = self._loaders.get(link)
+        while current is not None and current not in seen:
+            seen.add(current)
+            yield current
+            current = self._loaders.get(current)
 
-    def _order(self, members: list[LinkedFile]) -> list[LinkedFile]:
-        """The order of initialization: depth first from the last file, dependencies first."""
+    def _order_of_initialization(self, members: list[LinkedFile]) -> list[LinkedFile]:
+        """The files in their order of initialization: from the last one on, dependencies first."""
         ordered: dict[LinkedFile, None] = {}
         entered: set[LinkedFile] = set()
         for start in reversed(members):
@@ -161,13 +167,13 @@ class Loader:
             entered.add(start)
             while stack:
                 file, dependencies = stack[-1]
-                following = next((path for path in dependencies if path not in entered), None)
-                if following is None:
+                dependency = next((item for item in dependencies if item not in entered), None)
+                if dependency is None:
                     ordered[file] = None
                     stack.pop()
                 else:
-                    entered.add(following)
-                    stack.append((following, iter(self._dependencies(following))))
+                    entered.add(dependency)
+                    stack.append((dependency, iter(self._dependencies(dependency))))
         return list(ordered)
 
 
@@ -177,7 +183,8 @@ def is_object(path: str) -> bool:
     try:
         if source.read(0, 8) in (b"!<arch>\n", b"!<thin>\n"):
             return True
-        return read_header(source)[0] == 1
+        kind, _ = read_header(source)
+        return kind == ET_REL
     except NotLinked:
         return False
     finally:

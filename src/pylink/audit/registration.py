@@ -30,7 +30,7 @@ class Module:
 
 @dataclass
 class Image:
-    """The image of a file, which is registered at the `size`th call.
+    """The image of a file, which is registered at call number `size`, when each module called it.
 
     `calls` are the modules that call it until then, `late` the modules that call it afterwards.
     """
@@ -49,7 +49,7 @@ class Image:
 class Outcome:
     """The outcome of registration.
 
-    * `unanswered`: modules whose function no file defines.
+    * `unanswered`: modules whose registering function no file defines.
     * `without_code`: pairs of a file and an id, if the image of the file refers to the fat binary
       of a module that no file exports.
     * `takers`: the file that answers the call of each module.
@@ -106,20 +106,21 @@ def simulate(
     files.update(changes or {})
     outcome = Outcome()
     images: dict[LinkedFile, Image] = {}
-    # The global scope: the first file that answers each id, and the ids of exported fat binaries.
-    answering: dict[bytes, LinkedFile] = {}
-    holding: set[bytes] = set()
+    # The first file that answers each id, and the ids of modules whose fat binaries are exported:
+    # in the global scope, and in the group's own one.
+    global_answers: dict[bytes, LinkedFile] = {}
+    global_wrappers: set[bytes] = set()
     for group in groups:
-        local: dict[bytes, LinkedFile] = {}
-        held: set[bytes] = set()
+        local_answers: dict[bytes, LinkedFile] = {}
+        local_wrappers: set[bytes] = set()
         for file in group.members:
             for identifier in files[file].visible:
-                local.setdefault(identifier, file)
-            held |= file.defined_wrappers
+                local_answers.setdefault(identifier, file)
+            local_wrappers |= file.defined_wrappers
         if group.is_global:
-            for identifier, file in local.items():
-                answering.setdefault(identifier, file)
-            holding |= held
+            for identifier, file in local_answers.items():
+                global_answers.setdefault(identifier, file)
+            global_wrappers |= local_wrappers
         for file in group.loaded:
             if files[file].answers:
                 images[file] = Image(file, len(files[file].answers))
@@ -129,19 +130,19 @@ def simulate(
                 if identifier in files[file].self_bound:
                     taker: LinkedFile | None = file
                 else:
-                    taker = answering.get(identifier) or local.get(identifier)
+                    taker = global_answers.get(identifier) or local_answers.get(identifier)
                 if taker is None or taker not in images:
                     outcome.unanswered.append(module)
                     continue
                 outcome.takers[module] = taker
                 image = images[taker]
                 (image.late if image.is_registered else image.calls).append(module)
-            absent = sorted(file.needs - holding - held)
+            absent = sorted(file.needs - global_wrappers - local_wrappers)
             outcome.without_code += [(file, identifier) for identifier in absent]
     outcome.images = list(images.values())
     return outcome
 
 
-def repeats(calls: Iterable[Module]) -> list[bytes]:
+def repeated_ids(calls: Iterable[Module]) -> list[bytes]:
     """The ids that occur in more than one call."""
     return [name for name, count in Counter(call.id for call in calls).items() if count > 1]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pylink.audit.registration import current_state, repeats, simulate
+from pylink.audit.kernels import decode_name
+from pylink.audit.registration import current_state, repeated_ids, simulate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A build step: the kind and the arguments of its note, and the states of the changed files."""
+    """A build step: `kind` and arguments `facts` of its note, and the states of changed files."""
 
     kind: str
     facts: dict[str, str]
@@ -36,8 +37,9 @@ class Remedies:
         self._groups = groups
         self._files = [file for group in groups for file in group.loaded]
         self._outcome = outcome
-        self._trials = 0
+        self._trials = 0  # so far
         self._program = program
+        # The files that are loaded when the program starts.
         self._started = set(groups[0].loaded) if program is not None else set()
         # States of files after the earlier remedies, and the states in which to try the next one.
         self._changes: dict[LinkedFile, FileState] = {}
@@ -48,7 +50,8 @@ class Remedies:
     ) -> Remedy | None:
         """The first candidate that saves all `modules` and loses no others; None if none does.
 
-        It is tried from the present state first, then after the remedies that were found earlier.
+        Candidates are tried from the present state first, then after the remedies that were found
+        earlier.
         """
         for base in ({}, self._changes):
             self._base = dict(base)
@@ -63,6 +66,7 @@ class Remedies:
         return None
 
     def _helps(self, modules: set[Module], candidate: Remedy) -> bool:
+        """Return whether the candidate saves all `modules` and loses no others."""
         changes = {**self._base, **candidate.changes}
         outcome = simulate(self._groups, changes)
         # If a copy is omitted, another one must be registered.
@@ -78,6 +82,7 @@ class Remedies:
         )
 
     def _state(self, file: LinkedFile) -> FileState:
+        """The state of a file in which remedies are tried."""
         return self._base.get(file) or current_state(file)
 
     def for_image(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
@@ -87,7 +92,7 @@ class Remedies:
             for module, taker in self._outcome.takers.items()
             if module.id in missing and taker is not file
         ]
-        others = list(dict.fromkeys(takers))
+        others = list(dict.fromkeys(takers))  # files whose images answer the missing modules
         for other in others:
             for omitted_file, kept_file in ((file, other), (other, file)):
                 if (
@@ -121,12 +126,12 @@ class Remedies:
             yield from self._open(file)
         # Several callers have the same id: try the last one first.
         calls = [*image.calls, *image.late]
-        for identifier in repeats(calls):
+        for identifier in repeated_ids(calls):
             callers = [call.file for call in calls if call.id == identifier]
             for caller in reversed(callers):
                 now = self._state(caller)
                 remaining = tuple(name for name in now.calls if name != identifier)
-                facts = {"file": caller.display_path, "id": text(identifier)}
+                facts = {"file": caller.display_path, "id": decode_name(identifier)}
                 yield Remedy("audit-once", facts, {caller: replace(now, calls=remaining)})
         yield from self._open(image.file)
 
@@ -180,7 +185,7 @@ class Remedies:
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
         """Remedies in which the file borrows code from libraries with device links of their own."""
         absent = [name for name in missing if name not in file.calls]
-        holders = [self._holder(file, name) for name in absent]
+        holders = [self._find_holder(file, name) for name in absent]
         if not absent or None in holders:
             return
         lenders = list(dict.fromkeys(holder for holder in holders if holder is not None))
@@ -192,7 +197,8 @@ class Remedies:
                 answers = tuple(dict.fromkeys(lender.calls))
                 changes[lender] = replace(now, answers=answers, self_bound=frozenset(answers))
         kind = "audit-lend" if changes else "audit-borrow"
-        # Other files may have linked the code of a library that was open.
+        # A library that was open gets a device link of its own: files that linked its code no
+        # longer do.
         users = [user for user in self._files if user not in lenders] if changes else [file]
         for user in users:
             now = self._state(user)
@@ -205,7 +211,7 @@ class Remedies:
         facts = {"file": file.display_path, "other": lenders[0].display_path}
         yield Remedy(kind, facts, changes)
 
-    def _holder(self, file: LinkedFile, identifier: bytes) -> LinkedFile | None:
+    def _find_holder(self, file: LinkedFile, identifier: bytes) -> LinkedFile | None:
         """The first library other than the file that has the host code of a module."""
         for other in self._files:
             if other is not file and not other.is_program and identifier in other.calls:
@@ -217,7 +223,7 @@ class Remedies:
         now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
         bound_ids = frozenset(now.answers)
-        facts = {"file": file.display_path, "id": text(missing[0]) if missing else ""}
+        facts = {"file": file.display_path, "id": decode_name(missing[0]) if missing else ""}
         if file.is_program:
             complete = replace(now, calls=(*now.calls, *absent), self_bound=bound_ids)
             return Remedy("audit-object", facts, {file: complete})
@@ -225,8 +231,3 @@ class Remedies:
             now, calls=(*now.calls, *absent), self_bound=bound_ids, visible=frozenset()
         )
         return Remedy("audit-contain", facts, {file: complete})
-
-
-def text(identifier: bytes) -> str:
-    """An id as text for messages."""
-    return identifier.decode("utf-8", "surrogateescape")

@@ -1,7 +1,8 @@
 """Finds the libraries that a file needs like the loader, but only in allowed directories.
 
-Allowed are the directories of files that the user named, those of -L, and all directories below.
-RPATH and RUNPATH are followed into these; other paths are only listed. `is_system` allows all.
+Allowed are the directories of files that the user named, those of -L, and all directories below
+them. RPATH and RUNPATH are followed into allowed directories; other paths are only listed. With
+`is_system` all directories are allowed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _TRIPLES = {EM_X86_64: "x86_64-linux-gnu", EM_AARCH64: "aarch64-linux-gnu"}
 
 
 class Finder:
-    """Finds libraries; `not_looked_at` maps paths that are not allowed to files that name them."""
+    """Finds libraries; `not_looked_at` maps paths that are not allowed to files that name them.
+
+    `directories` are those of -L.
+    """
 
     def __init__(
         self, named_paths: Iterable[str], directories: Sequence[str], *, is_system: bool = False
@@ -44,7 +48,7 @@ class Finder:
         """
         file = chain[0]
         if "/" in needed:
-            places = [os.path.abspath(needed)]
+            paths = [os.path.abspath(needed)]
         else:
             directories: list[str] = []
             if not file.runpath:
@@ -59,8 +63,8 @@ class Finder:
                 if triple:
                     directories += [f"/lib/{triple}", f"/usr/lib/{triple}"]
                 directories += _DEFAULTS
-            places = [os.path.join(directory, needed) for directory in dict.fromkeys(directories)]
-        return [path for path in places if self._is_wanted(path, file)]
+            paths = [os.path.join(directory, needed) for directory in dict.fromkeys(directories)]
+        return [path for path in paths if self._may_load(path, file)]
 
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
         """The directories, with $ORIGIN replaced; those with other variables are only listed."""
@@ -74,18 +78,21 @@ class Finder:
                 expanded.append(os.path.abspath(full_path))
         return expanded
 
-    def _is_wanted(self, path: str, file: LinkedFile) -> bool:
-        """Return whether this is a regular file in an allowed directory."""
+    def _may_load(self, path: str, file: LinkedFile) -> bool:
+        """Return whether this is a regular file in an allowed directory; else list the directory.
+
+        `file` is the one that needs it.
+        """
         directory = os.path.dirname(path)
         if not self._is_allowed(os.path.realpath(directory)):
             self.not_looked_at.setdefault(directory, file.path)
             return False
-        real = os.path.realpath(path)
-        if not self._is_allowed(os.path.dirname(real)):
-            self.not_looked_at.setdefault(real, file.path)
+        real_path = os.path.realpath(path)
+        if not self._is_allowed(os.path.dirname(real_path)):
+            self.not_looked_at.setdefault(real_path, file.path)
             return False
         try:
-            return stat.S_ISREG(os.stat(real).st_mode)
+            return stat.S_ISREG(os.stat(real_path).st_mode)
         except (OSError, ValueError):
             return False
 

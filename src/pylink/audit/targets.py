@@ -23,7 +23,7 @@ def sm_number(text: str) -> int:
     return int(digits)
 
 
-def runs(entry: Entry, gpu: int) -> bool:
+def runs_on(entry: Entry, gpu: int) -> bool:
     """Return whether a GPU can run the code, or its driver can compile it."""
     is_one_chip = entry.flags & FLAG_CHIP != 0
     is_family = entry.flags & FLAG_FAMILY != 0
@@ -36,13 +36,13 @@ def runs(entry: Entry, gpu: int) -> bool:
 
 
 def has_code_for(file: LinkedFile, gpu: int) -> bool:
-    return any(runs(entry, gpu) for image in file.images for entry in image.entries)
+    return any(runs_on(entry, gpu) for image in file.images for entry in image.entries)
 
 
 def architectures(entries: Iterable[Entry]) -> list[str]:
     """The architectures of the code, such as sm_90a and compute_90: sm_ first, ascending."""
     prefixes = {EntryKind.ELF: "sm", EntryKind.PTX: "compute"}
-    architectures_of = {
+    targets = {
         (entry.sm, entry.kind, suffix_of(entry.flags))
         for entry in entries
         if entry.kind in prefixes
@@ -50,7 +50,7 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
     return [
         f"{prefixes[kind]}_{sm}{suffix}"
         for kind in prefixes
-        for sm, entry_kind, suffix in sorted(architectures_of)
+        for sm, entry_kind, suffix in sorted(targets)
         if entry_kind == kind
     ]
 
