@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pylink.inputs.archiveformat import MAGIC, ArchiveError, is_thin, read_archive
 from pylink.prune.errors import NotPruned
 
@@ -9,20 +11,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_HEADER = 60
-_SIZE = slice(48, 58)
-# Symbol indices of GNU archives: the size of their numbers in bytes, by name.
-_INDICES = {b"/": 4, b"/SYM64/": 8}
+HEADER_SIZE = 60  # of a member, in bytes
+NAME_FIELD, SIZE_FIELD = slice(0, 16), slice(48, 58)  # of a member's header
+# The size in bytes of the numbers in a symbol index of a GNU archive, by the name of the index.
+INDEX_WIDTHS = {b"/": 4, b"/SYM64/": 8}
 _BSD_INDEX = b"__.SYMDEF"
 
 
-def members(data: bytes, name: str) -> list[tuple[str, int, int, int]]:
-    """Name, header, offset and size of each member; NotPruned for thin and damaged archives."""
+class Member(NamedTuple):
+    """A file in an archive: the offsets of its header and of its contents, and its size."""
+
+    name: str
+    header: int
+    offset: int
+    size: int
+
+
+def read_members(data: bytes, name: str) -> list[Member]:
+    """The members of an archive; NotPruned for thin and damaged archives."""
     try:
         if is_thin(data, 0, len(data)):
             raise NotPruned(f"{name}: a thin archive contains no code; prune its members")
         return [
-            (entry.name, entry.header, entry.offset, entry.size)
+            Member(entry.name, entry.header, entry.offset, entry.size)
             for entry in read_archive(data, 0, len(data))
         ]
     except ArchiveError as error:
@@ -32,46 +43,51 @@ def members(data: bytes, name: str) -> list[tuple[str, int, int, int]]:
 def rewrite_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes]) -> bytes:
     """Return the archive with each member replaced by `rewrite(bytes, name)`.
 
-    Members of the format itself, such as the symbol index, stand between the members that are read.
+    Members of the format itself, such as the symbol index, stand between the members that
+    `read_members` returns. They are copied, and offsets in the index are updated.
     """
     archive = bytearray(MAGIC)
     headers: dict[int, int] = {}  # new offsets of headers, by old offset
-    member_of = {
-        header: (label, offset, size) for label, header, offset, size in members(data, name)
-    }
+    member_at = {member.header: member for member in read_members(data, name)}
+    # Each symbol index: offset in the new archive, size of its numbers, size of its contents.
     indices: list[tuple[int, int, int]] = []
-    offset_ = len(MAGIC)
-    while offset_ < len(data):
-        head = data[offset_ : offset_ + _HEADER]
-        if len(head) < _HEADER:
-            raise NotPruned(f"{name}: archive is damaged: the header at {offset_:#x} is cut short")
-        size = int(head[_SIZE])
-        body = offset_ + _HEADER
-        headers[offset_] = len(archive)
+    position = len(MAGIC)
+    while position < len(data):
+        head = data[position : position + HEADER_SIZE]
+        if len(head) < HEADER_SIZE:
+            raise NotPruned(f"{name}: archive is damaged: the header at {position:#x} is cut short")
+        size = int(head[SIZE_FIELD])
+        body = position + HEADER_SIZE
+        headers[position] = len(archive)
         if _BSD_INDEX in (head[: len(_BSD_INDEX)], data[body : body + len(_BSD_INDEX)]):
             raise NotPruned(f"{name}: its index is of a BSD; create it again with GNU ar")
-        if offset_ in member_of:
-            label, offset, length = member_of[offset_]
-            contents = rewrite(data[offset : offset + length], f"{name}:{label}")
-            contents = data[body:offset] + contents
+        member = member_at.get(position)
+        if member is not None:
+            contents = data[member.offset : member.offset + member.size]
+            contents = rewrite(contents, f"{name}:{member.name}")
+            contents = data[body : member.offset] + contents  # a long name stands in front
         else:
             contents = data[body : body + size]
-            width = _INDICES.get(head[:16].rstrip())
+            width = INDEX_WIDTHS.get(head[NAME_FIELD].rstrip())
             if width:
-                indices.append((len(archive) + _HEADER, width, size))
-        archive += head[: _SIZE.start] + b"%-10d" % len(contents) + head[_SIZE.stop :] + contents
-        if len(archive) % 2:
+                indices.append((len(archive) + HEADER_SIZE, width, size))
+        archive += head[: SIZE_FIELD.start] + b"%-10d" % len(contents)
+        archive += head[SIZE_FIELD.stop :] + contents
+        if len(archive) % 2:  # members begin at even offsets
             archive += b"\n"
-        offset_ = body + size + size % 2
-    for place, width, size in indices:
-        _move_index(archive, place, width, size, headers, name)
+        position = body + size + size % 2
+    for start, width, size in indices:
+        _update_index(archive, start, width, size, headers, name)
     return bytes(archive)
 
 
-def _move_index(
+def _update_index(
     data: bytearray, start: int, width: int, size: int, headers: dict[int, int], name: str
 ) -> None:
-    """Write the new offsets of headers into a symbol index."""
+    """Write the new offsets of headers into a symbol index of `size` bytes.
+
+    It has the number of symbols, then the offset of the header of each one's member, then names.
+    """
     count = int.from_bytes(data[start : start + width], "big")
     if width * (count + 1) > size:
         raise NotPruned(f"{name}: its index of symbols is damaged")

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ERROR = 2
+ERROR = 2  # exit status
 
 
 def parser() -> argparse.ArgumentParser:
@@ -107,12 +107,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _prune(path: str, output: str | None, request: PruneRequest, program: str) -> None:
     """Prune one file. Print sizes to standard output, and notes to standard error."""
-    if output is not None and any(_is_same(output, name) for name in (path, request.linked)):
+    if output is not None and any(_is_same_file(output, name) for name in (path, request.linked)):
         raise NotPruned(f"{output}: the output would overwrite an input; use --in-place")
     data = read_incoming(path, limit=MAX_SIZE)
     plan = make_plan(path, data, request)
     rewritten = Rewriter(plan.changes).rewrite(data, path)
-    compared = verify(data, rewritten, plan.changes.dropped, path)
+    compared_count = verify(data, rewritten, plan.changes.dropped, path)
     target = path if output is None else output
     if output is not None or rewritten != data:
         write_whole(target, rewritten)
@@ -122,13 +122,14 @@ def _prune(path: str, output: str | None, request: PruneRequest, program: str) -
         print_note(program, f"{path}: {note}")
     show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
     drop_count = len(plan.changes.dropped)
+    noun = "entry" if drop_count == 1 else "entries"
     show(
-        f"{path}: {len(data)} to {len(rewritten)} bytes; {drop_count} "
-        f"{'entry' if drop_count == 1 else 'entries'} dropped, {compared} compared with the input\n"
+        f"{path}: {len(data)} to {len(rewritten)} bytes; {drop_count} {noun} dropped, "
+        f"{compared_count} compared with the input\n"
     )
 
 
-def _is_same(output: str, input_name: str) -> bool:
+def _is_same_file(output: str, input_name: str) -> bool:
     try:
         return bool(input_name) and os.path.samefile(output, input_name)
     except OSError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pylink.devicelink.compression import ALWAYS, NEVER, Mode, compress
+from pylink.devicelink.compression import ALWAYS, NEVER, SMALLEST_LEVEL, Mode, compress
 from pylink.diagnostics import Sink
 from pylink.facts.fatbinentries import (
     CONTAINER,
@@ -19,27 +19,27 @@ from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
 
-_CODECS = FLAG_LZ4 | FLAG_ZSTD
+_CODEC_FLAGS = FLAG_LZ4 | FLAG_ZSTD
 _TARGET_PREFIXES = {EntryKind.ELF: "sm", EntryKind.PTX: "compute", EntryKind.LTOIR: "lto"}
 # Limit of the decompressed bytes of one entry, as in `pylink size`.
 _MAX_BYTES = 1 << 32
 
-# Modes of -compress-mode for all entries, whatever their size.
+# Modes of -compress-mode, which here apply to entries of any size.
 MODES = {
     "default": ALWAYS,
     "balance": ALWAYS,
-    "size": Mode(FLAG_ZSTD, 19, -1),
+    "size": Mode(FLAG_ZSTD, SMALLEST_LEVEL, -1),
     "speed": Mode(FLAG_LZ4, 0, -1),
     "none": NEVER,
 }
-# Modes that apply even if an entry grows.
-_EXACT = ("speed", "none")
-ZSTANDARD = ("default", "balance", "size")
+# Modes that apply even if an entry grows, and those that use Zstandard.
+_GROWING_MODES = ("speed", "none")
+ZSTANDARD_MODES = ("default", "balance", "size")
 
 
 @dataclass(frozen=True)
 class FatbinEntry:
-    """One entry: its full header and the stored bytes after it."""
+    """One entry: its full header, and the stored bytes after it with their padding."""
 
     header: bytes
     stored: bytes
@@ -54,7 +54,7 @@ class FatbinEntry:
 
     @property
     def target(self) -> str:
-        """`sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
+        """The target, such as `sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
         fields = self.fields
         kind, sm, flags = fields.kind, fields.sm, fields.flags
         suffix = suffix_of(flags)
@@ -70,27 +70,28 @@ class FatbinEntry:
     def identity(self) -> tuple[object, ...]:
         """All fields of the header, except those on compression."""
         others = self.fields._replace(
-            size=0, packed_size=0, full_size=0, flags=self.flags & ~_CODECS
+            size=0, packed_size=0, full_size=0, flags=self.flags & ~_CODEC_FLAGS
         )
         return (*others, self.header[ENTRY.size :])
 
     def payload(self, name: str) -> bytes:
         """The payload, decompressed, or as stored with its padding; NotPruned if that fails."""
-        packed, full = self.fields.packed_size, self.fields.full_size
-        if not self.flags & _CODECS or self.is_scrambled:
+        packed_size, full_size = self.fields.packed_size, self.fields.full_size
+        if not self.flags & _CODEC_FLAGS or self.is_scrambled:
             return self.stored
-        if full > _MAX_BYTES:
-            raise NotPruned(f"{name}: {full} bytes when decompressed, of {_MAX_BYTES}")
-        unpacker = Unpacker(full, 0, Sink())
+        if full_size > _MAX_BYTES:
+            raise NotPruned(f"{name}: {full_size} bytes when decompressed, of {_MAX_BYTES}")
+        unpacker = Unpacker(full_size, 0, Sink())
         try:
-            unpacker.reserve(self.flags, full)
-            return unpacker.unpack(memoryview(self.stored)[:packed], self.flags, full, name)
+            unpacker.reserve(self.flags, full_size)
+            compressed = memoryview(self.stored)[:packed_size]
+            return unpacker.unpack(compressed, self.flags, full_size, name)
         except DamagedPayload as error:
             raise NotPruned(f"{name}: {error}") from None
 
 
 def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinEntry]:
-    """The entries between the header of a container and its end; NotPruned for damaged ones."""
+    """The entries of a container from `start` to `end`; NotPruned if it or one is damaged."""
     magic, version, header, size = CONTAINER.unpack_from(data, start)
     position = start + CONTAINER.size
     if (magic, version, header) != (FATBIN_MAGIC, 1, CONTAINER.size) or position + size != end:
@@ -104,7 +105,7 @@ def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinE
         header, size = fields.header_size, fields.size
         if header < ENTRY.size or header > end - position or size > end - position - header:
             raise NotPruned(f"{label}: its header does not fit the container")
-        if fields.flags & _CODECS and fields.packed_size > size:
+        if fields.flags & _CODEC_FLAGS and fields.packed_size > size:
             raise NotPruned(f"{label}: its header does not fit its payload")
         payload_start = position + header
         entries.append(
@@ -120,20 +121,20 @@ def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
         return entry
     mode = MODES[mode_name]
     payload = entry.payload(name)
-    flag, compressed_bytes = compress(payload, mode)
-    padding = bytes(-len(compressed_bytes) % 8)
-    if mode_name not in _EXACT and len(compressed_bytes) + len(padding) >= len(entry.stored):
+    codec_flag, packed = compress(payload, mode)
+    padding = bytes(-len(packed) % 8)
+    if mode_name not in _GROWING_MODES and len(packed) + len(padding) >= len(entry.stored):
         return entry
     fields = entry.fields._replace(
-        size=len(compressed_bytes) + len(padding),
-        packed_size=len(compressed_bytes) if flag else 0,
-        flags=entry.flags & ~_CODECS | flag,
-        full_size=len(payload) if flag else 0,
+        size=len(packed) + len(padding),
+        packed_size=len(packed) if codec_flag else 0,
+        flags=entry.flags & ~_CODEC_FLAGS | codec_flag,
+        full_size=len(payload) if codec_flag else 0,
     )
-    return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], compressed_bytes + padding)
+    return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], packed + padding)
 
 
-def write_container(entries: list[FatbinEntry]) -> bytes:
+def make_container(entries: list[FatbinEntry]) -> bytes:
     """A container of these entries, which may be none."""
     body = b"".join(entry.header + entry.stored for entry in entries)
     return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(body)) + body
@@ -143,8 +144,9 @@ def write_container(entries: list[FatbinEntry]) -> bytes:
 class Changes:
     """Changes of entries. A key is (number of the container in the file, number of the entry).
 
-    `mode` is the compression of all remaining entries, `modes` of single ones. `sizes` has the
-    bytes of each entry when the plan was made, to detect a file that changed since.
+    `mode` is the name of the mode in which all remaining entries are compressed again, empty for
+    none; `modes` has those of single entries. `sizes` has the bytes of each entry when the plan was
+    made, to detect a file that changed since.
     """
 
     dropped: frozenset[tuple[int, int]]
@@ -153,11 +155,12 @@ class Changes:
     sizes: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def mode_of(self, key: tuple[int, int]) -> str:
+        """The mode for an entry; empty if it stays as it is."""
         return self.modes.get(key, self.mode)
 
     def apply(self, number: int, entries: list[FatbinEntry], name: str) -> list[FatbinEntry]:
         """Apply the changes to the entries of container `number`; return the remaining ones."""
-        entries_kept = []
+        remaining = []
         for index, entry in enumerate(entries):
             key = number, index
             if self.sizes and self.sizes.get(key) != len(entry.header) + len(entry.stored):
@@ -165,7 +168,5 @@ class Changes:
             if key in self.dropped:
                 continue
             mode = self.mode_of(key)
-            entries_kept.append(
-                recompress(entry, mode, f"{name}, entry {index}") if mode else entry
-            )
-        return entries_kept
+            remaining.append(recompress(entry, mode, f"{name}, entry {index}") if mode else entry)
+        return remaining

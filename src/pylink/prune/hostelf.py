@@ -19,19 +19,21 @@ from pylink.facts.elf import (
     STT_SECTION,
 )
 from pylink.facts.headers import FileHeader, SectionHeader
-from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
+from pylink.facts.records import EHDR, REL_INFO, RELA_INFO, SHDR, SYM
 from pylink.prune.errors import NotPruned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# More than a large page; bounds the padding between two sections.
+# In bytes: more than a large page. It bounds the padding between two sections.
 _LARGEST_ALIGNMENT = 1 << 22
+# Offsets of fields in a symbol and in a RELA entry.
+ST_VALUE_OFFSET, R_ADDEND_OFFSET = 8, 16
 
 
 class HostSymbol(NamedTuple):
-    """A symbol; `section` is a section's number, 0 if the symbol is undefined."""
+    """A symbol; `section` is a section's number, 0 if the symbol is undefined. `kind` is STT_."""
 
     name: bytes
     section: int
@@ -60,7 +62,7 @@ class HostSection:
 
     @property
     def stored(self) -> int:
-        """Bytes in the file."""
+        """The number of bytes in the file."""
         return 0 if self.kind in (SHT_NULL, SHT_NOBITS) else self.size
 
 
@@ -72,22 +74,26 @@ class HostElf:
         if len(data) < EHDR.size or not data.startswith(b"\x7fELF\2\1"):
             raise NotPruned(f"{name}: it is not a 64-bit little-endian ELF file")
         self.header = FileHeader._make(EHDR.unpack_from(data))
-        table, width = self.header.shoff, self.header.shentsize
-        if width != SHDR.size or table > len(data) - width:
+        shoff = self.header.shoff
+        if self.header.shentsize != SHDR.size or shoff > len(data) - SHDR.size:
             raise NotPruned(f"{name}: it has no section headers")
-        # With too many sections for the file's header, count and names are in the first of these.
-        first = SectionHeader._make(SHDR.unpack_from(data, table))
+        # If e_shnum or e_shstrndx is too small for the number, the first section header has it.
+        first = SectionHeader._make(SHDR.unpack_from(data, shoff))
         count = self.header.shnum or first.size
-        names = first.link if self.header.shstrndx == SHN_XINDEX else self.header.shstrndx
-        if count > (len(data) - table) // width or names >= count:
+        shstrndx = first.link if self.header.shstrndx == SHN_XINDEX else self.header.shstrndx
+        if count > (len(data) - shoff) // SHDR.size or shstrndx >= count:
             raise NotPruned(f"{name}: its section headers run past the file")
-        rows = [
-            SectionHeader._make(SHDR.unpack_from(data, table + width * n)) for n in range(count)
+        headers = [
+            SectionHeader._make(SHDR.unpack_from(data, shoff + SHDR.size * n)) for n in range(count)
         ]
-        strings = data[rows[names].offset : rows[names].offset + rows[names].size]
+        names = headers[shstrndx]
+        strings = data[names.offset : names.offset + names.size]
         self.sections = [
-            HostSection(strings[row.name : strings.find(b"\0", row.name)] if row.name else b"", row)
-            for row in rows
+            HostSection(
+                strings[header.name : strings.find(b"\0", header.name)] if header.name else b"",
+                header,
+            )
+            for header in headers
         ]
         if any(section.offset + section.stored > len(data) for section in self.sections):
             raise NotPruned(f"{name}: a section runs past the file")
@@ -96,7 +102,7 @@ class HostElf:
         return self.data[section.offset : section.offset + section.stored]
 
     def symbols(self, table: HostSection) -> Iterator[HostSymbol]:
-        """The symbols of a symbol table."""
+        """Yield the symbols of a symbol table."""
         link = table.header.link
         if link >= len(self.sections):
             raise NotPruned(f"{self.name}: its symbol table has no names")
@@ -120,10 +126,11 @@ class HostElf:
 
 
 def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) -> bytes:
-    """Return the object with new contents of some sections, by section number.
+    """Return the object with new contents of some sections.
 
-    Each comes with a map from old offsets to new ones. Symbols and relocations are updated;
-    NotPruned if one refers to an offset that is not in the map.
+    `new` has them by section number, each with a map from old offsets in the section to new ones.
+    Symbols and relocations are updated; NotPruned if one refers to an offset that is not in the
+    map.
     """
     if elf.header.type != ET_REL or elf.header.phnum:
         raise NotPruned(f"{elf.name}: it is not a relocatable object")
@@ -139,69 +146,80 @@ def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]])
     contents = [bytearray(elf.contents(section)) for section in elf.sections]
     for number, (data, _) in new.items():
         contents[number] = bytearray(data)
-    _move_references(elf, contents, {number: places for number, (_, places) in new.items()})
-    order = sorted(range(len(elf.sections)), key=lambda n: (elf.sections[n].offset, n))
+    _move_references(elf, contents, {number: offsets for number, (_, offsets) in new.items()})
+    in_file_order = sorted(range(len(elf.sections)), key=lambda n: (elf.sections[n].offset, n))
     image = bytearray(EHDR.size)
-    rows = [section.header for section in elf.sections]
-    for number in order:
+    headers = [section.header for section in elf.sections]
+    for number in in_file_order:
         section = elf.sections[number]
         if section.kind == SHT_NULL:
             continue
         image += bytes(-len(image) % max(1, section.header.addralign))
-        rows[number] = rows[number]._replace(offset=len(image))
+        headers[number] = headers[number]._replace(offset=len(image))
         if section.kind != SHT_NOBITS:
-            rows[number] = rows[number]._replace(size=len(contents[number]))
+            headers[number] = headers[number]._replace(size=len(contents[number]))
             image += contents[number]
     image += bytes(-len(image) % 8)
     image[: EHDR.size] = EHDR.pack(*elf.header._replace(shoff=len(image)))
-    return bytes(image) + b"".join(SHDR.pack(*row) for row in rows)
+    return bytes(image) + b"".join(SHDR.pack(*header) for header in headers)
 
 
 def _move_references(
     elf: HostElf, contents: list[bytearray], moved: dict[int, dict[int, int]]
 ) -> None:
-    """Update symbols in changed sections, and relocations that use their section symbols."""
+    """Update symbols in changed sections, and relocations that use these sections' symbols.
+
+    `contents` has the contents of all sections, which are updated, and `moved` the new offsets in
+    changed sections by section number and old offset.
+    """
     for number, table in enumerate(elf.sections):
         if table.kind != SHT_SYMTAB:
             continue
-        bases: dict[int, int] = {}  # sections by the number of their section symbol
+        section_of: dict[int, int] = {}  # changed sections by the number of their section symbol
         for index, symbol in enumerate(elf.symbols(table)):
             if symbol.section not in moved:
                 continue
             if symbol.kind == STT_SECTION:
-                bases[index] = symbol.section
+                section_of[index] = symbol.section
                 continue
             offset = _new_offset(elf, moved[symbol.section], symbol.value, symbol.name)
-            struct.pack_into("<Q", contents[number], index * SYM.size + 8, offset)
+            value_offset = index * SYM.size + ST_VALUE_OFFSET
+            struct.pack_into("<Q", contents[number], value_offset, offset)
         for relocations in elf.sections:
             if relocations.header.link == number and relocations.kind in (SHT_REL, SHT_RELA):
-                _move_addends(elf, relocations, contents, bases, moved)
+                _move_addends(elf, relocations, contents, section_of, moved)
 
 
 def _move_addends(
     elf: HostElf,
     table: HostSection,
     contents: list[bytearray],
-    bases: dict[int, int],
+    section_of: dict[int, int],
     moved: dict[int, dict[int, int]],
 ) -> None:
+    """Update the addends of a relocation section that are offsets in changed sections.
+
+    `section_of` has the changed sections by the number of their section symbol.
+    """
     number = elf.sections.index(table)
     if table.header.info in moved:
         raise NotPruned(f"{elf.name}: its device code has relocations")
-    width = RELA_INFO.size if table.kind == SHT_RELA else 16
+    entry_size = RELA_INFO.size if table.kind == SHT_RELA else REL_INFO.size
     data = contents[number]
-    for position in range(0, len(data) - width + 1, width):
-        info = int.from_bytes(data[position + 8 : position + 16], "little")
-        if info >> 32 not in bases:
+    for position in range(0, len(data) - entry_size + 1, entry_size):
+        _, info = REL_INFO.unpack_from(data, position)
+        symbol = info >> 32
+        if symbol not in section_of:
             continue
         if table.kind == SHT_REL:
             raise NotPruned(f"{elf.name}: it refers to device code without addends")
-        (addend,) = struct.unpack_from("<q", data, position + 16)
-        new_addend = _new_offset(elf, moved[bases[info >> 32]], addend, table.name)
-        struct.pack_into("<q", data, position + 16, new_addend)
+        (addend,) = struct.unpack_from("<q", data, position + R_ADDEND_OFFSET)
+        new_addend = _new_offset(elf, moved[section_of[symbol]], addend, table.name)
+        struct.pack_into("<q", data, position + R_ADDEND_OFFSET, new_addend)
 
 
 def _new_offset(elf: HostElf, offsets: dict[int, int], value: int, name: bytes) -> int:
+    """The new offset for an old one; NotPruned if it has none, as `name` refers to it."""
     if value not in offsets:
         text = name.decode("utf-8", "replace")
         raise NotPruned(f"{elf.name}: '{text}' refers to offset {value:#x} within a container")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pylink.facts.fatbinentries import REGISTER_PREFIX
 from pylink.files.reading import MAX_SIZE, read_incoming
 from pylink.inputs.archiveformat import THIN_MAGIC
-from pylink.prune.archives import members
-from pylink.prune.entries import ZSTANDARD, Changes
+from pylink.prune.archives import read_members
+from pylink.prune.entries import ZSTANDARD_MODES, Changes
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
 from pylink.prune.rewriting import is_archive, is_finished, is_host
@@ -27,18 +27,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Symbols that register a unit: the prefix and its id, which begins with an underscore.
 REGISTRATION_PREFIX = REGISTER_PREFIX + b"_"
-_REL_SECTION = "__nv_relfatbin"
+_RELOCATABLE_SECTION = "__nv_relfatbin"
 
 
 @dataclass
 class PruneRequest:
     """The options of a command."""
 
-    targets: tuple[str, ...] = ()
-    linked: str = ""
-    mode: str = ""
-    rules: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()  # of --arch; empty for all
+    linked: str = ""  # the path of a finished device link
+    mode: str = ""  # of --compress-mode
+    rules: tuple[str, ...] = ()  # of --drop
     experimental: bool = False
 
 
@@ -52,7 +53,7 @@ class PrunePlan:
 
 
 def target_name(leaf: Leaf) -> str:
-    """The target as in nvcc's `code=`."""
+    """The target of an entry as in nvcc's `code=`, such as `sm_90` or `lto_90`."""
     return leaf.target.replace("compute_", "lto_", 1) if leaf.kind == LTOIR else leaf.target
 
 
@@ -63,10 +64,10 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
         raise NotPruned(f"{path}: wheels and other zip files are not pruned; {advice}")
     if data.startswith(THIN_MAGIC):
         raise NotPruned(f"{path}: a thin archive contains no code; prune its members")
-    finished = is_finished(data)
-    if finished and not request.experimental:
+    is_linked = is_finished(data)
+    if is_linked and not request.experimental:
         raise NotPruned(f"{path}: it is linked by the host linker already; see --experimental")
-    if finished and request.linked:
+    if is_linked and request.linked:
         raise NotPruned(f"{path}: --linked is for objects and archives; use --drop linked-copies")
     sizes = measure([path], recompress=bool(COMPRESSION.intersection(request.rules)))
     if sizes.unreadable:
@@ -78,9 +79,10 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
     dropped: set[tuple[int, int]] = set()
     modes: dict[tuple[int, int], str] = {}
     if request.targets:
-        dropped |= {_key(leaf) for leaf in _of_other_targets(path, leaves, request.targets)}
+        unwanted = _find_other_targets(path, leaves, request.targets)
+        dropped |= {_key(leaf) for leaf in unwanted}
     if request.linked:
-        copies = _linked_copies(path, data, sizes, request.linked, plan)
+        copies = _find_linked_copies(path, data, sizes, request.linked, plan)
         dropped |= {_key(leaf) for leaf in copies}
     # Rules see only the remaining entries: another cubin may be what a GPU runs if its own is gone.
     remaining = [leaf for leaf in sizes.leaves if _key(leaf) not in dropped]
@@ -92,16 +94,18 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
     _note_empty_containers(leaves, dropped, plan)
     entry_bytes = {_key(leaf): leaf.installed for leaf in leaves}
     plan.changes = Changes(frozenset(dropped), request.mode, modes, entry_bytes)
-    if request.mode in ZSTANDARD or modes:
+    if request.mode in ZSTANDARD_MODES or modes:
         plan.notes.append("Zstandard needs a driver, and to be linked a toolkit, of CUDA 12.4")
     return plan
 
 
 def _key(leaf: Leaf) -> tuple[int, int]:
+    """The key of an entry in `Changes`."""
     return leaf.container, leaf.index
 
 
-def _of_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -> list[Leaf]:
+def _find_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -> list[Leaf]:
+    """The entries that are not for one of `targets`; NotPruned if the file lacks one of these."""
     file_targets = sorted({target_name(leaf) for leaf in leaves})
     for target in targets:
         if target not in file_targets:
@@ -131,7 +135,7 @@ def _note_empty_containers(
 def _selected_reductions(
     sizes: Sizes, rules: tuple[str, ...], plan: PrunePlan
 ) -> Iterator[Reduction]:
-    """Yield the reductions of the given rules, and note the condition of each."""
+    """Yield the reductions of these rules, and note the condition of each."""
     all_lines = reductions(sizes)
     for rule in rules:
         if rule not in PRUNABLE:
@@ -144,34 +148,37 @@ def _selected_reductions(
             yield line
 
 
-def _linked_copies(
+def _find_linked_copies(
     path: str, data: bytes, sizes: Sizes, linked: str, plan: PrunePlan
 ) -> list[Leaf]:
-    """Relocatable cubins whose code a finished link contains, in units that it registers."""
+    """Relocatable cubins whose code a finished link contains, in units that it registers.
+
+    Adds a note for each other relocatable cubin, which stays.
+    """
     registered = _registered_units(linked)
-    both_sizes = measure([linked, path])
+    both_sizes = measure([linked, path])  # the finished link is file 0
     if both_sizes.unreadable:
         raise NotPruned(f"{both_sizes.unreadable[0][0]}: {both_sizes.unreadable[0][1]}")
     functions, kernels = functions_by_entry(both_sizes)
-    code: dict[str, set[int]] = {}
+    linked_functions: dict[str, set[int]] = {}  # by target
     for leaf in both_sizes.leaves:
         if leaf.file == 0 and leaf.kind == CUBIN:
-            code.setdefault(leaf.target, set()).update(functions[leaf.number])
-    if not code:
+            linked_functions.setdefault(leaf.target, set()).update(functions[leaf.number])
+    if not linked_functions:
         raise NotPruned(f"{linked}: it has no linked device code")
-    open_units = _units_without_registration(path, data, registered)
+    unregistered = _units_without_registration(path, data, registered)
     copies = []
     for leaf in both_sizes.leaves:
-        if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _REL_SECTION:
+        if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _RELOCATABLE_SECTION:
             continue
         needed = kernels[leaf.number] or functions[leaf.number]
         label = f"{target_name(leaf)} of {leaf.unit}"
         member = leaf.unit if is_archive(data) else ""
-        if member in open_units:
-            plan.notes.append(f"{label} stays: {linked} does not register {open_units[member]}")
-        elif leaf.target not in code:
+        if member in unregistered:
+            plan.notes.append(f"{label} stays: {linked} does not register {unregistered[member]}")
+        elif leaf.target not in linked_functions:
             plan.notes.append(f"{label} stays: {linked} has no code for it")
-        elif not needed <= code[leaf.target]:
+        elif not needed <= linked_functions[leaf.target]:
             plan.notes.append(f"{label} stays: {linked} does not contain all of its kernels")
         else:
             copies.append(leaf)
@@ -197,21 +204,21 @@ def _units_without_registration(path: str, data: bytes, registered: set[bytes]) 
     An object that is not an archive has the name "". A member that calls no registration counts as
     unregistered, since nothing shows that its units are in the link.
     """
-    parts = {"": data}
+    objects = {"": data}
     if is_archive(data):
-        parts = {}
-        for name, _, offset, size in members(data, path):
-            part = data[offset : offset + size]
-            # If several members have one name, all must be registered.
-            if name in parts and parts[name] != part:
+        objects = {}
+        for name, _, offset, size in read_members(data, path):
+            contents = data[offset : offset + size]
+            # A name must say which member is meant; equal members may share one.
+            if name in objects and objects[name] != contents:
                 raise NotPruned(f"{path}: several members have the name '{name}'")
-            parts[name] = part
+            objects[name] = contents
     units = {}
-    for name, part in parts.items():
-        if not is_host(part):
+    for name, contents in objects.items():
+        if not is_host(contents):
             units[name] = "it, since it is not a host object"
             continue
-        called = HostElf(part, name or path).symbol_names(REGISTRATION_PREFIX, defined=False)
+        called = HostElf(contents, name or path).symbol_names(REGISTRATION_PREFIX, defined=False)
         missing = sorted(called - registered)
         if missing or not called:
             unit = missing[0].decode("utf-8", "replace") if missing else "any unit of it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
+from pylink.inputs.kinds import MACHINE
 from pylink.inspect.embedded import (
     ELF_MARK,
     FATBIN_SECTIONS,
@@ -14,13 +15,16 @@ from pylink.inspect.embedded import (
     sections_of,
 )
 from pylink.prune.archives import rewrite_members
-from pylink.prune.entries import Changes, read_container, write_container
+from pylink.prune.entries import Changes, make_container, read_container
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf, replace_contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+E_TYPE = slice(16, 18)  # field of an ELF header
 
 
 def containers_of(data: bytes) -> list[Embedded]:
@@ -34,12 +38,13 @@ def is_archive(data: bytes) -> bool:
 
 
 def is_host(data: bytes) -> bool:
-    return data.startswith(ELF_MARK) and int.from_bytes(data[18:20], "little") != EM_CUDA
+    """Return whether a file is an ELF file for a host machine."""
+    return data.startswith(ELF_MARK) and int.from_bytes(data[MACHINE], "little") != EM_CUDA
 
 
 def is_finished(data: bytes) -> bool:
-    """Return whether it is a library or program."""
-    return is_host(data) and int.from_bytes(data[16:18], "little") in (ET_EXEC, ET_DYN)
+    """Return whether a file is a library or program, which the host linker made."""
+    return is_host(data) and int.from_bytes(data[E_TYPE], "little") in (ET_EXEC, ET_DYN)
 
 
 class Rewriter:
@@ -47,7 +52,7 @@ class Rewriter:
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
-        self._number = 0
+        self._number = 0  # of the next container
 
     def rewrite(self, data: bytes, name: str) -> bytes:
         """Rewrite a file or a member of an archive; NotPruned if that is impossible."""
@@ -68,16 +73,15 @@ class Rewriter:
         for code in containers_of(data):
             label = f"{name}: container {self._number}"
             entries = read_container(data, code.start, code.end, label)
-            entries_kept = self._changes.apply(self._number, entries, label)
+            remaining = self._changes.apply(self._number, entries, label)
             self._number += 1
             yield (
                 code,
-                data[code.start : code.end]
-                if entries_kept == entries
-                else write_container(entries_kept),
+                data[code.start : code.end] if remaining == entries else make_container(remaining),
             )
 
     def _rewrite_fatbin(self, data: bytes, name: str) -> bytes:
+        """Replace the containers of a fat binary; bytes between them stay."""
         rewritten, copied_end = bytearray(), 0
         for code, replacement in self._containers(data, name):
             rewritten += data[copied_end : code.start] + replacement
@@ -89,7 +93,7 @@ class Rewriter:
         by_section: dict[int, list[tuple[Embedded, bytes]]] = {}
         elf = HostElf(data, name)
         for code, replacement in self._containers(data, name):
-            number = self._section(elf, code)
+            number = self._find_section(elf, code)
             if number is None:
                 if data[code.start : code.end] != replacement:
                     raise NotPruned(f"{name}: device code outside of sections for it")
@@ -103,7 +107,8 @@ class Rewriter:
         return replace_contents(elf, new) if new else data
 
     @staticmethod
-    def _section(elf: HostElf, code: Embedded) -> int | None:
+    def _find_section(elf: HostElf, code: Embedded) -> int | None:
+        """The number of the section for device code that has this container; None without one."""
         for number, section in enumerate(elf.sections):
             if section.name.decode("utf-8", "replace") in FATBIN_SECTIONS and (
                 section.offset <= code.start and code.end <= section.offset + section.stored
@@ -135,7 +140,7 @@ def _pack_section(
         start = code.start - section.offset
         if old_bytes[copied_end:start].strip(b"\0"):
             raise NotPruned(f"{elf.name}: bytes between containers that are not zero")
-        # Containers were aligned to 8, or more in front of the first.
+        # Containers are aligned to 8 bytes; bytes in front of the first one stay.
         data += bytes(-len(data) % 8) if data else old_bytes[:start]
         new_offsets[start] = len(data)
         data += replacement
@@ -143,5 +148,5 @@ def _pack_section(
     if old_bytes[copied_end:].strip(b"\0"):
         raise NotPruned(f"{elf.name}: bytes after containers that are not zero")
     new_offsets[len(old_bytes)] = len(data)
-    new_offsets.setdefault(0, 0)
+    new_offsets.setdefault(0, 0)  # a symbol of the section itself stays at its start
     return bytes(data), new_offsets

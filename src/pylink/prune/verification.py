@@ -10,8 +10,9 @@ from itertools import pairwise
 from pylink.facts.elf import SHT_NOBITS, SHT_NULL, SHT_RELA, SHT_SYMTAB, STT_SECTION
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.facts.records import RELA, SYM
+from pylink.inputs.archiveformat import MAGIC
 from pylink.inspect.embedded import FATBIN_SECTIONS
-from pylink.prune.archives import members
+from pylink.prune.archives import HEADER_SIZE, INDEX_WIDTHS, NAME_FIELD, SIZE_FIELD, read_members
 from pylink.prune.entries import FatbinEntry, read_container
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
@@ -20,8 +21,9 @@ from pylink.prune.rewriting import containers_of, is_archive, is_finished, is_ho
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.inspect.embedded import Embedded
+    from pylink.prune.archives import Member
 
-_NAMES = [name.encode() for name in FATBIN_SECTIONS]
+_FATBIN_SECTIONS = [name.encode() for name in FATBIN_SECTIONS]
 
 
 def verify(old: bytes, new: bytes, dropped: frozenset[tuple[int, int]], name: str) -> int:
@@ -30,12 +32,15 @@ def verify(old: bytes, new: bytes, dropped: frozenset[tuple[int, int]], name: st
 
 
 class _Comparison:
+    """Compares files, and counts containers, which have numbers as in `Changes`, and payloads."""
+
     def __init__(self, dropped: frozenset[tuple[int, int]]) -> None:
         self._dropped = dropped
-        self._number = 0
-        self.payloads = 0
+        self._number = 0  # of the next container
+        self.payload_count = 0
 
     def compare(self, old: bytes, new: bytes, name: str) -> int:
+        """Compare a file, or a member of an archive; return the number of payloads so far."""
         if is_archive(old):
             self._compare_archives(old, new, name)
         elif is_host(old):
@@ -44,14 +49,18 @@ class _Comparison:
             self._compare_outside(old, new, name, self._compare_containers(old, new, name))
         elif old != new:
             raise _mismatch(name, "bytes without device code changed")
-        return self.payloads
+        return self.payload_count
 
     def _compare_archives(self, old: bytes, new: bytes, name: str) -> None:
-        before, after = members(old, name), members(new, name)
-        if [member[0] for member in before] != [member[0] for member in after]:
+        before, after = read_members(old, name), read_members(new, name)
+        if [member.name for member in before] != [member.name for member in after]:
             raise _mismatch(name, "the members changed")
-        for (label, _, start, size), (_, _, at, length) in zip(before, after, strict=True):
-            self.compare(old[start : start + size], new[at : at + length], f"{name}:{label}")
+        for member, new_member in zip(before, after, strict=True):
+            self.compare(
+                old[member.offset : member.offset + member.size],
+                new[new_member.offset : new_member.offset + new_member.size],
+                f"{name}:{member.name}",
+            )
         if _read_index(old, before) != _read_index(new, after):
             raise _mismatch(name, "the index of symbols changed")
 
@@ -63,31 +72,31 @@ class _Comparison:
         if len(before) != len(after):
             raise _mismatch(name, "containers are gone")
         pairs = list(zip(before, after, strict=True))
-        for old_place, new_place in pairs:
+        for old_code, new_code in pairs:
             label = f"{name}: container {self._number}"
-            entries = read_container(old, old_place.start, old_place.end, label)
-            entries_kept = [
+            entries = read_container(old, old_code.start, old_code.end, label)
+            expected = [
                 entry
                 for index, entry in enumerate(entries)
                 if (self._number, index) not in self._dropped
             ]
             self._number += 1
-            container = read_container(new, new_place.start, new_place.end, label)
-            if len(entries_kept) != len(container):
+            new_entries = read_container(new, new_code.start, new_code.end, label)
+            if len(expected) != len(new_entries):
                 raise _mismatch(label, "the number of entries is wrong")
-            for entry, other in zip(entries_kept, container, strict=True):
-                self._compare_entries(entry, other, label)
+            for entry, new_entry in zip(expected, new_entries, strict=True):
+                self._compare_entries(entry, new_entry, label)
         return pairs
 
     def _compare_entries(self, old: FatbinEntry, new: FatbinEntry, name: str) -> None:
-        self.payloads += 1
+        self.payload_count += 1
         if old.identity != new.identity:
             raise _mismatch(name, "the header of an entry changed")
         before, after = old.payload(name), new.payload(name)
         # Stored payloads are padded with zeros to a multiple of 8.
-        shorter = min(len(before), len(after))
-        padding = before[shorter:] + after[shorter:]
-        if before[:shorter] != after[:shorter] or len(padding) > 7 or padding.strip(b"\0"):
+        size = min(len(before), len(after))
+        padding = before[size:] + after[size:]
+        if before[:size] != after[:size] or len(padding) > 7 or padding.strip(b"\0"):
             raise _mismatch(name, "a payload changed")
 
     @staticmethod
@@ -95,32 +104,32 @@ class _Comparison:
         old: bytes, new: bytes, name: str, pairs: list[tuple[Embedded, Embedded]]
     ) -> None:
         """Require equal bytes between containers."""
-        ends = [(0, 0), *((old_place.end, new_place.end) for old_place, new_place in pairs)]
+        ends = [(0, 0), *((old_code.end, new_code.end) for old_code, new_code in pairs)]
         starts = [
-            *((old_place.start, new_place.start) for old_place, new_place in pairs),
+            *((old_code.start, new_code.start) for old_code, new_code in pairs),
             (len(old), len(new)),
         ]
-        for (a, b), (c, d) in zip(ends, starts, strict=True):
-            if old[a:c] != new[b:d]:
+        for (old_end, new_end), (old_start, new_start) in zip(ends, starts, strict=True):
+            if old[old_end:old_start] != new[new_end:new_start]:
                 raise _mismatch(name, "bytes outside of containers changed")
 
     def _compare_hosts(self, old: bytes, new: bytes, name: str) -> None:
         pairs = self._compare_containers(old, new, name)
         if is_finished(old):
             if len(old) != len(new) or any(
-                old_place.start != new_place.start for old_place, new_place in pairs
+                old_code.start != new_code.start for old_code, new_code in pairs
             ):
                 raise _mismatch(name, "containers moved")
-            places = [
+            bounds = [
                 (0, 0),
-                *((old_place.start, old_place.end) for old_place, _ in pairs),
+                *((old_code.start, old_code.end) for old_code, _ in pairs),
                 (len(old), len(old)),
             ]
-            for (_, end), (start, _) in pairwise(places):
+            for (_, end), (start, _) in pairwise(bounds):
                 if old[end:start] != new[end:start]:
                     raise _mismatch(name, "bytes outside of containers changed")
-            for old_place, new_place in pairs:
-                if new[new_place.end : old_place.end].strip(b"\0"):
+            for old_code, new_code in pairs:
+                if new[new_code.end : old_code.end].strip(b"\0"):
                     raise _mismatch(name, "bytes after a container are not zero")
             return
         _compare_objects(HostElf(old, name), HostElf(new, name), pairs)
@@ -132,7 +141,7 @@ def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Emb
         shoff=0
     ) != new.header._replace(shoff=0):
         raise _mismatch(old.name, "the headers changed")
-    moved: dict[int, dict[int, int]] = {}
+    moved: dict[int, dict[int, int]] = {}  # new offsets by section number and old offset
     for number, (old_section, new_section) in enumerate(
         zip(old.sections, new.sections, strict=True)
     ):
@@ -140,11 +149,11 @@ def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Emb
             offset=0, size=0
         ):
             raise _mismatch(old.name, f"section {number} changed")
-        if old_section.name in _NAMES:
+        if old_section.name in _FATBIN_SECTIONS:
             moved[number] = {
-                a.start - old_section.offset: b.start - new_section.offset
-                for a, b in pairs
-                if old_section.offset <= a.start < old_section.offset + old_section.stored
+                old_code.start - old_section.offset: new_code.start - new_section.offset
+                for old_code, new_code in pairs
+                if old_section.offset <= old_code.start < old_section.offset + old_section.stored
             } | {old_section.size: new_section.size}
         elif old_section.kind in (SHT_SYMTAB, SHT_RELA):
             continue
@@ -169,23 +178,22 @@ def _compare_symbols(
     """Require equal symbols, except for the values of those in changed sections."""
     if len(before) != len(after):
         raise _mismatch(old.name, "symbols changed")
-    for row_offset in range(0, len(before), SYM.size):
-        section = int.from_bytes(before[row_offset + 6 : row_offset + 8], "little")
-        value, new_value = (
-            int.from_bytes(data[row_offset + 8 : row_offset + 16], "little")
-            for data in (before, after)
-        )
-        if (
-            before[row_offset : row_offset + 8] != after[row_offset : row_offset + 8]
-            or before[row_offset + 16 : row_offset + 24] != after[row_offset + 16 : row_offset + 24]
-            or new_value != moved.get(section, {}).get(value, value)
-        ):
+    rows_size = len(before) - len(before) % SYM.size
+    if before[rows_size:] != after[rows_size:]:
+        raise _mismatch(old.name, "symbols changed")
+    for row_offset in range(0, rows_size, SYM.size):
+        *head, section, value, size = SYM.unpack_from(before, row_offset)
+        *new_head, new_section, new_value, new_size = SYM.unpack_from(after, row_offset)
+        if (head, section, size) != (new_head, new_section, new_size) or new_value != moved.get(
+            section, {}
+        ).get(value, value):
             raise _mismatch(old.name, "a symbol changed")
 
 
 def _compare_relocations(
     old: HostElf, new: HostElf, number: int, moved: dict[int, dict[int, int]]
 ) -> None:
+    """Require equal relocations in section `number`, except for addends in changed sections."""
     table = old.sections[number]
     before, after = old.contents(table), new.contents(new.sections[number])
     link = table.header.link
@@ -197,33 +205,34 @@ def _compare_relocations(
     if len(before) != len(after):
         raise _mismatch(old.name, "relocations changed")
     for row_offset in range(0, len(before) - RELA.size + 1, RELA.size):
-        if before[row_offset : row_offset + 16] != after[row_offset : row_offset + 16]:
+        *head, symbol, addend = RELA.unpack_from(before, row_offset)
+        *new_head, new_symbol, new_addend = RELA.unpack_from(after, row_offset)
+        if (head, symbol) != (new_head, new_symbol):
             raise _mismatch(old.name, "a relocation changed")
-        symbol = int.from_bytes(before[row_offset + 12 : row_offset + 16], "little")
-        addend, new_addend = (
-            int.from_bytes(data[row_offset + 16 : row_offset + 24], "little", signed=True)
-            for data in (before, after)
-        )
-        places: dict[int, int] = {}
+        new_offsets: dict[int, int] = {}
         if symbol < len(symbols) and symbols[symbol].kind == STT_SECTION:
-            places = moved.get(symbols[symbol].section, places)
-        if new_addend != places.get(addend, addend):
+            new_offsets = moved.get(symbols[symbol].section, new_offsets)
+        if new_addend != new_offsets.get(addend, addend):
             raise _mismatch(old.name, "an addend changed")
 
 
-def _read_index(data: bytes, rows: list[tuple[str, int, int, int]]) -> list[tuple[bytes, int]]:
-    """Symbols of the archive's index, each with the number of its member."""
-    numbers = {header: number for number, (_, header, _, _) in enumerate(rows)}
-    head = data[8:68]
-    width = {b"/": 4, b"/SYM64/": 8}.get(head[:16].rstrip())
+def _read_index(data: bytes, members: list[Member]) -> list[tuple[bytes, int]]:
+    """The symbols of an archive's index, which is its first member, with their members' numbers."""
+    number_of = {member.header: number for number, member in enumerate(members)}
+    body_start = len(MAGIC) + HEADER_SIZE
+    head = data[len(MAGIC) : body_start]
+    width = INDEX_WIDTHS.get(head[NAME_FIELD].rstrip())
     if width is None:
         return []
-    body = data[68 : 68 + int(head[48:58])]
+    body = data[body_start : body_start + int(head[SIZE_FIELD])]
     count = int.from_bytes(body[:width], "big")
     names = body[width * (count + 1) :].split(b"\0")
-    places = [int.from_bytes(body[width * n : width * (n + 1)], "big") for n in range(1, count + 1)]
-    return [(name, numbers.get(place, -1)) for name, place in zip(names, places, strict=False)]
+    headers = [
+        int.from_bytes(body[width * n : width * (n + 1)], "big") for n in range(1, count + 1)
+    ]
+    return [(name, number_of.get(header, -1)) for name, header in zip(names, headers, strict=False)]
 
 
 def _mismatch(name: str, reason: str) -> NotPruned:
+    """Make the exception for a change that was not planned."""
     return NotPruned(f"{name}: the result is not as planned: {reason}; nothing was written")
