@@ -170,7 +170,12 @@ def test_an_opcode_of_unknown_kind_is_stepped_over() -> None:
         b"\x0a" + b"\0\x03\x80\x01\x02" + fixed + b"\x01" + b"\0\x04\x90\x01\x80\x01" + b"\x0a"
     )
     calls = calls_of_rows(program + b"\0\x01\x01" + b"\x0a", 10, lengths)
-    assert [call and (call.row, call.name) for call in calls] == [None, None, (0, 128), (0, 128)]
+    assert [call and (call.row, call.name_offset) for call in calls] == [
+        None,
+        None,
+        (0, 128),
+        (0, 128),
+    ]
 
 
 def ptx_cubin() -> Cubin:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pylink.demangle.cursor import NotMangled
 from pylink.demangle.names import NameParser
 
-# Prefix of functions that are local to a file; a length, the file's name and the mangled name
-# follow.
-STATIC = "__nv_static_"
+# Prefix of the names of functions that are local to a file: `__nv_static_` LENGTH `_` FILE `_` and
+# the mangled name, where LENGTH is that of FILE.
+STATIC_PREFIX = "__nv_static_"
 
 
 def demangle(name: str) -> str:
@@ -24,10 +24,11 @@ def demangle(name: str) -> str:
 
 
 def _demangle(name: str) -> str:
+    """The readable form of a symbol's name; NotMangled if it cannot be demangled."""
     if name.startswith("$_Z"):
         return _demangle(name[1:])
-    if name.startswith(STATIC):
-        parser = NameParser(name, len(STATIC))
+    if name.startswith(STATIC_PREFIX):
+        parser = NameParser(name, len(STATIC_PREFIX))
         length = parser.number()
         parser.require("_")
         parser.position += length

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+# Digits of numbers in base 36.
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-# Digits of the largest number in a name: the size of an array can have 20.
+# Number of digits of the largest decimal number in a name: the size of an array can have 20.
 MAX_DIGITS = 20
 
-# Limit of the text of all parts of a name, abbreviations included. A part may contain the one
-# before it twice, so 300 characters could expand to more than memory holds.
+# Limit of characters of the texts of all parts of a name, with abbreviations expanded. A part may
+# contain the part in front of it twice, so 300 characters could expand to more than memory holds.
 MAX_TEXT = 1 << 24
 
 
@@ -27,8 +28,8 @@ class Type:
 
     __slots__ = ("kind", "left", "right", "spaced")
 
-    def __init__(self, left_part: str, right: str = "", kind: str = "base", *, spaced: bool = True):
-        self.left = left_part
+    def __init__(self, left_text: str, right: str = "", kind: str = "base", *, spaced: bool = True):
+        self.left = left_text
         self.right = right
         self.kind = kind
         self.spaced = spaced
@@ -49,10 +50,11 @@ class Cursor(ABC):
         self.name = name
         self.position = position
         self.parts: list[Type] = []
-        self._text = 0
+        self._text_size = 0  # characters of all parts so far
         self.bare_parameters = False  # a template parameter takes no arguments here
 
     def peek(self, count: int = 1) -> str:
+        """The next characters, which are not skipped; fewer at the end."""
         return self.name[self.position : self.position + count]
 
     def consume(self, text: str) -> bool:
@@ -63,6 +65,7 @@ class Cursor(ABC):
         return False
 
     def require(self, text: str) -> None:
+        """Skip `text`; NotMangled if it is not next."""
         if not self.consume(text):
             raise NotMangled
 
@@ -91,6 +94,7 @@ class Cursor(ABC):
         return value
 
     def remember(self, part: Type) -> Type:
+        """Add a part that later parts can abbreviate, and return it."""
         self.parts.append(self._check_length(part))
         return part
 
@@ -99,7 +103,7 @@ class Cursor(ABC):
         index = 0
         if not self.consume("_"):
             while not self.consume("_"):
-                index = index * 36 + DIGITS.index(self._digit())
+                index = index * len(DIGITS) + DIGITS.index(self._digit())
                 if index >= len(self.parts):
                     raise NotMangled
             index += 1
@@ -109,8 +113,8 @@ class Cursor(ABC):
 
     def _check_length(self, part: Type) -> Type:
         """Return the part; NotMangled if the text of all parts has become too long."""
-        self._text += len(part.left) + len(part.right)
-        if self._text > MAX_TEXT:
+        self._text_size += len(part.left) + len(part.right)
+        if self._text_size > MAX_TEXT:
             raise NotMangled
         return part
 
@@ -120,7 +124,8 @@ class Cursor(ABC):
             raise NotMangled
         return digit
 
-    # Implemented by the classes of the parser for types, expressions and names.
+    # Methods that read one part and return its text. The classes for types, expressions and names
+    # implement them.
 
     @abstractmethod
     def type(self) -> Type: ...

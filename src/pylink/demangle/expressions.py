@@ -7,6 +7,7 @@ import struct
 from pylink.demangle.cursor import NotMangled
 from pylink.demangle.types import TypeParser
 
+# Texts of operators by their codes in the ABI.
 OPERATORS = {
     "nw": "new ",
     "na": "new[] ",
@@ -73,7 +74,11 @@ CASTS = {
 
 
 class ExpressionParser(TypeParser):
-    """Reads one expression; operands have no parentheses, like in nvlink's texts."""
+    """Reads one expression; operands have no parentheses, like in nvlink's texts.
+
+    A method whose name is an underscore and two letters, such as `_cv`, reads an expression that
+    begins with this code of the ABI. The code itself was read by `expression`.
+    """
 
     def expression(self) -> str:
         code = self.peek(2)
@@ -114,6 +119,7 @@ class ExpressionParser(TypeParser):
         return "this" if self.consume("T") else self._parameter()
 
     def _parameter(self) -> str:
+        """Read a parameter of a function, which has a number."""
         qualifiers = self._qualifiers()
         return f"{qualifiers} param#{self.ordinal() + 1}".lstrip()
 
@@ -138,6 +144,7 @@ class ExpressionParser(TypeParser):
         return f"({self.expression()}{operator}...)"
 
     def _fold_operator(self) -> str:
+        """Read the operator of a fold expression."""
         code = self.next() + self.next()
         if code not in BINARY:
             raise NotMangled
@@ -150,6 +157,7 @@ class ExpressionParser(TypeParser):
         return self._increment("--")
 
     def _increment(self, operator: str) -> str:
+        """Read the operand of `++` or `--`, which precedes it after an underscore."""
         if self.consume("_"):
             return operator + self.expression()
         return self.expression() + operator
@@ -165,11 +173,11 @@ class ExpressionParser(TypeParser):
 
     def _new(self, text: str) -> str:
         """Read the placement arguments, the type and the initializer of a new expression."""
-        places = []
+        placement = []
         while not self.consume("_"):
-            places.append(self.expression())
-        if places:
-            text += f"({', '.join(places)}) "
+            placement.append(self.expression())
+        if placement:
+            text += f"({', '.join(placement)}) "
         text += str(self.type())
         if self.consume("pi"):
             return f"{text}({self._expression_list()})"
@@ -264,7 +272,7 @@ class ExpressionParser(TypeParser):
         end = self.name.find("E", self.position)
         digits = self.name[self.position : end]
         if code in ("f", "d"):
-            value = _real(digits, code)
+            value = _format_real(digits, code)
         elif digits.isdecimal():
             value = digits
         else:
@@ -273,8 +281,11 @@ class ExpressionParser(TypeParser):
         return f"({type_name}){sign}{value}"
 
 
-def _real(digits: str, code: str) -> str:
-    """The text of a floating-point number from its hexadecimal digits, most significant first."""
+def _format_real(digits: str, code: str) -> str:
+    """The text of a floating-point number from its hexadecimal digits, most significant first.
+
+    `code` is `f` or `d`, for 32 and 64 bits.
+    """
     try:
         (value,) = struct.unpack(f">{code}", bytes.fromhex(digits))
     except (ValueError, struct.error):

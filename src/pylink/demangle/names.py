@@ -5,16 +5,18 @@ from __future__ import annotations
 from pylink.demangle.cursor import NotMangled, Type
 from pylink.demangle.expressions import OPERATORS, ExpressionParser
 
-CHARS = "std::char_traits<char>"
+CHAR_TRAITS = "std::char_traits<char>"
+# Abbreviations of names in namespace std, by the letter after S.
 STANDARD = {
     "t": "std",
     "a": "std::allocator",
     "b": "std::basic_string",
-    "s": f"std::basic_string<char, {CHARS}, std::allocator<char>>",
-    "i": f"std::basic_istream<char, {CHARS}>",
-    "o": f"std::basic_ostream<char, {CHARS}>",
-    "d": f"std::basic_iostream<char, {CHARS}>",
+    "s": f"std::basic_string<char, {CHAR_TRAITS}, std::allocator<char>>",
+    "i": f"std::basic_istream<char, {CHAR_TRAITS}>",
+    "o": f"std::basic_ostream<char, {CHAR_TRAITS}>",
+    "d": f"std::basic_iostream<char, {CHAR_TRAITS}>",
 }
+# Suffixes of constructors and destructors, by their codes.
 STRUCTORS = {
     "C1": "",
     "C2": " [subobject]",
@@ -23,6 +25,7 @@ STRUCTORS = {
     "D1": "",
     "D2": " [subobject]",
 }
+# Texts in front of the names of tables and functions that the compiler generates, by their codes.
 SPECIAL = {
     "TV": "Virtual function table for ",
     "TT": "Virtual table table for ",
@@ -42,14 +45,22 @@ class Name:
     that can be abbreviated.
     """
 
-    __slots__ = ("is_remembered", "last", "plain", "qualifiers", "suffix", "template", "text")
+    __slots__ = (
+        "has_no_result",
+        "is_remembered",
+        "is_template",
+        "last",
+        "qualifiers",
+        "suffix",
+        "text",
+    )
 
     def __init__(self, text: str = "", last: str = "", *, is_remembered: bool = False) -> None:
         self.text = text
         self.last = last
         self.is_remembered = is_remembered
-        self.template = False  # ends in template arguments
-        self.plain = False  # a constructor or conversion, whose result is not written
+        self.is_template = False  # it ends in template arguments
+        self.has_no_result = False  # a constructor or conversion, whose result type is not written
         self.suffix = self.qualifiers = ""
 
 
@@ -64,7 +75,7 @@ class NameParser(ExpressionParser):
         if self.peek() in ("", "E", "$"):
             return name.text + name.qualifiers + name.suffix
         result = None
-        if name.template and not name.plain:
+        if name.is_template and not name.has_no_result:
             result = self.type()
         parameters = self.parameters()
         if bare:
@@ -82,28 +93,30 @@ class NameParser(ExpressionParser):
             return f"{SPECIAL[code]}{self.full_name().text}"
         if code not in ("Th", "Tv", "Tc"):
             raise NotMangled
-        self.position -= code != "Tc"
+        self.position -= code != "Tc"  # the second letter of Th and Tv begins the offset
         offsets = [self._offset() for _ in range(2 if code == "Tc" else 1)]
         kind = "Covariant thunk" if code == "Tc" else "Thunk"
         return f"{kind} for {' '.join(offsets)} {self.encoding()}"
 
     def _offset(self) -> str:
-        virtual = self.consume("v")
-        if not virtual:
+        """Read the offset of a thunk: `h` NUMBER `_`, or `v` NUMBER `_` NUMBER `_`."""
+        is_virtual = self.consume("v")
+        if not is_virtual:
             self.require("h")
-        text = f"offset {self._signed()}"
+        text = f"offset {self._signed_number()}"
         self.require("_")
-        if virtual:
-            text += f", virtual offset {self._signed()}"
+        if is_virtual:
+            text += f", virtual offset {self._signed_number()}"
             self.require("_")
         return f"({text})"
 
-    def _signed(self) -> int:
+    def _signed_number(self) -> int:
+        """Read a decimal number; `n` in front of it is a minus."""
         return -self.number() if self.consume("n") else self.number()
 
     def class_type(self) -> Type:
         """Read a type that is a name."""
-        start = len(self.parts)
+        part_count = len(self.parts)
         code = self.peek()
         if code == "S" and self.peek(2) != "St":
             self.position += 1
@@ -112,7 +125,7 @@ class NameParser(ExpressionParser):
                 return abbreviated
             return self.remember(Type(str(abbreviated) + self.template_args(), spaced=False))
         name = self.full_name()
-        if name.is_remembered and len(self.parts) == start:
+        if name.is_remembered and len(self.parts) == part_count:
             return Type(name.text, spaced=False)
         return self.remember(Type(name.text))
 
@@ -149,10 +162,11 @@ class NameParser(ExpressionParser):
         return name
 
     def _with_arguments(self, name: Name) -> Name:
+        """Read template arguments and append them to `name`."""
         arguments = self.template_args()
         result = Name(name.text + arguments, name.last)
-        result.template = True
-        result.plain, result.suffix = name.plain, name.suffix
+        result.is_template = True
+        result.has_no_result, result.suffix = name.has_no_result, name.suffix
         return result
 
     def _append(self, scope: Name) -> Name:
@@ -160,10 +174,11 @@ class NameParser(ExpressionParser):
         part = self.unqualified(scope.last)
         name = Name(f"{scope.text}::{part}" if scope.text and part else scope.text or part)
         name.last = part or scope.last
-        name.plain, name.suffix = self._meaning
+        name.has_no_result, name.suffix = self._properties
         return name
 
     def _nested(self) -> Name:
+        """Read the rest of a nested name after N, up to E."""
         qualifiers = self._qualifiers()
         if self.consume("R"):
             qualifiers = f"{qualifiers} &".strip()
@@ -193,7 +208,7 @@ class NameParser(ExpressionParser):
         return self._append(Name())
 
     def _local(self) -> Name:
-        """Read a name inside a function."""
+        """Read the rest of a name inside a function, after Z."""
         scope = self.encoding()
         self.require("E")
         if self.consume("s"):
@@ -212,22 +227,22 @@ class NameParser(ExpressionParser):
             name.text += f" (instance {int(self.name[self.position - 1]) + 2})"
         return name
 
-    # Set by `unqualified`: whether the name is one without a result type, and its suffix.
-    _meaning = (False, "")
+    # `has_no_result` and `suffix` of the name that `unqualified` read last.
+    _properties = (False, "")
 
     def unqualified(self, scope: str) -> str:
         """Read an unqualified name; a constructor has the name of `scope`."""
-        self._meaning = (False, "")
+        self._properties = (False, "")
         code = self.peek(2)
         if code[:1].isdecimal():
-            text = self._source()
+            text = self._source_name()
             if text.startswith("_GLOBAL__N_"):
                 text = "<unnamed>"
             elif text.startswith("_INTERNAL"):
                 text = ""
         elif code in STRUCTORS and scope:
             self.position += 2
-            self._meaning = (True, STRUCTORS[code])
+            self._properties = (True, STRUCTORS[code])
             text = f"~{scope}" if code[0] == "D" else scope
         elif code == "Ut":
             self.position += 2
@@ -241,20 +256,21 @@ class NameParser(ExpressionParser):
             text = self._operator(code)
         tags = []
         while self.consume("B"):
-            tags.append(self._source())
+            tags.append(self._source_name())
         return f"{text}[abi:{','.join(tags)}]" if tags else text
 
     def _operator(self, code: str) -> str:
+        """Read the name of an operator with this code."""
         self.position += 2
         if code == "cv":
             # Template arguments after the type belong to the operator.
             self.bare_parameters = True
             text = f"operator {self.type()}"
             self.bare_parameters = False
-            self._meaning = (True, "")
+            self._properties = (True, "")
             return text
         if code == "li":
-            return f'operator ""{self._source()}'
+            return f'operator ""{self._source_name()}'
         if code not in OPERATORS:
             raise NotMangled
         return f"operator {OPERATORS[code]}"
@@ -268,6 +284,7 @@ class NameParser(ExpressionParser):
         return f"<{', '.join(arguments)}>"
 
     def _argument(self) -> str:
+        """Read one template argument, or a pack of them."""
         code = self.peek()
         if code == "L":
             return self.literal()

@@ -6,41 +6,41 @@ import re
 
 from pylink.demangle import demangle
 
-# Operators whose names look like brackets.
+# Operators whose names look like brackets. A sign replaces them while brackets are counted.
 _OPERATOR = re.compile(r"operator ?(\(\)|<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<(?!<)|>)")
 _SIGN = "\0"
-_MAX_LENGTH = 200
+_MAX_LENGTH = 200  # characters of a template
 
 
 def template_of(name: str) -> str | None:
     """The template of an instance's readable name, as `ns::Foo<>::bar<>`; None for other names."""
     operators = [match[1] for match in _OPERATOR.finditer(name)]
     text = _OPERATOR.sub(f"operator{_SIGN}", name)
-    pieces, depth, cut = [], 0, False
-    for sign in text:
-        if sign == ">" and depth:
+    pieces, depth, has_parameters = [], 0, False
+    for character in text:
+        if character == ">" and depth:
             depth -= 1
             if not depth:
                 pieces.append(">")
             continue
-        if sign == "<":
+        if character == "<":
             if not depth:
                 pieces.append("<")
             depth += 1
         elif not depth:
-            if sign == "(":
-                cut = True
+            if character == "(":
+                has_parameters = True
                 break
-            pieces.append(sign)
-    if depth or not cut:
+            pieces.append(character)
+    if depth or not has_parameters:
         return None
     # The result type precedes the name.
-    *_, last = "".join(pieces).split(" ")
-    if "<>" not in last:
+    *_, template = "".join(pieces).split(" ")
+    if "<>" not in template:
         return None
-    for operator in operators[-last.count(_SIGN) :] if _SIGN in last else ():
-        last = last.replace(_SIGN, operator, 1)
-    return last[:_MAX_LENGTH]
+    for operator in operators[-template.count(_SIGN) :] if _SIGN in template else ():
+        template = template.replace(_SIGN, operator, 1)
+    return template[:_MAX_LENGTH]
 
 
 def describe(function: str) -> tuple[str, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink.demangle.cursor import Cursor, NotMangled, Type
 
+# Built-in types by their codes, and those whose code begins with D.
 BUILTIN = {
     "v": "void",
     "w": "wchar_t",
@@ -67,30 +68,33 @@ class TypeParser(Cursor):
             return self.remember(Type(f"_Complex {self.type()} ", spaced=False))
         if code == "U":
             self.position += 1
-            extension = self._source()
+            extension = self._source_name()
             inner = self.type()
             kind = "base" if inner.kind == "base" else "pointer"
             return self.remember(Type(inner.before + extension, inner.right, kind, spaced=False))
         if code == "u":
             self.position += 1
-            return self.remember(Type(self._source()))
+            return self.remember(Type(self._source_name()))
         if code == "T" and self.peek(2)[1:] not in ("s", "u", "e"):
             self.position += 1
             return self._with_template_arguments(self.remember(Type(f"T{self.ordinal() + 1}")))
         return self.class_type()
 
     def _with_template_arguments(self, template: Type) -> Type:
+        """Read the arguments of a template parameter, if any follow, and append them to it."""
         if self.peek() != "I" or self.bare_parameters:
             return template
         return self.remember(Type(template.left + self.template_args(), spaced=template.spaced))
 
     def _qualifiers(self) -> str:
+        """Read qualifiers; the text has them in the usual order, with blanks between them."""
         qualifiers = ""
         while self.peek() in QUALIFIERS and self.peek():
             qualifiers += self.next()
         return " ".join(word for code, word in QUALIFIERS.items() if code in qualifiers)
 
-    def _source(self) -> str:
+    def _source_name(self) -> str:
+        """Read an identifier of the source code: its length, then its characters."""
         size = self.number()
         if size == 0 or size > len(self.name) - self.position:
             raise NotMangled
@@ -132,14 +136,16 @@ class TypeParser(Cursor):
         raise NotMangled
 
     def decltype(self) -> str:
-        general = self.consume("DT")
-        if not general:
+        """Read a decltype: of any expression (DT), or of a name or member (Dt)."""
+        is_general = self.consume("DT")
+        if not is_general:
             self.require("Dt")
         text = self.expression()
         self.require("E")
-        return f"decltype(({text}))" if general else f"decltype({text})"
+        return f"decltype(({text}))" if is_general else f"decltype({text})"
 
     def _function(self) -> Type:
+        """Read the type of a function; `Y` marks one that is extern "C"."""
         self.require("F")
         self.consume("Y")
         result = self.type()
@@ -171,6 +177,7 @@ class TypeParser(Cursor):
         return f"({', '.join(types)})"
 
     def _array(self) -> Type:
+        """Read the type of an array, whose size is a number, an expression, or missing."""
         self.require("A")
         size = ""
         if self.peek().isdecimal():

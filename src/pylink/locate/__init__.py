@@ -1,7 +1,7 @@
 """Finds the source lines of places in cubins.
 
 `linemap.LineMap` reads the debug sections of one cubin, with pyelftools' reader of line number
-programs; `places.Places` finds lines for the inputs of a link, by rows of its tables. The others
+programs; `places.Places` finds lines for the inputs of a link, by rows of its tables. Other modules
 find places for diagnostics: `references` finds uses of a symbol, `recursion` cycles of calls,
 `fields` and `relocation` the input of a relocation. These modules are loaded only if a diagnostic
 is shown, or for remarks.

@@ -18,16 +18,16 @@ def call_edges(merged: Merged) -> dict[int, list[int]]:
     Nodes are entities, then prototypes. An indirect call has an edge to its prototype, a prototype
     to every function of it whose address is taken.
     """
-    entities = len(merged.entities)
+    first_prototype = len(merged.entities)
     edges: dict[int, list[int]] = {}
     for call in merged.calls:
         caller, callee, block = call.caller, call.callee, call.block
         if block == CallBlock.DIRECT:
             edges.setdefault(caller, []).append(callee)
         elif block == CallBlock.INDIRECT:
-            edges.setdefault(caller, []).append(entities + callee)
+            edges.setdefault(caller, []).append(first_prototype + callee)
         elif block == CallBlock.TAKEN:
-            edges.setdefault(entities + callee, []).append(caller)
+            edges.setdefault(first_prototype + callee, []).append(caller)
     return edges
 
 

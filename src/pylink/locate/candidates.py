@@ -25,15 +25,15 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """By mangled name: defined functions (entities) that could be meant.
+    """By mangled name: entities of defined functions that could be meant.
 
-    They have the same name in source and other parameters. If there is no such function, they are
-    in another scope, or another instantiation of a template.
+    Such a function has the same name in source and other parameters. If there is none, those count
+    that are in another scope, or another instantiation of a template.
     """
     demangled = {name: demangle(name) for name in names}
     last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}
     by_name: dict[str, list[int]] = {}
-    like: dict[str, list[int]] = {}
+    similar: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
         if (
             row.kind != EntityKind.FUNC
@@ -48,14 +48,14 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
         for name, readable in demangled.items():
             if (_without_parameters(readable) or readable) == (_without_parameters(other) or other):
                 by_name.setdefault(name, []).append(number)
-            elif _within(_bare_name(readable), _bare_name(other)):
-                like.setdefault(name, []).append(number)
-    candidates = {**like, **by_name}
+            elif _is_in_inner_scope(_bare_name(readable), _bare_name(other)):
+                similar.setdefault(name, []).append(number)
+    candidates = {**similar, **by_name}
     return {name: numbers[:MOST_CANDIDATES] for name, numbers in candidates.items()}
 
 
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """By mangled name: local functions with the same name and parameters."""
+    """By mangled name: entities of local functions with the same name and parameters."""
     names_of = {demangle(name): name for name in names}
     last_parts = {_last_part(readable) for readable in names_of}
     locals_of: dict[str, list[int]] = {}
@@ -83,7 +83,7 @@ def _bare_name(readable: str) -> str:
     return name.rpartition(" ")[2]
 
 
-def _within(name: str, other: str) -> bool:
+def _is_in_inner_scope(name: str, other: str) -> bool:
     """Return whether two names are equal, or one is the other in an inner scope."""
     return f"::{name}".endswith(f"::{other}") or f"::{other}".endswith(f"::{name}")
 

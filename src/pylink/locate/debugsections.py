@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.elf.elffile import ELFFile
 
-# Start of a sequence: extended opcode of 9 bytes, DW_LNE_set_address, then the address.
+# A sequence begins with these bytes and its address: an extended opcode with a length of 9 bytes,
+# DW_LNE_set_address.
 SET_ADDRESS = b"\0\x09\x02"
 _ADDRESS_SIZE = 8
+# Length field of a unit that is in 64-bit DWARF.
+_WIDE_MARK = b"\xff\xff\xff\xff"
 
 
 def contents_of(elf: ELFFile, name: str) -> bytes:
@@ -37,7 +40,7 @@ def read_units(dwarf: DWARFInfo, data: bytes) -> Iterator[tuple[int, LineProgram
     """Yield the units of a section of line number programs, with their offsets."""
     offset = 0
     while offset < len(data):
-        unit: Any = _UnitAt(data, offset)
+        unit: Any = _LineUnit(data, offset)
         program = dwarf.line_program_for_CU(unit)
         if program is None or program.program_end_offset <= offset:
             return
@@ -45,45 +48,49 @@ def read_units(dwarf: DWARFInfo, data: bytes) -> Iterator[tuple[int, LineProgram
         offset = program.program_end_offset
 
 
-class _UnitAt:
-    """A unit for `line_program_for_CU`, since a -lineinfo cubin has only line programs."""
+class _LineUnit:
+    """A unit for pyelftools' `line_program_for_CU`, with the attributes that it reads.
+
+    A cubin of -lineinfo has line programs but no units.
+    """
 
     def __init__(self, data: bytes, offset: int) -> None:
-        wide = data[offset : offset + 4] == b"\xff\xff\xff\xff"
-        position = offset + (12 if wide else 4)
+        is_wide = data[offset : offset + 4] == _WIDE_MARK
+        position = offset + (12 if is_wide else 4)
         (version,) = unpack_from("<H", data, position)
         if version >= 5:
             # The version is followed by sizes, the header length, five 1-byte numbers, opcode_base
             # (which counts itself) and opcode_base - 1 lengths of opcodes.
-            position += 2 + 2 + (8 if wide else 4) + 5
-            check_tables(data, position + data[position], wide=wide)
+            position += 2 + 2 + (8 if is_wide else 4) + 5
+            check_tables(data, position + data[position], is_wide=is_wide)
         self.structs = DWARFStructs(
             little_endian=True,
-            dwarf_format=64 if wide else 32,
+            dwarf_format=64 if is_wide else 32,
             address_size=_ADDRESS_SIZE,
             dwarf_version=version,
         )
         self.attributes = {"DW_AT_stmt_list": self}
         self.value = offset
 
-    def get_top_DIE(self) -> _UnitAt:
+    def get_top_DIE(self) -> _LineUnit:
         return self
 
 
 def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
     """The debug data with the line programs of section `name`, and resolved section offsets."""
     dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
-    dwarf.debug_line_sec = _descriptor(name, contents_of(elf, name))
+    dwarf.debug_line_sec = _describe_section(name, contents_of(elf, name))
     if dwarf.debug_info_sec is not None:
         data = bytearray(contents_of(elf, ".debug_info"))
         for _, offset, kind, _, addend in _relocations(elf, ".debug_info"):
             if kind == R_CUDA_32 and addend and offset + 4 <= len(data):
                 data[offset : offset + 4] = (addend & 0xFFFFFFFF).to_bytes(4, "little")
-        dwarf.debug_info_sec = _descriptor(".debug_info", bytes(data))
+        dwarf.debug_info_sec = _describe_section(".debug_info", bytes(data))
     return dwarf
 
 
-def _descriptor(name: str, data: bytes) -> DebugSectionDescriptor:
+def _describe_section(name: str, data: bytes) -> DebugSectionDescriptor:
+    """The contents of a section in the form that pyelftools wants, without address."""
     return DebugSectionDescriptor(BytesIO(data), name, 0, len(data), 0)
 
 
@@ -104,8 +111,12 @@ def _relocations(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int, 
                 )
 
 
-def sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield offset in a section, the section's index, and the start of its sequence in `data`."""
+def find_sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield, for each sequence of rows: where its code begins, and where the sequence does.
+
+    The first is an offset in a section of code and the index of that section; the last is the
+    offset of the sequence in `data`, the contents of the line section `name`.
+    """
     for link, offset, _, symbol, addend in _relocations(elf, name):
         start = offset - len(SET_ADDRESS)
         if start < 0 or data[start:offset] != SET_ADDRESS:

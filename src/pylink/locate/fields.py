@@ -20,29 +20,29 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row:
     starts = placed.places.column("offset")
     for fix in placed.merged.fixups:
         if fix.type == patch.type and starts[fix.out] + fix.offset == patch.offset:
-            _explain(diagnostic, placed.merged, fix.out, fix.offset, fix.entity)
+            _explain_field(diagnostic, placed.merged, fix.out, fix.offset, fix.entity)
             return
 
 
 def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
     """Set the place and symbol of the first relocation of data against an extern array."""
     merged = placed.merged
-    for fix in merged.fixups:
-        if fix.entity < 0 or placed.outs[fix.out].kind == sectionkinds.TEXT:
+    for fixup in merged.fixups:
+        if fixup.entity < 0 or placed.outs[fixup.out].kind == sectionkinds.TEXT:
             continue
-        if merged.entities[fix.entity].flags & EntityFlag.UNSIZED:
-            _explain(diagnostic, merged, fix.out, fix.offset, fix.entity)
+        if merged.entities[fixup.entity].flags & EntityFlag.UNSIZED:
+            _explain_field(diagnostic, merged, fixup.out, fixup.offset, fixup.entity)
             return
 
 
-def _explain(
+def _explain_field(
     diagnostic: Diagnostic, merged: Merged, output_section: int, offset: int, entity: int
 ) -> None:
     """Set the place and symbol of a diagnostic from a field of an output section."""
     objects = merged.objects
     if entity >= 0:
         diagnostic.symbol = entity_name(merged, entity)
-    section = _input_of(merged, output_section, offset)
+    section = _find_input_section(merged, output_section, offset)
     if section < 0:
         return
     places = places_of(objects)
@@ -52,11 +52,11 @@ def _explain(
         places.fill_lines(diagnostic, first)
 
 
-def _input_of(merged: Merged, output_section: int, offset: int) -> int:
+def _find_input_section(merged: Merged, output_section: int, offset: int) -> int:
     """The input section of a byte of an output section; -1 if not found."""
     sizes = merged.objects.sections.column("size")
-    table = zip(sizes, merged.out_of, merged.base, strict=True)
-    for section, (size, out_section, base) in enumerate(table):
+    rows = zip(sizes, merged.out_of, merged.base, strict=True)
+    for section, (size, out_section, base) in enumerate(rows):
         if out_section == output_section and base <= offset < base + size:
             return section
     return -1

@@ -6,45 +6,47 @@ table may state any number of entries without bytes, and pyelftools would create
 
 from __future__ import annotations
 
-from pylink.locate.inlining import uleb
+from pylink.locate.inlining import read_uleb
 
-# DW_FORM_*: data1, data2, data4, data8, data16.
+# Forms of values (DW_FORM_): those of known size in bytes (data1, data2, data4, data8, data16),
+# those of the size of an offset (strp, line_strp), and others.
 _SIZES = {0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x1E: 16}
-_OFFSETS = (0x0E, 0x1F)  # strp, line_strp
+_OFFSETS = (0x0E, 0x1F)
 _STRING, _BLOCK, _UDATA = 0x08, 0x09, 0x0F
 
 
-def check_tables(data: bytes, offset: int, *, wide: bool) -> None:
-    """Check both tables, which start at `offset`; `wide` is for 64-bit DWARF.
+def check_tables(data: bytes, offset: int, *, is_wide: bool) -> None:
+    """Check both tables, which start at `offset`; `is_wide` is for 64-bit DWARF.
 
     ValueError for entries without bytes or of an unknown form, IndexError if the tables are
     truncated.
     """
     for _ in range(2):
-        fields, offset = data[offset], offset + 1
+        field_count, offset = data[offset], offset + 1
         forms = []
-        for _ in range(fields):
-            _, offset = uleb(data, offset)
-            form, offset = uleb(data, offset)
+        for _ in range(field_count):
+            _, offset = read_uleb(data, offset)  # the content type of the field
+            form, offset = read_uleb(data, offset)
             forms.append(form)
-        count, offset = uleb(data, offset)
+        count, offset = read_uleb(data, offset)
         if count and not forms:
             raise ValueError(f"{count} entries of a table of files have no bytes")
         for _ in range(count):
             for form in forms:
-                offset = _skip_value(data, offset, form, wide=wide)
+                offset = _skip_value(data, offset, form, is_wide=is_wide)
 
 
-def _skip_value(data: bytes, offset: int, form: int, *, wide: bool) -> int:
+def _skip_value(data: bytes, offset: int, form: int, *, is_wide: bool) -> int:
     """The offset after a value; IndexError if it is not in `data`."""
     if form == _UDATA:
-        return uleb(data, offset)[1]
+        _, offset = read_uleb(data, offset)
+        return offset
     if form == _STRING:
         return data.index(b"\0", offset) + 1
     if form == _BLOCK:
-        size, offset = uleb(data, offset)
+        size, offset = read_uleb(data, offset)
     elif form in _OFFSETS:
-        size = 8 if wide else 4
+        size = 8 if is_wide else 4
     elif form in _SIZES:
         size = _SIZES[form]
     else:

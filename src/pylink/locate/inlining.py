@@ -9,20 +9,25 @@ are counted again here.
 
 from __future__ import annotations
 
+# Extended opcodes: NVIDIA's, and DW_LNE_end_sequence.
 _INLINED_CALL = 0x90
 _END_SEQUENCE = 1
+# Standard opcodes, DW_LNS_: copy adds a row; fixed_advance_pc has an operand of two bytes.
 _COPY = 1
 _FIXED_ADVANCE_PC = 9
 
 
 class Call:
-    """An inlined call: its `row`, from 0 in the sequence, and the offset of the function's name."""
+    """An inlined call: the number of its row in the sequence, from 0, and the function's name.
 
-    __slots__ = ("name", "row")
+    `name_offset` is the offset of the name in `.debug_str`.
+    """
 
-    def __init__(self, row: int, name: int) -> None:
+    __slots__ = ("name_offset", "row")
+
+    def __init__(self, row: int, name_offset: int) -> None:
         self.row = row
-        self.name = name
+        self.name_offset = name_offset
 
 
 def calls_of_rows(
@@ -34,20 +39,20 @@ def calls_of_rows(
     program is truncated.
     """
     calls: list[Call | None] = []
-    current: Call | None = None
+    current: Call | None = None  # that of the next row
     position = 0
     while position < len(program):
         opcode = program[position]
         position += 1
-        if opcode >= opcode_base:
+        if opcode >= opcode_base:  # a special opcode, which adds a row
             calls.append(current)
         elif opcode == 0:
-            size, position = uleb(program, position)
+            size, position = read_uleb(program, position)
             end = position + size
             if size and program[position] == _INLINED_CALL:
-                row, after = uleb(program, position + 1)
-                name, _ = uleb(program, after)
-                current = Call(row - 1, name) if row else None
+                row, name_position = read_uleb(program, position + 1)
+                name_offset, _ = read_uleb(program, name_position)
+                current = Call(row - 1, name_offset) if row else None
             elif size and program[position] == _END_SEQUENCE:
                 calls.append(current)
                 return calls
@@ -58,12 +63,12 @@ def calls_of_rows(
             if opcode == _COPY:
                 calls.append(current)
             for _ in range(lengths[opcode - 1]):
-                _, position = uleb(program, position)
+                _, position = read_uleb(program, position)
     return calls
 
 
-def uleb(data: bytes, offset: int) -> tuple[int, int]:
-    """Read a ULEB128 number; returns it and the offset after it."""
+def read_uleb(data: bytes, offset: int) -> tuple[int, int]:
+    """Read a ULEB128 number; return it and the offset after it."""
     value = shift = 0
     while True:
         byte = data[offset]

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
 
-# A pattern of names, the library, and the option that links it.
+# Each library: a pattern of the start of its names, its title, and the option that links it.
 LIBRARIES = tuple(
     (re.compile(pattern), library, option)
     for pattern, library, option in (
@@ -32,7 +32,7 @@ LIBDEVICE = re.compile(r"__nv_[a-z0-9_]+$")
 
 
 def find_library(symbol: str) -> list[Diagnostic]:
-    """Notes on the library that defines an undefined name, by the name only."""
+    """Notes on the library that defines an undefined name, by the name only; empty if unknown."""
     if LIBDEVICE.match(symbol):
         return [note("in-libdevice", symbol=symbol)]
     for pattern, library, option in LIBRARIES:

@@ -21,9 +21,9 @@ from pylink.locate import LINE_SECTIONS
 from pylink.locate.debugsections import (
     SET_ADDRESS,
     contents_of,
+    find_sequences,
     read_debug_data,
     read_units,
-    sequences,
 )
 from pylink.locate.inlining import Call, calls_of_rows
 
@@ -35,24 +35,26 @@ if TYPE_CHECKING:
 
 PTX_TEXT = ".nv_debug_ptx_txt"
 
-# Larger .debug_info is not read: pyelftools would take seconds, and only variables need it.
+# Larger .debug_info, in bytes, is not read: pyelftools would take seconds, and only variables need
+# it.
 _LARGEST_INFO = 1 << 21
 
 # A declaration of a variable in PTX, up to its initializer, and the words in it; one is the name.
 _PTX_VARIABLE = re.compile(rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*")
 _WORD = re.compile(rb"[\w$]+")
 
-# Largest line number: damaged programs may give any number, and remarks have 31 bits.
-_LAST = 0x7FFFFFFF
+# Largest line number that counts: damaged programs may have any number, and remarks have 31 bits.
+_LARGEST_LINE = 0x7FFFFFFF
 
-_NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
+# Attributes with the mangled name of a variable.
+_LINKAGE_NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 
 
 class Frame:
     """A source line, counted from 1; line and column are 0 if unknown or out of range.
 
     `function` is the mangled name of the inlined function of the line, None in the outermost frame.
-    `text` is the line itself if it is in the cubin, and `file` not a file.
+    `text` is the line itself if the cubin contains it; then `file` is the name of a section.
     """
 
     __slots__ = ("column", "file", "function", "line", "text")
@@ -66,8 +68,8 @@ class Frame:
         text: str | None = None,
     ) -> None:
         self.file = file
-        self.line = line if 0 <= line <= _LAST else 0
-        self.column = column if 0 <= column <= _LAST else 0
+        self.line = line if 0 <= line <= _LARGEST_LINE else 0
+        self.column = column if 0 <= column <= _LARGEST_LINE else 0
         self.function = function
         self.text = text
 
@@ -78,21 +80,21 @@ class LineMap:
     def __init__(self, contents: bytes) -> None:
         self._elf = ELFFile(BytesIO(contents))
         self._names = [name for name in LINE_SECTIONS if contents_of(self._elf, name)]
-        self._read: dict[str, LinePrograms] = {}
+        self._programs: dict[str, LinePrograms] = {}  # by section, those that were read
         self._ptx_declarations: dict[bytes, Frame] | None = None
 
     def programs(self, name: str) -> LinePrograms:
         """The programs of a section, read on demand."""
-        if name not in self._read:
-            self._read[name] = LinePrograms(self._elf, name)
-        return self._read[name]
+        if name not in self._programs:
+            self._programs[name] = LinePrograms(self._elf, name)
+        return self._programs[name]
 
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The lines of an offset in a section (index), the innermost inlined one first."""
         for name in self._names:
-            row = self.programs(name).frames(section, offset)
-            if row:
-                return row
+            frames = self.programs(name).frames(section, offset)
+            if frames:
+                return frames
         return []
 
     def frames_of_relocation(self, table: int, row: int) -> list[Frame]:
@@ -113,7 +115,10 @@ class LineMap:
         return self._ptx_declarations.get(os.fsencode(name))
 
     def _read_ptx_declarations(self) -> dict[bytes, Frame]:
-        """By word: the first declaration that contains it; words that are types do no harm."""
+        """By word: the first declaration that contains it.
+
+        Words of types are keys as well, which does no harm.
+        """
         frames: dict[bytes, Frame] = {}
         for section in self._elf.iter_sections():
             if not section.name.startswith(PTX_TEXT):
@@ -135,16 +140,18 @@ class LinePrograms:
         self._elf = elf
         self._dwarf = read_debug_data(elf, name)
         self._data = contents_of(elf, name)
-        self._units = dict(read_units(self._dwarf, self._data))
+        self._units = dict(read_units(self._dwarf, self._data))  # by offset
         self._unit_starts = sorted(self._units)
-        self._starts: list[int] = []
+        self._starts: list[int] = []  # offsets of sequences
+        # By section of code: the offset there at which a sequence begins, and that of the sequence.
         self._by_section: dict[int, list[tuple[int, int]]] = {}
-        for base, section, start in sorted(sequences(elf, name, self._data)):
+        for base, section, start in sorted(find_sequences(elf, name, self._data)):
             self._starts.append(start)
             self._by_section.setdefault(section, []).append((base, start))
         self._starts.sort()
+        # By offset of the sequence: its rows, and the inlined call of each.
         self._rows: dict[int, tuple[list[LineState], list[Call | None]]] = {}
-        self._directories: dict[int, str] | None = None
+        self._directories: dict[int, str] | None = None  # DW_AT_comp_dir by offset of the unit
         self._declarations: dict[bytes, tuple[LineProgram, int, int]] | None = None
 
     def frames(self, section: int, offset: int) -> list[Frame]:
@@ -158,8 +165,8 @@ class LinePrograms:
         frames = []
         while True:
             call = calls[row]
-            name = None if call is None else self._string(call.name)
-            frames.append(self._frame(unit, rows[row], name))
+            name = None if call is None else self._string(call.name_offset)
+            frames.append(self._make_frame(unit, rows[row], name))
             # The row of a call precedes the rows of its inlined code.
             if call is None or not 0 <= call.row < row:
                 return frames
@@ -167,12 +174,19 @@ class LinePrograms:
 
     def line(self, section: int, offset: int) -> int | None:
         """The line number of an offset, without its file, which programs for PTX need not name."""
-        row = self._row_of(section, offset)
-        return None if row is None else self._decode(row[0])[0][row[1]].line
+        line_row = self._row_of(section, offset)
+        if line_row is None:
+            return None
+        start, row = line_row
+        rows, _ = self._decode(start)
+        return rows[row].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """The sequence (start offset) of an offset in a section, and the row in it."""
-        sequences = self._by_section.get(section, [])
+        """The offset of the sequence for an offset in a section, and the number of the row in it.
+
+        None if no row is for that offset.
+        """
+        sequences = self._by_section.get(section, [])  # sorted by base
         after = bisect_right(sequences, offset, key=lambda sequence: sequence[0])
         if after == 0:
             return None
@@ -190,7 +204,8 @@ class LinePrograms:
         if declared is None:
             return None
         program, file, line = declared
-        return Frame(self._file(program, file)[0], line)
+        path, _ = self._find_file(program, file)
+        return Frame(path, line)
 
     def _read_declarations(self) -> dict[bytes, tuple[LineProgram, int, int]]:
         """Unit, file and line of the first declaration of each name, by its linkage name if any."""
@@ -203,7 +218,7 @@ class LinePrograms:
                 attributes = entry.attributes
                 if not {"DW_AT_decl_file", "DW_AT_decl_line"} <= attributes.keys():
                     continue
-                names = [attributes[key].value for key in _NAMES if key in attributes]
+                names = [attributes[key].value for key in _LINKAGE_NAMES if key in attributes]
                 if not names and "DW_AT_name" in attributes:
                     names = [attributes["DW_AT_name"].value]
                 place = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
@@ -212,6 +227,7 @@ class LinePrograms:
         return declarations
 
     def _unit_of(self, offset: int) -> LineProgram:
+        """The unit that contains an offset."""
         return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
 
     def _decode(self, start: int) -> tuple[list[LineState], list[Call | None]]:
@@ -228,14 +244,16 @@ class LinePrograms:
             self._rows[start] = rows, (calls + [None] * len(rows))[: len(rows)]
         return self._rows[start]
 
-    def _frame(self, unit: LineProgram, row: LineState, function: str | None) -> Frame:
-        path, text = self._file(unit, row.file)
-        line = None if text is None else _line_of(text, row.line)
+    def _make_frame(self, unit: LineProgram, row: LineState, function: str | None) -> Frame:
+        """The frame of a row; `function` is the inlined function of its line, if any."""
+        path, text = self._find_file(unit, row.file)
+        line = None if text is None else _find_ptx_line(text, row.line)
         return Frame(path, row.line, row.column, function, line)
 
-    def _file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
+    def _find_file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
         """The path of a file of a unit, and the text, for PTX in the cubin."""
         version = unit["version"]
+        # From DWARF 5 on files and directories count from 0, before that from 1.
         entry = unit["file_entry"][number if version >= 5 else number - 1]
         name = os.fsdecode(entry.name)
         if name.startswith(PTX_TEXT):
@@ -264,13 +282,17 @@ class LinePrograms:
         return self._directories.get(unit_start, "")
 
     def _string(self, offset: int) -> str | None:
+        """The string at an offset of `.debug_str`; None if it is empty or there is no section."""
         if self._dwarf.debug_str_sec is None:
             return None
         text = self._dwarf.get_string_from_table(offset)
         return os.fsdecode(text) if text else None
 
 
-def _line_of(text: bytes, line: int) -> str:
-    """A line of PTX; empty, not None, for a missing line, since its section is not a file."""
+def _find_ptx_line(text: bytes, line: int) -> str:
+    """A line of PTX in the cubin, by its number from 1.
+
+    It is empty, not None, if it is missing: None would mean that the section is a file.
+    """
     lines = text.split(b"\0")
     return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else ""

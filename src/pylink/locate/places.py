@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from pylink.locate.linemap import Frame, LineMap
     from pylink.phases.results import Objects
 
-    T = TypeVar("T")
+    Answer = TypeVar("Answer")
 
 
 def places_of(objects: Objects) -> Places:
     """The places of the inputs, cached in `objects.places` with the lines that were read."""
     places = objects.places
     if not isinstance(places, Places):
-        # A copy of the inputs, since a cycle would keep them in memory.
+        # With a copy of the inputs: references in a circle would keep these in memory.
         places = objects.places = Places(objects.replace())
     return places
 
@@ -51,8 +51,8 @@ class Places:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._sources = objects.job.source_files()
-        self._maps: dict[int, LineMap | None] = {}
-        self._reported = False
+        self._maps: dict[int, LineMap | None] = {}  # by file; None if its lines cannot be read
+        self._reported = False  # whether a note says that pyelftools is missing
 
     def fill(self, diagnostic: Diagnostic, section: int, offset: int, name: str | None) -> None:
         """Set the place and source line of a diagnostic; `name` is underlined in the line."""
@@ -98,7 +98,7 @@ class Places:
         """The source lines of an offset, the innermost inlined one first."""
         file = self.file_of(section)
         index = section - file_sections(self._objects, file).start
-        return self._ask(file, lambda lines: lines.frames(index, offset)) or []
+        return self._ask_map(file, lambda lines: lines.frames(index, offset)) or []
 
     def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
         """The source lines of a function's first instruction, or of a variable.
@@ -113,25 +113,27 @@ class Places:
         return self._declaration(symbol, name, is_defined=row.section >= 0, ptx=ptx)
 
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
-        """The line of a variable, which only -G records; other files have fallbacks.
+        """The line of a variable, which only -G records.
 
-        These are the first use of a variable that its file does not define, or a line of PTX.
+        In other files it is that of the first use of a variable which the file does not define, or
+        a line of PTX.
         """
         file = self._objects.symbols[symbol].file
-        declaration = self._ask(file, lambda lines: lines.declaration(name))
+        declaration = self._ask_map(file, lambda lines: lines.declaration(name))
         if declaration is not None:
             return [declaration]
         if not is_defined and self._has_lines(file):
             objects = self._objects
-            first = objects.files[file].first_symbol
+            first_symbol = objects.files[file].first_symbol
             sections = file_sections(objects, file)
             for section, offset, index in relocations(objects, sections):
-                if index == symbol - first:
+                if index == symbol - first_symbol:
                     return self.frames(section, offset)
-        declaration = self._ask(file, lambda lines: lines.ptx_declaration(name)) if ptx else None
+        if ptx:
+            declaration = self._ask_map(file, lambda lines: lines.ptx_declaration(name))
         return [] if declaration is None else [declaration]
 
-    def _ask(self, file: int, question: Callable[[LineMap], T]) -> T | None:
+    def _ask_map(self, file: int, question: Callable[[LineMap], Answer]) -> Answer | None:
         """Call `question` with the lines of a file; None if they are missing or damaged."""
         lines = self._map(file)
         try:
@@ -143,6 +145,7 @@ class Places:
     def _set_lines(
         self, diagnostic: Diagnostic, file: int, frames: list[Frame], name: str | None
     ) -> None:
+        """Set the source line of a diagnostic, or say once that lines cannot be read."""
         if frames:
             set_lines(diagnostic, frames, self._objects.names[file], name, self._sources)
         else:
@@ -159,6 +162,7 @@ class Places:
             diagnostic.context = [note("lines-not-read", file=self._objects.names[file])]
 
     def _map(self, file: int) -> LineMap | None:
+        """The lines of a file; None if it has none, or they cannot be read."""
         if file not in self._maps:
             self._maps[file] = self._read_map(file) if self._has_lines(file) else None
         return self._maps[file]
@@ -196,16 +200,17 @@ def set_lines(
     Inlined calls come before other notes; those of a note are its context. `name` is underlined in
     lines of `files`.
     """
-    diagnostic.source = _source(frames[0], cubin, name, files)
-    below = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes
-    below += [
-        _inlined(inner.function, outer, cubin, files)
+    diagnostic.source = _make_source(frames[0], cubin, name, files)
+    attached = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes
+    attached += [
+        _note_inlined_call(inner.function, outer, cubin, files)
         for inner, outer in pairwise(frames)
         if inner.function
     ]
 
 
-def _source(frame: Frame, cubin: str, name: str | None, files: SourceFiles) -> Source:
+def _make_source(frame: Frame, cubin: str, name: str | None, files: SourceFiles) -> Source:
+    """The source line of a frame, with the columns of `name` if the frame has no column."""
     file = frame.file if frame.text is None else f"{cubin}:{frame.file}"
     source = Source(file, frame.line, frame.column, text=frame.text)
     if name is not None and not frame.column:
@@ -213,8 +218,9 @@ def _source(frame: Frame, cubin: str, name: str | None, files: SourceFiles) -> S
     return source
 
 
-def _inlined(function: str, call: Frame, cubin: str, files: SourceFiles) -> Diagnostic:
+def _note_inlined_call(function: str, call: Frame, cubin: str, files: SourceFiles) -> Diagnostic:
+    """A note on the line at which an inlined function was called."""
     from pylink.demangle import demangle
 
-    source = _source(call, cubin, function, files)
+    source = _make_source(call, cubin, function, files)
     return note("inlined-here", source=source, symbol=function, function=demangle(function))

@@ -1,4 +1,9 @@
-"""Finds the prototypes of functions in files: strings of register classes, the result first."""
+"""Finds the prototypes of functions in files.
+
+A prototype is a string with a letter for the register class of the result and of each parameter. A
+row of .nv.callgraph or .nv.prototype has the number of a function's symbol and the offset of the
+prototype in .strtab.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
     objects = merged.objects
     file = objects.files[objects.symbols[symbol].file]
     index = symbol - file.first_symbol
-    prototype = None
+    prototype = None  # the last one counts
     for section in file_sections(objects, objects.symbols[symbol].file):
         name = section_name(objects, section)
         if name not in (".nv.callgraph", ".nv.prototype"):

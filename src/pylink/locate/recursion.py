@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
     """The nodes of a cycle that a kernel reaches, in order of the calls.
 
-    Nodes are those of `call_edges`. `turn` selects one of the kernel's unbounded callees. Empty if
-    there is no cycle.
+    Nodes are those of `call_edges`. `turn` is the number, from 0, of one of the kernel's callees
+    with unbounded stack. The result is empty if there is no cycle.
     """
-    entities = len(merged.entities)
+    entity_count = len(merged.entities)  # further nodes are prototypes of indirect calls
     edges = call_edges(merged)
     callees: list[int] = []
     for callee in edges.get(kernel, []):
-        callees += [callee] if callee < entities else edges.get(callee, [])
+        callees += [callee] if callee < entity_count else edges.get(callee, [])
     unbounded = [callee for callee in callees if _is_unbounded(merged, callee)]
     start = unbounded[turn] if turn < len(unbounded) else kernel
     return _first_cycle(edges, start)

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from pylink._native.tables import Numbers
     from pylink.phases.results import Objects
 
-# A section and an offset in it.
+# A section (row number) and an offset in it.
 Reference = tuple[int, int]
 
 _ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
-# Kinds of code and data. Debug data, call graphs and mercury twins only repeat their references.
-_REFERRING = (
+# Kinds of sections whose relocations are references. Relocations of debug data, call graphs and
+# mercury twins only repeat them.
+_REFERRING_KINDS = (
     sectionkinds.TEXT,
     sectionkinds.GLOBAL_INIT,
     sectionkinds.CONSTANT,
@@ -33,20 +34,21 @@ _REFERRING = (
 def find_references(
     objects: Objects, symbol_entity: Numbers, chosen: Collection[int]
 ) -> dict[int, list[Reference]]:
-    """By entity: all references, sorted by file, section and offset.
+    """By entity: all references to the `chosen` ones, sorted by file, section and offset.
 
-    O(relocations of the files that mention one of the entities).
+    `symbol_entity` has the entity of each symbol row. Takes time linear in the number of
+    relocations of the files that mention one of the entities.
     """
     by_entity: dict[int, list[Reference]] = {entity: [] for entity in chosen}
     for number in range(len(objects.names)):
         file = objects.files[number]
         entities = (symbol_entity[file.first_symbol + i] for i in range(file.symbol_count))
-        local = {i: entity for i, entity in enumerate(entities) if entity in by_entity}
-        if not local:
+        entity_of = {i: entity for i, entity in enumerate(entities) if entity in by_entity}
+        if not entity_of:
             continue
         for section, offset, symbol in relocations(objects, file_sections(objects, number)):
-            if symbol in local:
-                by_entity[local[symbol]].append((section, offset))
+            if symbol in entity_of:
+                by_entity[entity_of[symbol]].append((section, offset))
     for references in by_entity.values():
         references.sort()
     return by_entity
@@ -59,8 +61,7 @@ def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int
         start, size, target = table.offset, table.size, table.target
         if table.kind != sectionkinds.RELOC or target < 0 or table.type not in _ENTRIES:
             continue
-        patched = objects.sections[target].kind
-        if patched in _REFERRING:
+        if objects.sections[target].kind in _REFERRING_KINDS:
             entry = _ENTRIES[table.type]
             whole_size = size - size % entry.size
             for offset, _, symbol, *_ in entry.iter_unpack(

@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects
 
+# Attributes with the number of threads in three dimensions, by the source that sets it.
 _BOUNDS = {MAX_THREADS: "__launch_bounds__", REQNTID: "__block_size__"}
 _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
 
@@ -32,7 +33,7 @@ def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
         if number in _BOUNDS:
             return f"its {_BOUNDS[number]} of {x * y * z} threads"
     file = objects.sections[section].file
-    options = _options(objects, file)
+    options = _notes_of_tools(objects, file)
     if not options:
         return f"__maxnreg__ or the -maxrregcount of '{objects.names[file]}'"
     match = _OPTION.search(options)
@@ -56,7 +57,7 @@ def _three_word_records(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
     return triples
 
 
-def _options(objects: Objects, file: int) -> bytes:
+def _notes_of_tools(objects: Objects, file: int) -> bytes:
     """The notes of a file's tools, with their options; empty without a note of ptxas."""
     notes = b"".join(
         _contents(objects, row)

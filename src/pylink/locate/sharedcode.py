@@ -10,6 +10,7 @@ from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
+from pylink.facts.elf import STB_LOCAL
 from pylink.facts.inputkinds import CUBIN, SHARED
 from pylink.facts.picknumbers import PickState
 from pylink.inputs.hostobjects import pick_entries, scan
@@ -34,13 +35,13 @@ def find_owners(
     owner = {identifier: library.file for library in libraries for identifier in library.closed}
     owners: dict[str, list[Diagnostic]] = {}
     for library in libraries:
-        for module, names in _modules(job, library):
+        for module_id, names in _read_modules(job, library):
             for name in sorted(names & undefined):
-                if module in library.closed:
+                if module_id in library.closed:
                     hint = note("library-linked", file=library.file, symbol=name)
-                elif module in owner:
+                elif module_id in owner:
                     hint = note(
-                        "library-owned", file=library.file, symbol=name, owner=owner[module]
+                        "library-owned", file=library.file, symbol=name, owner=owner[module_id]
                     )
                 else:
                     continue
@@ -48,7 +49,7 @@ def find_owners(
     return owners
 
 
-def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
+def _read_modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
     """Yield the id and the defined symbols of each module; nothing if the file cannot be read."""
     try:
         with open(library.file, "rb") as stream:
@@ -83,5 +84,5 @@ def _defined_symbols(cubin: bytes) -> set[str]:
     return {
         text(cubin, symbol.name, symbol.name_size)
         for symbol in symbols
-        if symbol.section >= 0 and symbol.info >> 4
+        if symbol.section >= 0 and symbol.info >> 4 != STB_LOCAL
     }

@@ -14,6 +14,7 @@ from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.elf import STB_LOCAL
 from pylink.facts.inputkinds import ARCHIVE, CUBIN, PTX, THIN_ARCHIVE
 from pylink.facts.picknumbers import EntryKind
 from pylink.files.reading import Incoming
@@ -36,15 +37,16 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.phases.init import Job
 
-    # A name, the file that defines it, the architecture of its code, and the code that was taken
-    # instead.
+    # A name, the file that defines it, the architecture of its code, and the code that the link
+    # took instead, such as "sm_80" or one of the special values below.
     Definition: TypeAlias = tuple[str, str, str, str]
 
 # Limits: notes on one name, and total bytes of files and decompressed payloads.
 MOST_NOTES = 3
 MOST_BYTES = 1 << 28
 
-# Special values of the code that was taken instead: nothing, the same code, PTX that archives omit.
+# Special values of the code that the link took: none of the container; the very same; none, as PTX
+# in archives is not compiled.
 NO_CODE, SAME_CODE, ARCHIVED_PTX = "", "same", "compiled"
 
 # A definition in PTX, up to its name: parameters, a size, a value or a body follow.
@@ -61,11 +63,11 @@ def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagno
             diagnostics[name].append(hint)
 
     for source in job.inputs:
-        places: dict[tuple[str, str, str], list[str]] = {}
-        for name, file, arch, place in search.definitions(source):
-            places.setdefault((name, file, place), []).append(arch)
-        for (name, file, place), archs in places.items():
-            hint = _explain(job, name, file, place, ", ".join(dict.fromkeys(archs)))
+        archs_of: dict[tuple[str, str, str], list[str]] = {}  # by name, file and code taken
+        for name, file, arch, code_taken in search.definitions(source):
+            archs_of.setdefault((name, file, code_taken), []).append(arch)
+        for (name, file, code_taken), archs in archs_of.items():
+            hint = _note_reason(job, name, file, code_taken, ", ".join(dict.fromkeys(archs)))
             if hint is not None:
                 add(name, hint)
     for library, other, path in find_hidden(job.options):
@@ -75,16 +77,16 @@ def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagno
     return diagnostics
 
 
-def _explain(job: Job, name: str, file: str, place: str, archs: str) -> Diagnostic | None:
+def _note_reason(job: Job, name: str, file: str, code_taken: str, archs: str) -> Diagnostic | None:
     """A note that explains why a definition in an input was not linked."""
     arch = job.options.arch
-    if place == NO_CODE:
+    if code_taken == NO_CODE:
         return note("in-other-arch", symbol=name, file=file, archs=archs, arch=arch)
-    if place == ARCHIVED_PTX:
+    if code_taken == ARCHIVED_PTX:
         return note("in-archived-ptx", symbol=name, file=file)
-    if place == SAME_CODE:  # the link's diagnostic on the file tells more
+    if code_taken == SAME_CODE:  # the link's diagnostic on the file tells more
         return None
-    return note("in-other-entry", symbol=name, file=file, archs=archs, linked=place)
+    return note("in-other-entry", symbol=name, file=file, archs=archs, linked=code_taken)
 
 
 class _Search:
@@ -95,21 +97,21 @@ class _Search:
         self._names = undefined
         self._texts = [to_bytes(name) for name in undefined]
         self._chooser = Chooser(job.target, optimizes=job.optimizes)
-        self._silent = Sink(policy=Policy())
-        self._unpacker = Unpacker(MOST_BYTES, 0, self._silent)
-        self._budget = MOST_BYTES
+        self._silent_sink = Sink(policy=Policy())
+        self._unpacker = Unpacker(MOST_BYTES, 0, self._silent_sink)
+        self._bytes_left = MOST_BYTES
 
-    def definitions(self, entry_input: Input) -> Iterator[Definition]:
+    def definitions(self, input_file: Input) -> Iterator[Definition]:
         """Yield an input's definitions of the undefined names; nothing if it cannot be read."""
         try:
-            sources = self._open(entry_input)
+            sources = self._open(input_file)
             contents, _ = scan(sources)
             for number, kind in enumerate(sources.kinds):
                 source = sources[number]
                 if kind == CUBIN:
                     for name in self._symbols_in_cubin(source.data):
                         yield name, source.name, "", SAME_CODE
-                elif kind == PTX and sources.group(number) and not entry_input.whole_archive:
+                elif kind == PTX and sources.group(number) and not input_file.whole_archive:
                     for name in self._symbols_in_ptx(source.data):
                         yield name, source.name, "", ARCHIVED_PTX
             yield from self._entry_definitions(sources, contents.entries)
@@ -117,44 +119,60 @@ class _Search:
             return
 
     def _open(self, source: Input) -> Sources:
+        """The file, or all members if it is an archive; empty if the limit of bytes is exceeded."""
         data = source.data
         if data is None:
             with Incoming(source.name, pipes=False) as stream:
-                data = stream.read(self._budget) if stream.size <= self._budget else b""
-        self._budget -= len(data)
+                data = stream.read(self._bytes_left) if stream.size <= self._bytes_left else b""
+        self._bytes_left -= len(data)
         batch = SourceBatch(data, [source.name], bytes([kind_of(data)]), extent(0, len(data)))
         sources = Sources()
         if batch.kinds[0] not in (ARCHIVE, THIN_ARCHIVE):
             sources.add(batch)
             return sources
         whole_input = Input(source.name, source.data, whole_archive=True)
-        for members in find_members(self._job, whole_input, batch[0], set(), self._silent):
+        for members in find_members(self._job, whole_input, batch[0], set(), self._silent_sink):
             sources.add(members, group=1)
         return sources
 
     def _entry_definitions(self, sources: Sources, entries: bytes) -> Iterator[Definition]:
         """Yield definitions in entries of fat binaries."""
         rows = list(ENTRY.iter_unpack(entries))
+        # By source and container: rank and name of the code that the link took.
         best: dict[tuple[int, int], tuple[int, str]] = {}
         for number, container, _, kind, arch, _, flags, *_ in rows:
             rank = self._chooser.rank(kind, arch, flags)
             if rank > best.get((number, container), (-1, ""))[0]:
                 best[number, container] = rank, code_name(kind, arch, flags)
-        for number, container, _, kind, arch, head, flags, offset, size, packed, full in rows:
+        for (
+            number,
+            container,
+            _,
+            kind,
+            arch,
+            head,
+            flags,
+            offset,
+            size,
+            packed_size,
+            full_size,
+        ) in rows:
             if kind not in (EntryKind.ELF, EntryKind.PTX):
                 continue
             source = sources[number]
-            view = memoryview(source.arena)[offset + head : offset + head + (packed or size)]
-            self._unpacker.reserve(flags, full)
-            code = self._unpacker.unpack(view, flags, full, source.name)
-            word = code_name(kind, arch, flags)
-            entry = best.get((number, container), (-1, NO_CODE))[1]
+            start = offset + head
+            view = memoryview(source.arena)[start : start + (packed_size or size)]
+            self._unpacker.reserve(flags, full_size)
+            code = self._unpacker.unpack(view, flags, full_size, source.name)
+            code_title = code_name(kind, arch, flags)
+            _, best_title = best.get((number, container), (-1, NO_CODE))
+            code_taken = SAME_CODE if best_title == code_title else best_title
             for name in (
                 self._symbols_in_cubin(code)
                 if kind == EntryKind.ELF
                 else self._symbols_in_ptx(code)
             ):
-                yield name, source.name, word, SAME_CODE if entry == word else entry
+                yield name, source.name, code_title, code_taken
 
     def _symbols_in_cubin(self, cubin: bytes) -> list[str]:
         """The undefined names that a cubin defines as global symbols."""
@@ -166,7 +184,7 @@ class _Search:
         names = (
             text(cubin, symbol.name, symbol.name_size)
             for symbol in symbols
-            if symbol.section >= 0 and symbol.info >> 4
+            if symbol.section >= 0 and symbol.info >> 4 != STB_LOCAL
         )
         return [name for name in names if name in self._names]
 
