@@ -1,9 +1,9 @@
 """Starts a process from a bundle, whose layout is in `bundle.py`.
 
-The main program of a process that has nothing but the interpreter's own modules (-I -S). It makes
+The main program of a process that has nothing but the interpreter's own modules (-I -S). It creates
 the modules in the order of their rows. Each comes after the modules that it imports, so that all
-of their imports succeed. Arguments: the script to start instead if a source has
-changed since, the directory of the package, then those of the command line.
+imports succeed. Arguments: the script to start instead if a source has changed since the bundle was
+made, the directory of the package, then those of the command line.
 """
 
 import _signal  # type: ignore[import-not-found] # not in typeshed
@@ -22,11 +22,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from pylink.startup.bundle import Later, Row
+    from pylink.startup.bundle import LaterRow, Row
 
 # The kernel that compares sources with the rows.
 CHECKING_KERNEL = "pylink._native.inputfiles"
-END_SIZE = 12  # bytes at the end: the mark of the rows, and their offset
+HASH_SIZE = 8  # bytes of a hash of a source, and of the mark
+END_SIZE = 12  # bytes at the end of a bundle: the mark of its rows, and their offset (4 bytes)
 # The launcher passes a bundle that it has opened and verified as a path that begins like this.
 OPENED_PREFIX = "/proc/self/fd/"
 
@@ -34,17 +35,17 @@ OPENED_PREFIX = "/proc/self/fd/"
 def start(mark: bytes) -> None:
     """Link as the arguments say, with the modules of the bundle whose rows have this mark."""
     script, package = sys.argv.pop(1), sys.argv.pop(1)
-    disable()  # a small link makes less garbage than looking for it once costs
+    disable()  # looking for garbage once costs more than a small link's garbage
     contents = load(mark, package)
     if contents is None:
         execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
-    rows, later, objects, bundle, exact = contents
+    rows, later_rows, kernels, bundle, has_same_times = contents
     modules = sys.modules
     for name, path, _, _, _ in rows:
         if path:
             module = modules[name] = type(sys)(name)
-            place = module.__file__ = path if path[0] == "/" else f"{package}/{path}"
-            directory, _, file = place.rpartition("/")
+            module.__file__ = source_path(path, package)
+            directory, _, file = module.__file__.rpartition("/")
             if file == "__init__.py":
                 module.__package__, module.__path__ = name, [directory]
             else:
@@ -53,20 +54,20 @@ def start(mark: bytes) -> None:
         if code is not None:
             exec(code, modules[name].__dict__)
         elif name not in modules:
-            spec = ModuleSpec(name, None, origin=objects)
+            spec = ModuleSpec(name, None, origin=kernels)
             exec_dynamic(modules.setdefault(name, create_dynamic(spec)))
         parent, _, last = name.rpartition(".")
         if parent:
             setattr(modules[parent], last, modules[name])
-    sys.meta_path[:0] = [Finder({row[0]: row for row in later}, bundle, package)]
+    sys.meta_path[:0] = [Finder({row[0]: row for row in later_rows}, bundle, package)]
     sys.meta_path.append(modules["pylink.packages.sites"].Sites)
-    modules["pylink.startup.program"].run(bundled=True, exact=exact)
+    modules["pylink.startup.program"].run(bundled=True, has_same_times=has_same_times)
 
 
 def load(
     mark: bytes, package: str
-) -> "tuple[list[Row], list[Later], str, memoryview, bool] | None":
-    """Return rows, rows for later, path of the kernels, bundle, and whether all times agree.
+) -> "tuple[list[Row], list[LaterRow], str, memoryview, bool] | None":
+    """Return both lists of rows, path of the kernels, bundle, and whether all times agree.
 
     None if a source has changed, or another bundle has taken the place of this one.
     """
@@ -81,18 +82,20 @@ def load(
         return None
     if bundle[-END_SIZE:-4] != mark:
         return None
-    rows, later, objects = loads(bundle[int.from_bytes(bundle[-4:], "little") :])
-    objects = f"{package}/{objects}"
-    exact = have_same_times(rows, later, objects, package)
+    rows, later_rows, kernels = loads(bundle[int.from_bytes(bundle[-4:], "little") :])
+    kernels = f"{package}/{kernels}"
+    same_times = have_same_times(rows, later_rows, kernels, package)
     # Copied and unpacked installations have other times.
-    good = exact or (exact is False and have_same_contents([*rows, *later], bundle, package))
-    return (rows, later, objects, bundle, bool(exact)) if good else None
+    is_good = same_times or (
+        same_times is False and have_same_contents([*rows, *later_rows], bundle, package)
+    )
+    return (rows, later_rows, kernels, bundle, bool(same_times)) if is_good else None
 
 
 class Finder:
     """Finds and creates the modules of `rows`, whose code is in the bundle."""
 
-    def __init__(self, rows: "dict[str, Later]", bundle: memoryview, package: str) -> None:
+    def __init__(self, rows: "dict[str, LaterRow]", bundle: memoryview, package: str) -> None:
         self.rows = rows
         self.bundle = bundle
         self.package = package
@@ -102,7 +105,8 @@ class Finder:
     ) -> "ModuleSpec | None":
         if name not in self.rows:
             return None
-        origin = place_of(self.rows[name][1], self.package)
+        _, path_in_row, _, _, _ = self.rows[name]
+        origin = source_path(path_in_row, self.package)
         spec = ModuleSpec(name, self, origin=origin)  # type: ignore[arg-type]
         directory, _, file = origin.rpartition("/")
         if file == "__init__.py":
@@ -114,54 +118,54 @@ class Finder:
         """Leave creating the module to the interpreter."""
 
     def exec_module(self, module: "ModuleType") -> None:
-        _, path, _, _, place = self.rows[module.__name__]
-        module.__file__ = place_of(path, self.package)
-        exec(loads(self.bundle[place:]), module.__dict__)
+        _, path, _, _, code_offset = self.rows[module.__name__]
+        module.__file__ = source_path(path, self.package)
+        exec(loads(self.bundle[code_offset:]), module.__dict__)
 
 
-def place_of(path: str, package: str) -> str:
-    """The path of a source. Sources of the package are relative to the package's directory."""
+def source_path(path: str, package: str) -> str:
+    """The full path of a source; rows have relative ones for sources of the package."""
     return path if path[0] == "/" else f"{package}/{path}"
 
 
 def have_same_times(
-    rows: "list[Row]", later: "list[Later]", objects: str, package: str
+    rows: "list[Row]", later_rows: "list[LaterRow]", kernels: str, package: str
 ) -> "bool | None":
     """Return whether every source has the size and the time of its row. A kernel compares them.
 
-    None if the native code belongs to another version.
+    None if the native code, in the file `kernels`, belongs to another version.
     """
-    spec = ModuleSpec(CHECKING_KERNEL, None, origin=objects)
+    spec = ModuleSpec(CHECKING_KERNEL, None, origin=kernels)
     try:
         kernel = sys.modules[CHECKING_KERNEL] = create_dynamic(spec)
         exec_dynamic(kernel)
-        unchanged = kernel.are_unchanged
+        are_unchanged = kernel.are_unchanged
         directory = open(package, O_RDONLY | O_DIRECTORY)
-        same = bool(unchanged(rows, directory) and unchanged(later, directory))
+        same_times = bool(are_unchanged(rows, directory) and are_unchanged(later_rows, directory))
         close(directory)
     except (ImportError, AttributeError, TypeError, OSError):
         return None
-    return same
+    return same_times
 
 
-def have_same_contents(rows: "list[Row | Later]", bundle: memoryview, package: str) -> bool:
+def have_same_contents(rows: "list[Row | LaterRow]", bundle: memoryview, package: str) -> bool:
     """Return whether every source has the bytes that its row was compiled from.
 
-    The bundle has a hash of 8 bytes for each row, in the order of the rows, before its end.
+    In front of its last bytes, the bundle has a hash for each row, in the order of the rows.
     """
-    hash_offset = len(bundle) - END_SIZE - 8 * len(rows)
+    hash_offset = len(bundle) - END_SIZE - HASH_SIZE * len(rows)
     for _, path, size, _, _ in rows:
         if path:
             try:
-                file = open(place_of(path, package), O_RDONLY)
+                file = open(source_path(path, package), O_RDONLY)
                 source = read(file, size + 1)
                 close(file)
             except OSError:
                 return False
             if (
                 len(source) != size
-                or source_hash(size, source) != bundle[hash_offset : hash_offset + 8]
+                or source_hash(size, source) != bundle[hash_offset : hash_offset + HASH_SIZE]
             ):
                 return False
-        hash_offset += 8
+        hash_offset += HASH_SIZE
     return True

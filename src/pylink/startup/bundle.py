@@ -1,7 +1,7 @@
 """The bundle: one file with the code of all modules that every link imports.
 
 Opening, checking and reading sixty files takes longer than a small link does. A bundle is good
-while each source has the size and the time, or else the bytes, of its row. Its code has no
+while each source has the size and the time, or else the bytes, of its row. The bundled code has no
 docstrings and no annotations. The launcher (src/_native/launcher) looks for one in three places:
 
 1. where the interpreter keeps compiled modules: the first link writes it there if it may;
@@ -10,11 +10,11 @@ docstrings and no annotations. The launcher (src/_native/launcher) looks for one
 
 If none is good, the program starts as any Python script.
 
-It begins as a compiled main program, `bootstrap.py`, with which the launcher starts the
-interpreter. Its data follows: the code of each module that some links import, and
-the rows of all modules as one object, so that a name of several modules is created once, then a
-hash of each source. The last bytes are a mark of the rows, which the main program has as well, and
-their offset. Bytes 4 to 11, which the interpreter ignores, are a checksum of all later bytes.
+A bundle begins as a compiled main program (.pyc) of `bootstrap.py`, with which the launcher starts
+the interpreter. Data follows: the code of each module that only some links import, and the rows of
+all modules as one object, so that a name of several modules is created once, then a hash of each
+source. The last bytes are a mark of the rows, which the main program has as well, and their offset.
+Bytes 4 to 11, which the interpreter ignores, are a checksum of all later bytes.
 
     python -m pylink.startup.bundle     # writes it now, if links cannot write it later
 """
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     # Name; path, size in bytes and time in ns of the source; code. Kernels have neither path nor
     # code. Paths are relative to the package, except for sources of the interpreter.
     Row = tuple[str, str, int, int, CodeType | None]
-    # Like Row, for modules that some links import; the last number is the offset of the code.
-    Later = tuple[str, str, int, int, int]
+    # Like Row, for modules that only some links import; the last number is the offset of the code.
+    LaterRow = tuple[str, str, int, int, int]
 
+# Directories of this module and of the package, and the bundle where the interpreter keeps compiled
+# modules.
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.dirname(HERE)
 NAME = f"link.{sys.implementation.cache_tag}.pyc"
@@ -63,28 +65,31 @@ SOME_LINKS = (
     "pylink.devicelink.step",
 )
 
-# The argument that stands for the user's cache.
+# The argument of this program that stands for the user's cache, in place of a path.
 CACHE = "--cache"
 
 # Arguments of the interpreter with which it loads nothing from site-packages.
 ISOLATED = ("-I", "-S")
 
+PYC_HEADER_SIZE = 16  # bytes: magic number, flags and checks, which a bundle uses otherwise
+HASH_SIZE = 8  # bytes of a hash of a source
+
 
 def make_for_next(*, shipped: bool = False) -> None:
     """Make a bundle for the next link, in a process of its own.
 
-    It is written beside compiled modules if that is allowed, else to the user's cache; but not
-    there if the bundle `shipped` with the package is good.
+    It is written beside compiled modules if that is allowed, or else to the user's cache. With
+    `shipped` the bundle of the package itself is good, and the cache needs none.
     """
     from pylink.startup.usercache import cache_directory
 
     if may_write():
-        place = PATH
+        target = PATH
     elif shipped or cache_directory() is None:
         return
     else:
-        place = CACHE
-    command = [sys.executable, *ISOLATED, os.path.abspath(__file__), place]
+        target = CACHE
+    command = [sys.executable, *ISOLATED, os.path.abspath(__file__), target]
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     streams = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in range(3)]
     try:
@@ -99,8 +104,8 @@ def may_write() -> bool:
     """Return whether the interpreter writes compiled modules and this user may write there."""
     if sys.dont_write_bytecode or os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return False
-    places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may belong to another user
-    return all(os.access(place, os.W_OK) for place in places if os.path.lexists(place))
+    paths = (PACKAGE, os.path.dirname(PATH), PATH)  # each may belong to another user
+    return all(os.access(path, os.W_OK) for path in paths if os.path.lexists(path))
 
 
 class Recorder:
@@ -115,20 +120,21 @@ class Recorder:
         specs = (finder.find_spec(name, path, target) for finder in others)  # type: ignore[arg-type]
         spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and isinstance(spec.loader, (ExtensionFileLoader, SourceFileLoader)):
-            run = spec.loader.exec_module
+            execute = spec.loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
-                run(module)
+                execute(module)
                 self.ready.append(module)
-                sys.meta_path.remove(self)  # another finder may have come before this one
+                # The module may have put another finder in front of this one.
+                sys.meta_path.remove(self)
                 sys.meta_path.insert(0, self)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
-def record(names: tuple[str, ...]) -> list[ModuleType]:
-    """Import the modules and return all that this loads, each after those that it imports."""
+def import_all(names: tuple[str, ...]) -> list[ModuleType]:
+    """Import the modules and return all that were loaded, each after those that it imports."""
     recorder = Recorder()
     sys.meta_path.insert(0, recorder)
     try:
@@ -139,16 +145,17 @@ def record(names: tuple[str, ...]) -> list[ModuleType]:
     return recorder.ready
 
 
-def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
+def make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
     """The row of a module and the hash of its source; None if the interpreter loads it.
 
-    A bundle that is `shipped` has no modules of the interpreter, whose release may be another one.
+    `kernels` is the path of the native code. A bundle that is `shipped` has no modules of the
+    interpreter, whose release may be another one.
     """
     from pylink.startup.stripped import compile_stripped
 
     name, path = module.__name__, module.__file__ or ""
     if path == kernels:
-        return (name, "", 0, 0, None), bytes(8)
+        return (name, "", 0, 0, None), bytes(HASH_SIZE)
     is_own = path.startswith(f"{PACKAGE}/")
     if not path.endswith(".py") or (shipped and not is_own):
         return None
@@ -158,49 +165,50 @@ def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes]
     if is_own:
         path = path[len(PACKAGE) + 1 :]
     code = compile_stripped(source, f"pylink/{path}" if is_own else path)
-    time = 0 if shipped else status.st_mtime_ns
-    return (name, path, len(source), time, code), source_hash(len(source), source)
+    time_ns = 0 if shipped else status.st_mtime_ns
+    return (name, path, len(source), time_ns, code), source_hash(len(source), source)
 
 
-def make(*, shipped: bool = False, kernels: str = "") -> bytes:
+def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
     """Return a bundle. The process must have been started with -S.
 
-    `kernels` is the file name of the native code, by default of what this process has loaded.
+    `kernels` is the file name of the native code (default: that which this process has loaded).
     """
     from importlib.util import MAGIC_NUMBER
     from marshal import dumps
 
     # A module started as a file has its own directory in the path, not the package's.
-    sys.path[:] = [place for place in sys.path if place != HERE]
+    sys.path[:] = [path for path in sys.path if path != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
-    bundles = record(EVERY_LINK), record(SOME_LINKS)
+    module_lists = import_all(EVERY_LINK), import_all(SOME_LINKS)
     from pylink._native import OBJECT
 
+    # Rows with the hashes of their sources.
     pairs, some_pairs = (
         [
-            records
+            pair
             for module in modules
-            if (records := row(module, OBJECT, shipped=shipped)) is not None
+            if (pair := make_row(module, OBJECT, shipped=shipped)) is not None
         ]
-        for modules in bundles
+        for modules in module_lists
     )
     some_pairs = [pair for pair in some_pairs if pair[0][1]]  # kernels are found without a row
-    rows, some = ([records for records, _ in pair_list] for pair_list in (pairs, some_pairs))
-    digests = b"".join(digest for _, digest in pairs + some_pairs)
+    rows, some_rows = ([row for row, _ in pair_list] for pair_list in (pairs, some_pairs))
+    hashes = b"".join(digest for _, digest in pairs + some_pairs)
     with open(f"{HERE}/bootstrap.py", encoding="utf-8") as stream:
         program = stream.read()
 
-    mark = source_hash(0, dumps((rows, some)))
+    mark = source_hash(0, dumps((rows, some_rows)))
     code = compile(
         f"{program}\n\nstart({mark!r})\n", "pylink/startup/bootstrap.py", "exec", dont_inherit=True
     )
-    before, later = bytearray(16) + dumps(code), []
-    for name, path, size, time, module in some:
-        later.append((name, path, size, time, len(before)))
-        before += dumps(module)
-    objects = f"_native/{kernels or os.path.basename(OBJECT)}"
-    body = dumps((rows, later, objects))
-    bundle = before + body + digests + mark + len(before).to_bytes(4, "little")
+    bundle, later_rows = bytearray(PYC_HEADER_SIZE) + dumps(code), []
+    for name, path, size, time_ns, module_code in some_rows:
+        later_rows.append((name, path, size, time_ns, len(bundle)))
+        bundle += dumps(module_code)
+    rows_offset = len(bundle)
+    bundle += dumps((rows, later_rows, f"_native/{kernels or os.path.basename(OBJECT)}"))
+    bundle += hashes + mark + rows_offset.to_bytes(4, "little")
     bundle[:4] = MAGIC_NUMBER
     bundle[12:16] = len(bundle).to_bytes(4, "little")  # so the launcher detects a truncated bundle
     bundle[4:12] = checksum(bytes(bundle[12:])).to_bytes(8, "little")
@@ -208,7 +216,10 @@ def make(*, shipped: bool = False, kernels: str = "") -> bytes:
 
 
 def checksum(data: bytes) -> int:
-    """A checksum of 64 bits, which the launcher computes in the same way."""
+    """A checksum of 64 bits, which the launcher computes in the same way.
+
+    The factor is 2**64 divided by the golden ratio; its product spreads each bit upwards.
+    """
     total = 0
     for offset in range(0, len(data), 8):
         total = (total ^ int.from_bytes(data[offset : offset + 8], "little")) * 0x9E3779B97F4A7C15
@@ -217,10 +228,10 @@ def checksum(data: bytes) -> int:
     return total
 
 
-def write(place: str) -> None:
-    """Write the bundle to a path or CACHE, atomically; OSError."""
-    bundle = make()  # first: modules imported later would be missing from it
-    if place == CACHE:
+def write_bundle(target: str) -> None:
+    """Write the bundle to a path or CACHE, atomically; OSError if that fails."""
+    bundle = make_bundle()  # first: what is imported below would count as a module of all links
+    if target == CACHE:
         from pylink.startup.usercache import cache_directory, cached_name, write_cached
 
         directory = cache_directory()
@@ -230,30 +241,31 @@ def write(place: str) -> None:
         return
     from pylink.files.atomic import write_whole
 
-    # A user who can write a bundle can run code as its readers. So, like compiled modules, a bundle
-    # is readable for everyone who can read the source, and writable for its owner only.
+    # Who can write a bundle can run code with the rights of those who start pylink. So, like
+    # compiled modules, a bundle is readable for all who can read the source, and writable for its
+    # owner only.
     os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
-    os.makedirs(os.path.dirname(place), exist_ok=True)
-    write_whole(place, bundle)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    write_whole(target, bundle)
 
 
 def main(arguments: list[str]) -> int:
     """Write a bundle and return 0, or 1 after a message if it cannot be written.
 
-    Arguments: a path or CACHE, by default where the interpreter keeps compiled modules.
-    For setup.py: --ship, a path, and the file name of the native code.
+    Arguments: a path or CACHE (default: where the interpreter keeps compiled modules). For
+    setup.py: --ship, a path, and the file name of the native code.
     """
     try:
         if arguments[:1] == ["--ship"]:
             _, path, kernels = arguments
             with open(path, "wb") as stream:
-                stream.write(make(shipped=True, kernels=kernels))
+                stream.write(make_bundle(shipped=True, kernels=kernels))
         else:
-            write(arguments[0] if arguments else PATH)
+            write_bundle(arguments[0] if arguments else PATH)
     except OSError as error:
-        path_name = os.path.dirname(PATH) if not arguments else arguments[0]
+        directory = os.path.dirname(PATH) if not arguments else arguments[0]
         reason = error.strerror or str(error)
-        sys.stderr.write(f"pylink: cannot write the start-up bundle in {path_name}: {reason}\n")
+        sys.stderr.write(f"pylink: cannot write the start-up bundle in {directory}: {reason}\n")
         return 1
     return 0
 

@@ -5,7 +5,7 @@ Loaded before anything else of the program, so that an interrupt finds little to
 
 from __future__ import annotations
 
-# Not `signal`, which loads more than half of what a link does.
+# In place of `signal`, which loads more than half of what a link does.
 import _signal  # type: ignore[import-not-found] # not in typeshed
 import os
 import sys
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-# Variables that the launcher sets: the name that it was started under, and whether it blocks
-# interrupts.
+# Environment variables that the launcher sets: the name that it was started under, and whether it
+# blocks interrupts.
 STARTED_AS = "PYLINK_STARTED_AS"
-HELD = "PYLINK_INTERRUPTS_HELD"
+INTERRUPTS_HELD = "PYLINK_INTERRUPTS_HELD"
 
 
-def run(*, bundled: bool = False, exact: bool = False) -> NoReturn:
+def run(*, bundled: bool = False, has_same_times: bool = False) -> NoReturn:
     """Run the command line and end the process, which was started from a bundle if `bundled`.
 
-    An `exact` bundle has the times of the sources. Without them it is as good, but slower to check.
+    `has_same_times` says that the bundle has the times of the sources. One with other times is as
+    good, but slower to check, so a better one is made for the next link.
 
     Taking the interpreter apart at its end takes an eighth of a small link's instructions and
     changes nothing that lasts. Code that must run at the end has loaded `atexit`.
     """
     end_on_interrupt()
-    from pylink.command.cli import (
-        main,
-    )  # after the signals are set: an interrupt has no effect on it
+    # Imported after the signals are set: an interrupt during the import ends the process, too.
+    from pylink.command.cli import main
 
     name = os.environ.pop(STARTED_AS, None)
     if name is not None:
         sys.argv[0] = name
     status = main(owns_process=True)
-    if name is not None and not exact and "pylink.linker" in sys.modules:
+    if name is not None and not has_same_times and "pylink.linker" in sys.modules:
         package = os.path.dirname(os.path.dirname(__file__))
         if not bundled or (
             os.access(package, os.W_OK) and not os.environ.get("PYTHONDONTWRITEBYTECODE")
@@ -65,5 +65,5 @@ def end_on_interrupt() -> None:
     """
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if os.environ.pop(HELD, None) is not None:
+    if os.environ.pop(INTERRUPTS_HELD, None) is not None:
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT,))

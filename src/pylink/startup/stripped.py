@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 def compile_stripped(source: bytes, path: str) -> CodeType:
     """Compile the module at `path` to stripped code, which behaves as the full code does."""
     tree = ast.parse(source, path)
-    flags = 0
+    flags = 0  # of the compiler, for imports of `__future__`
     for statement in list(tree.body):
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             tree.body.remove(statement)
             for name in statement.names:
                 flags |= getattr(__future__, name.name).compiler_flag
-    tree = ast.fix_missing_locations(Stripped().visit(tree))
+    tree = ast.fix_missing_locations(Stripper().visit(tree))
     code: CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
     return code
 
 
-class Stripped(ast.NodeTransformer):
+class Stripper(ast.NodeTransformer):
     """Strips a syntax tree in place."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
@@ -45,7 +45,7 @@ class Stripped(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         if not (node.decorator_list or node.bases or node.keywords):
-            node.body = [statement for statement in node.body if not _declares(statement)] or [
+            node.body = [statement for statement in node.body if not _only_declares(statement)] or [
                 ast.Pass()
             ]
         return self._without_docstring(node)
@@ -73,6 +73,6 @@ if TYPE_CHECKING:
     Node = TypeVar("Node", ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _declares(node: ast.stmt) -> bool:
+def _only_declares(node: ast.stmt) -> bool:
     """Return whether a statement only annotates a name, without a value."""
     return isinstance(node, ast.AnnAssign) and node.value is None

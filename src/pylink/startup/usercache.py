@@ -13,8 +13,8 @@ import stat
 import time
 from contextlib import suppress
 
-# Bundles not written for so many seconds are removed: their installations are probably gone.
-UNUSED_SECONDS = 60 * 86400
+# Bundles that were written longer ago are removed: their installations are probably gone.
+MAX_AGE_S = 60 * 86400
 
 
 def cache_directory() -> str | None:
@@ -57,7 +57,7 @@ def open_directory(path: str) -> int:
 
 
 def write_cached(path: str, name: str, bundle: bytes) -> None:
-    """Write a bundle into the directory and remove old bundles there; OSError."""
+    """Write a bundle into the directory and remove old bundles there; OSError if that fails."""
     directory = open_directory(path)
     try:
         unfinished = f".{name}.{os.getpid()}"
@@ -70,14 +70,15 @@ def write_cached(path: str, name: str, bundle: bytes) -> None:
         except OSError:
             _remove(unfinished, directory)
             raise
-        before = time.time() - UNUSED_SECONDS
+        oldest_kept = time.time() - MAX_AGE_S
         for other in os.listdir(directory):
-            if os.stat(other, dir_fd=directory, follow_symlinks=False).st_mtime < before:
+            if os.stat(other, dir_fd=directory, follow_symlinks=False).st_mtime < oldest_kept:
                 _remove(other, directory)
     finally:
         os.close(directory)
 
 
 def _remove(name: str, directory: int) -> None:
+    """Remove a file of the directory with this descriptor, if it can be removed."""
     with suppress(OSError):  # already removed, or a directory
         os.unlink(name, dir_fd=directory)
