@@ -39,8 +39,8 @@ def run_link(
     `plan` has the files that will be written. `whole_libraries` says for each library whether all
     members are linked (default: `whole_archive` for all). Without `compiles`, PTX and LTO-IR are an
     error. For a reproduced link, `noted` has the output and options that the tool note names, and
-    `library_path` the environment variable. `toolkit` is the release of the toolkit whose linker
-    pylink replaces. `shows_progress`, `shared`, `on_phase_end`: see
+    `library_path` the value of the environment variable. `toolkit` is the release of the toolkit
+    whose linker pylink replaces. `shows_progress`, `shared` and `on_phase_end` are those of
     `pipeline.link`.
     """
     names = [source.name for source in inputs]
@@ -88,8 +88,8 @@ def with_threads(count: int | None, link: Callable[[], LinkOutput]) -> LinkOutpu
         return link()
     from pylink._native.cores import use_threads
 
-    before = use_threads(count)
+    earlier_count = use_threads(count)
     try:
         return link()
     finally:
-        use_threads(before)
+        use_threads(earlier_count)

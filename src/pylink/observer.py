@@ -14,36 +14,49 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
 
+# Size in bytes of a TimeRow, format TIME of `pylink.rowformats`, which needs `struct`.
+TIME_ROW_SIZE = 32
+
+
 class Observer:
     """Base of observers of a link; the methods do nothing.
 
-    `timed`: kernels record the times of their items. `profile`: costs of the link once it has
-    ended. `of_image`: the observer reads the linked file. `of_cubins`: there is nothing to write
-    if no cubin was linked, because link-time optimization produced the whole program.
+    * `timed`: the observer wants kernels to record the times of their items.
+    * `needs_image`: it reads the linked file.
+    * `needs_cubins`: it has nothing to write if no cubin was linked, because link-time optimization
+      produced the whole program.
+    * `profile`: the costs of the link, once it has ended; None for observers without a profile.
     """
 
     __slots__ = ()
 
     timed = False
-    of_image = False
-    of_cubins = False
+    needs_image = False
+    needs_cubins = False
     profile: Profile | None = None
 
     @property
     def records_folds(self) -> bool:
+        """Whether the observer needs the comparison of each file's Mercury sections."""
         return False
 
     def resume(self) -> None:
-        """All observers have seen the end of the phase; time from now on belongs to the next."""
+        """Called when all observers have seen the end of a phase.
+
+        Time from now on belongs to the next phase.
+        """
 
     def step_ended(self, name: str, detail: object) -> None:
-        """The step `name` of the running phase ended; it began at the end of the previous step."""
+        """Called when the step `name` of the running phase ended.
+
+        A step begins at the end of the previous one.
+        """
 
     def phase_ended(self, tag: str, result: object) -> None:
-        """The phase `tag` ended with `result`, such as `Merged` for merge."""
+        """Called when the phase `tag` ended with `result`, such as `Merged` for merge."""
 
     def close(self, *, failed: bool) -> None:
-        """The link ended; `failed` if it made no output. Called once, also after errors."""
+        """Called once when the link ended, also after errors; `failed` if it made no output."""
 
 
 class Steps:
@@ -63,16 +76,17 @@ class Steps:
         self.timed = any(observer.timed for observer in observers)
 
     def end_step(self, name: str, detail: object = None) -> None:
-        """The step `name` has ended; `detail` has data that the phase's result does not show."""
+        """Tell observers that a step ended; `detail` has data that the phase's result lacks."""
         for observer in self.observers:
             observer.step_ended(name, detail)
 
-    def times(self, items: int) -> bytearray | None:
-        """A buffer for the TimeRow of each item of a kernel; None if times are not recorded."""
-        return bytearray(32 * items) if self.timed else None
+    def times(self, count: int) -> bytearray | None:
+        """A buffer for a TimeRow for each of `count` items; None if times are not recorded."""
+        return bytearray(TIME_ROW_SIZE * count) if self.timed else None
 
     @property
     def records_folds(self) -> bool:
+        """Whether an observer needs the comparison of each file's Mercury sections."""
         return any(observer.records_folds for observer in self.observers)
 
     def drop_observers(self) -> None:

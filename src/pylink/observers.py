@@ -1,4 +1,4 @@
-"""Makes the observers that options ask for. A link without any imports none."""
+"""Makes the observers that options ask for. A link without such options imports none of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pylink.observer import Observer
     from pylink.options.model import Options
 
-# Options of remarks: each of them loads the settings.
+# Options of remarks: with one of them the link loads the settings of remarks.
 REMARK_OPTIONS = (
     "pass_remarks",
     "pass_remarks_missed",
@@ -67,9 +67,10 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
     return active
 
 
-def _add_profuse(active: list[Observer], answers: dict[str, bool]) -> None:
+def _add_profuse(active: list[Observer], states: dict[str, bool]) -> None:
+    """Add the observer of profuse channels if one is on; `states` are those that -Xopt sets."""
     from pylink.remarks.profuse import ProfuseObserver, enabled_channels
 
-    channels = enabled_channels(answers)
+    channels = enabled_channels(states)
     if channels:
         active.append(ProfuseObserver(channels))

@@ -16,7 +16,7 @@ from pylink.phases.merge import merge
 from pylink.phases.read import read
 from pylink.phases.relocate import relocate
 from pylink.phases.write import write
-from pylink.timing import TRACE, CsvTiming, PhaseTimer
+from pylink.timing import TRACE_PHASES, CsvTiming, PhaseTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pylink.phases.sharing import SharedInputs
     from pylink.profile.model import Profile
 
-    P = ParamSpec("P")
-    T = TypeVar("T")
+    Arguments = ParamSpec("Arguments")
+    Result = TypeVar("Result")
 
 
 class LinkOutput:
@@ -57,9 +57,11 @@ class LinkOutput:
 
 
 class HostRegistration:
-    """Modules that a link registers with the host: `Loaded.registered` and `Loaded.libraries`.
+    """Modules that a link registers with the host.
 
-    A caller that generates the host's code itself passes one to `link`, which fills it.
+    `listed` has module ids (True) and names of files (False), as in `Loaded.registered`;
+    `libraries` is `Loaded.libraries`. A caller that generates the host's code itself passes one to
+    `link`, which fills it.
     """
 
     __slots__ = ("libraries", "listed")
@@ -87,14 +89,15 @@ def link(
     --register-link-binaries. `shared` has inputs that other links read, too. `on_phase_end`: see
     `Steps`.
     """
-    timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
+    timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE_PHASES else None)
     timing = open_timing(options, sink)
     active = make_observers(options, sink, shows_progress=shows_progress)
     steps = Steps(active, on_phase_end)
     failed = True
     try:
-        written = options.write_if_changed or any(observer.of_image for observer in active)
-        in_place = None if written else options.output_file
+        # Large outputs are made in their file, unless it may stay as it is or an observer reads it.
+        needs_image = any(observer.needs_image for observer in active)
+        in_place = None if options.write_if_changed or needs_image else options.output_file
         run = Runner(sink, timer, steps)
         job = run("init", init, options, inputs, plan, steps)
         with job.mapped:
@@ -102,27 +105,27 @@ def link(
         failed = False
     finally:
         steps.drop_observers()
-        close(active, timer, sink, failed=failed)
+        close_observers(active, timer, sink, failed=failed)
     profiles = [observer.profile for observer in active if observer.profile is not None]
     return LinkOutput(image, timer.timings, profiles[0] if profiles else None)
 
 
-def close(active: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
+def close_observers(active: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
     """Close the observers of the link, in order.
 
     Without phase read no cubin was linked: link-time optimization produced the program. If an
     observer cannot write its file, the link has failed for those after it.
     """
     no_cubins = not failed and "read" not in timer.timings
-    first: Exception | None = None
+    first_error: Exception | None = None
     for observer in active:
         try:
-            observer.close(failed=failed or (no_cubins and observer.of_cubins))
+            observer.close(failed=failed or (no_cubins and observer.needs_cubins))
         except Exception as error:
-            failed, first = True, first or error
-    if first is not None:
-        raise first
-    if no_cubins and any(observer.of_cubins for observer in active):
+            failed, first_error = True, first_error or error
+    if first_error is not None:
+        raise first_error
+    if no_cubins and any(observer.needs_cubins for observer in active):
         sink.report("nothing-linked")
 
 
@@ -142,11 +145,11 @@ class Runner:
     def __call__(
         self,
         tag: str,
-        phase: Callable[Concatenate[Sink, P], T | None],
+        phase: Callable[Concatenate[Sink, Arguments], Result | None],
         /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
         sink, timer, steps = self.sink, self.timer, self.steps
         result = phase(sink, *args, **kwargs)
         if sink.errors and result is None:
@@ -173,7 +176,11 @@ def link_inputs(
     registered: HostRegistration | None,
     shared: SharedInputs | None,
 ) -> bytes | LazyFile:
-    """Run the phases after init in order; the linked file, which may be in `in_place` only."""
+    """Run the phases after init in order and return the linked file.
+
+    `in_place` is the path of the output if it may be made in its file; then a large output is only
+    there, and is read on demand.
+    """
     sink = run.sink
     loaded = load(sink, job, timing, shared)
     program = optimize(run, loaded, timing) if job.optimizes else None
@@ -251,13 +258,9 @@ class Registration:
 
 def optimize(run: Runner, loaded: Loaded, timing: CsvTiming) -> Optimized | None:
     """Run the phases of link-time optimization; None without LTO-IR."""
-    from pylink.phases.lto import (
-        cicc_lto,
-        find_modules,
-        ptxas_lto,
-    )
+    from pylink.phases.lto import check_modules, cicc_lto, ptxas_lto
 
-    if not find_modules(loaded, run.sink):
+    if not check_modules(loaded, run.sink):
         return None
     program = run("cicc-lto", cicc_lto, loaded, timing)
     return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)

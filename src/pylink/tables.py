@@ -6,8 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Blob, MergedTables, ObjectTables
 
-# Bytes of an extent: offset and size of a file in an arena. Modules of a plain link pack integers
-# without `struct`, whose import takes half a millisecond.
+# Bytes of an extent: offset and size of a file in an arena, 8 bytes each. Modules of a plain link
+# pack integers without `struct`, whose import takes half a millisecond.
 EXTENT_SIZE = 16
 
 
@@ -17,7 +17,7 @@ def extent(offset: int, size: int) -> bytes:
 
 
 def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
-    """Unpack offset and size of a file."""
+    """Unpack the offset and size of file `number`."""
     start = number * EXTENT_SIZE
     row = int.from_bytes(extents[start : start + EXTENT_SIZE], "little")
     return row & (1 << 64) - 1, row >> 64
@@ -34,20 +34,23 @@ def string(table: Blob, start: int) -> str:
 
 
 def section_name(objects: ObjectTables, number: int) -> str:
+    """The name of an input section, by its row number."""
     row = objects.sections[number]
     return text(objects.arena, row.name, row.name_size)
 
 
 def symbol_name(objects: ObjectTables, number: int) -> str:
+    """The name of an input symbol, by its row number."""
     row = objects.symbols[number]
     return text(objects.arena, row.name, row.name_size)
 
 
 def entity_name(merged: MergedTables, number: int) -> str:
+    """The name of an entity, by its row number."""
     return symbol_name(merged.objects, merged.entities[number].first)
 
 
 def file_sections(objects: ObjectTables, number: int) -> range:
-    """Rows of the sections of a file, in order of their indices in it."""
+    """The row numbers of a file's sections, in order of their indices in the file."""
     row = objects.files[number]
     return range(row.first_section, row.first_section + row.section_count)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-    Moment = tuple[int, int]
+    Moment = tuple[int, int]  # seconds and microseconds of the wall clock
 
 # Bit of -edbg that asks for the phase lines.
-TRACE = 0x20
+TRACE_PHASES = 0x20
 
 # The comma after `tool` has no blank before it; tools that compare the line expect that.
 HEADER = (
@@ -117,9 +117,9 @@ class CsvTiming:
         if self.file == "-":
             _write_stdout(HEADER)
         elif self.file is not None and (os.path.isdir(self.file) or not os.path.exists(self.file)):
-            self.complete = _create(self.file)
+            self.complete = _create_table(self.file)
 
-    def row(
+    def add_row(
         self,
         phase: str,
         *,
@@ -145,14 +145,14 @@ class CsvTiming:
         return _append(descriptor, line)
 
 
-def _create(file: str) -> bool:
+def _create_table(file: str) -> bool:
     """Create the file with the header in it, atomically if the file system can.
 
     False if the header could not be written, on a full disk.
 
-    A process that starts at the same moment then sees no file or the complete header. Without
-    nameless files a temporary name is linked; without links, the process that creates the file
-    writes the header.
+    A process that starts at the same moment then sees no file or the complete header. On file
+    systems without nameless files, one with a temporary name is linked; on those without links, the
+    process that creates the file writes the header into it.
     """
     for create in (_link_nameless, _link_named):
         try:
@@ -198,15 +198,15 @@ def _link_named(file: str) -> None:
 
 
 def _append(descriptor: int, text: str) -> bool:
-    """Write the text and close the file; on a full disk False, with no part of it written."""
+    """Write the text and close the file; return False, and write nothing, on a full disk."""
     data = to_bytes(text)
     try:
-        done = os.write(descriptor, data)
-        if done < len(data):
+        written = os.write(descriptor, data)
+        if written < len(data):
             end = os.lseek(descriptor, 0, os.SEEK_CUR)
-            if os.fstat(descriptor).st_size == end:  # no other process wrote after it
-                os.ftruncate(descriptor, end - done)
-        return done == len(data)
+            if os.fstat(descriptor).st_size == end:  # no other process has written more since
+                os.ftruncate(descriptor, end - written)
+        return written == len(data)
     except OSError:
         return False
     finally:
@@ -214,5 +214,6 @@ def _append(descriptor: int, text: str) -> bool:
 
 
 def _write_stdout(text: str) -> bool:
-    # A process that was started with stdout closed has no sys.stdout.
+    """Write the text to standard output; return whether it was written."""
+    # A process that was started with standard output closed has no sys.stdout.
     return sys.stdout is not None and write(sys.stdout, text)

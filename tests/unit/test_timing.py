@@ -84,7 +84,7 @@ def test_a_timer_without_a_stream_prints_nothing(capfd: pytest.CaptureFixture[st
 
 
 def add_row(table: CsvTiming, source: str = "a.ptx", elapsed: float = 1.5) -> bool:
-    return table.row(
+    return table.add_row(
         "ptxas", source=source, inputs=source, output="", arch="sm_90a", elapsed=elapsed
     )
 

@@ -157,7 +157,7 @@ class AArch64(Machine):
         if id_offset is None:
             _emit(code, BTI_C)
         else:
-            lends, known, next_id = f"{name} lends", f"{name} known", f"{name} next"
+            lends, is_linked, next_id = f"{name} lends", f"{name} known", f"{name} next"
             _emit(code, PACIASP)
             code.frame(NEGATE_RA_STATE)
             _emit(code, SAVE_PAIR)
@@ -172,13 +172,13 @@ class AArch64(Machine):
             _emit(code, 0xAA1303E0)  # x0 = x19
             _emit_address(code, 1, MODULE_IDS, id_offset)
             _emit_branch(code, BL, "strcmp")
-            _emit_conditional(code, CBZ_W0, known)
+            _emit_conditional(code, CBZ_W0, is_linked)
             _emit(code, 0xAA1303E0)  # x0 = x19
             _emit_branch(code, BL, "strlen")
             _emit(code, 0x8B000273, 0x91000673)  # x19 = x19 + x0 + 1
             code.jump(next_id, _encode_branch)
             _emit(code, B)
-            code.label(known)
+            code.label(is_linked)
             _emit(code, 0xF9400BF3, LOAD_PAIR)  # x19 from [sp, 16]
             # Remember the state for the label `lends`; x19 has the caller's value.
             code.frame("0a" + FRAME_RELEASED + "d3")

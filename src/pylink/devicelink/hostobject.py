@@ -53,8 +53,8 @@ NT_GNU_PROPERTY_TYPE_0 = 5
 
 # Roles of a unit.
 OWN = 0  # its own constructor calls this object
-LENT = 1  # a library contains it and lends it: this object has a constructor for it
-OPTIONAL = 2  # as LENT, unless the program or library with this object contains it, too
+LENT = 1  # only a library contains it, which lends it: this object has a constructor for it
+OPTIONAL = 2  # a library and a member of an archive contain it: OWN if the member is linked
 # The start of a unit's text in the section of module ids, by role.
 ID_PREFIXES = {OWN: "def", OPTIONAL: "def lend"}
 

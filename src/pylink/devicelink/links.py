@@ -17,6 +17,7 @@ from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
+from pylink.inputs.kinds import ELF_MAGIC, MACHINE
 from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
@@ -47,8 +48,6 @@ TRACING_OPTIONS = ("edbg",)
 REPORTS = ("diag_log", "sarif_output")
 # Files that each link writes; the step writes reports and the depfile.
 LINK_FILES = tuple(option for option in SIDE_OPTIONS if option not in (*REPORTS, "depfile"))
-ELF_MAGIC = b"\x7fELF"
-E_MACHINE_OFFSET, E_MACHINE_END = 18, 20  # in the ELF header
 
 
 class Link:
@@ -163,9 +162,9 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
     Reports a fatal diagnostic if they are for different machines.
     """
     machines: dict[int, str] = {}  # the first object for each ELF machine
-    for name, head in shared.heads(E_MACHINE_END):
-        machine = int.from_bytes(head[E_MACHINE_OFFSET:E_MACHINE_END], "little")
-        if machine in machines or not head.startswith(ELF_MAGIC) or len(head) < E_MACHINE_END:
+    for name, head in shared.heads(MACHINE.stop):
+        machine = int.from_bytes(head[MACHINE], "little")
+        if machine in machines or not head.startswith(ELF_MAGIC) or len(head) < MACHINE.stop:
             continue
         if not is_library(name):
             machines[machine] = name

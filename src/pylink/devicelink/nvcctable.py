@@ -41,7 +41,7 @@ struct nvcc_option {
 };
 static const struct nvcc_option NVCC_OPTIONS[] = {
 """
-# What the launcher does for an option, by its long name; NVCC_NOTHING for others.
+# Actions of the launcher for options, by long name; NVCC_NOTHING for others.
 USES = {
     "device-link": "NVCC_DEVICE_LINK",
     "forward-unknown-to-host-compiler": "NVCC_FORWARDS",

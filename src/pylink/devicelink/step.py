@@ -84,8 +84,8 @@ def make_step(
         if request.form == OBJECT:
             prepared.append(prepare_object(request, links[-1], machine))
 
-    # Nobody can write an input while it is mapped. Compilers and slow compression may take longer
-    # than a writer should wait.
+    # A program that writes an input waits while it is mapped. Compilers and slow compression may
+    # take longer than it should wait.
     maps = not request.optimizes and form.mode.is_fast
     with SharedInputs(request.archs, optimizes=request.optimizes, maps=maps) as shared:
         shared.add(opened, plan, sink)

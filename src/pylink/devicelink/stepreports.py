@@ -55,7 +55,7 @@ def write_times(request: Request, step: StepResult, total: float, sink: Sink) ->
         timing = CsvTiming(request.timings)
         is_complete = timing.complete
         for phase, source, read, target, arch, elapsed in rows:
-            is_complete &= timing.row(
+            is_complete &= timing.add_row(
                 phase,
                 source=source,
                 inputs=read,

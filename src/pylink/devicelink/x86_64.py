@@ -138,7 +138,7 @@ class X86_64(Machine):
         code.begin(name)
         _emit(code, ENDBR64)
         if id_offset is not None:
-            lends, known, next_id = f"{name} lends", f"{name} known", f"{name} next"
+            lends, is_linked, next_id = f"{name} lends", f"{name} known", f"{name} next"
             _emit(code, "53")  # push rbx
             code.frame("0e108302")  # CFA is rsp + 16; rbx is stored at CFA - 16
             _emit_address(code, LEA_RBX, FIRST_ID, 0)
@@ -150,12 +150,12 @@ class X86_64(Machine):
             _emit_address(code, LEA_RSI, MODULE_IDS, id_offset)
             _emit_call(code, CALL, "strcmp")
             _emit(code, "85c0")  # test eax, eax
-            _emit_jump(code, JE, known)
+            _emit_jump(code, JE, is_linked)
             _emit(code, "4889df")  # rdi = rbx
             _emit_call(code, CALL, "strlen")
             _emit(code, "488d5c0301")  # rbx = rbx + rax + 1
             _emit_jump(code, JUMP, next_id)
-            code.label(known)
+            code.label(is_linked)
             _emit(code, "5b")  # pop rbx
             # Remember the state for the label `lends`; rbx has the caller's value, CFA is rsp + 8.
             code.frame("0ac30e08")

@@ -31,7 +31,7 @@ class MapObserver(Observer):
 
     __slots__ = ("_file", "_placed", "_sink")
 
-    of_cubins = True
+    needs_cubins = True
 
     def __init__(self, file: str, sink: Sink) -> None:
         self._file = file

@@ -53,7 +53,7 @@ class Recorder(Observer):
     )
 
     timed = True
-    of_image = True
+    needs_image = True
 
     def __init__(self) -> None:
         self._clock = Clock()

@@ -185,7 +185,7 @@ def write_row(
 ) -> None:
     """Add a row for a run to the table of -time; LinkError if the table cannot be opened."""
     try:
-        is_complete = timing.row(
+        is_complete = timing.add_row(
             phase,
             source=request.source,
             inputs=request.name,
