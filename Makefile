@@ -1,25 +1,25 @@
-# Everything runs in a virtual environment of its own: VENV is where, PYTHON what it is made from.
+# Everything runs in a virtual environment of its own: VENV is its directory, PYTHON creates it.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
+# Extras that pip installs for the tests. EXTRAS=test omits nvlink and the CUDA compiler.
 EXTRAS ?= test,oracle,cuda
 
-# The versions of these packages, with hashes; CONSTRAINTS= takes the newest that pyproject.toml allows.
+# Versions of these packages, with hashes; CONSTRAINTS= installs the newest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
 
-# Announces a step, and shows what it printed if it fails; VERBOSE=1 shows everything.
+# Prints the title of a step, and its output only if it fails; VERBOSE=1 shows everything.
 STEP := @$(PYTHON) scripts/step.py
 
-# Releases of CUDA besides 13.0.88 that links are compared with, and all that there are.
+# Releases of CUDA besides 13.0.88 with which `make test` compares links, and all releases.
 ORACLES ?= 13.5
 ALL_ORACLES := 12.9 13.1 13.2 13.3 13.4 13.5 13.0.48 13.1.80 13.2.51 13.2.78 13.3.33 13.4.59
 
-# The headers of constants for the kernels are made of the tables of facts.
+# Sources of the native code. The headers with constants are generated from the tables of facts.
 NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
 
-# The program `pylink` is made by an install; it has a table of the options of nvcc.
+# Sources of the program `pylink`, which an install compiles; it contains a table of nvcc's options.
 LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
     $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
@@ -54,14 +54,14 @@ $(VENV)/bin/python:
 	@$(PYTHON) scripts/check_machine.py
 	$(STEP) "making an environment in $(VENV)" $(PYTHON) -m venv $(VENV)
 
-# The stamps say what is installed. Native code is built apart from the installs, by all cores, and
-# only what changed. The bytecode is made here since PYTHONDONTWRITEBYTECODE, where it is set, keeps
-# the first run from doing it.
+# Empty files in VENV (base, extras, built, bundled) record what is installed. Native code is not built
+# by the install but by a step of its own, which compiles only changed modules, on all cores. Bytecode is
+# compiled here because the first run does not do it if PYTHONDONTWRITEBYTECODE is set.
 INSTALL := $(BIN)/python scripts/install.py --constraints "$(CONSTRAINTS)"
 INSTALLED := $(VENV)/bin/python pyproject.toml scripts/install.py $(CONSTRAINTS) $(LAUNCHER) \
     $(VENV)/$(if $(CONSTRAINTS),recorded,newest)
 
-# Which versions the environment has; asking for the others installs them.
+# One of these files records which versions the environment has; asking for the others installs them.
 $(VENV)/recorded $(VENV)/newest: $(VENV)/bin/python
 	@rm -f $(VENV)/recorded $(VENV)/newest
 	@touch $@
@@ -80,7 +80,8 @@ $(VENV)/built: $(VENV)/base setup.py $(NATIVE)
 	    $(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
-# The start-up bundle must match the sources; a stale one costs two starts where none may be written.
+# The start-up bundle must match the sources: with a stale one, each link starts Python twice if it
+# cannot write a new one.
 $(VENV)/bundled: $(VENV)/built $(wildcard src/pylink/*.py src/pylink/*/*.py)
 	@$(BIN)/python -m compileall -q src/pylink
 	@$(BIN)/python -m pylink.startup.bundle
@@ -106,7 +107,7 @@ lint: $(VENV)/extras $(VENV)/built
 types: $(VENV)/extras $(VENV)/built
 	$(BIN)/mypy
 
-# With nvlink installed no test may be skipped for the lack of it.
+# If EXTRAS installs nvlink, a test that is skipped because it is missing fails the run.
 pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORACLES:%=build/oracles/%.stamp))
 	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) \
 	    PYLINK_REQUIRE_RELEASES="$(if $(findstring oracle,$(EXTRAS)),$(ORACLES))" $(BIN)/pytest -n auto
@@ -150,12 +151,12 @@ test-wheels: $(VENV)/extras $(VENV)/bundled
 bench: $(VENV)/extras $(VENV)/bundled
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
 
-# Forecasts of growth against links that are really doubled; CHECK may name kinds (docs/growth.md).
+# Compares forecasts of growth with links of twice the size; CHECK may name kinds (docs/growth.md).
 growth: $(VENV)/extras $(VENV)/bundled
 	PYTHONPATH=.:tests $(BIN)/python -m benchmarks.check_growth $(CHECK)
 
-# Generated programs of each release: equal links by family and kind of link. MATRIX may name --seeds,
-# --archs and --variants; the tables for a change take some minutes, all of it takes hours.
+# Links generated programs of each release, and counts equal links by family and kind of link. MATRIX may
+# name --seeds, --archs and --variants; the tables for a change take some minutes, everything hours.
 RELEASES ?= all
 MATRIX ?= --seeds 0:12 --archs 80,90a,100 --variants exec,r,relink,g,host,archive,archive-r
 matrix: $(VENV)/extras $(VENV)/built oracles
@@ -175,18 +176,18 @@ fuzz: $(VENV)/extras $(VENV)/built
 	    build_ext --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	PYTHONPATH=tests $(BIN)/python -m fuzz --sanitized build/fuzz/lib $(FUZZ)
 
-# The same with the thread sanitizer, on the programs that are fuzzed, without damage.
+# Links the programs of the fuzzer, undamaged, by several threads under the thread sanitizer.
 RACES ?=
 races: $(VENV)/extras $(VENV)/built
 	PYLINK_SANITIZE=thread $(BIN)/python setup.py --quiet build_py --build-lib build/races/lib \
 	    build_ext --build-lib build/races/lib --build-temp build/races/temp
 	PYTHONPATH=.:tests $(BIN)/python -m fuzz.races --sanitized build/races/lib $(RACES)
 
-# The checker of hazards has to be silent about code of the real compiler and linker (docs/proof.md).
+# The checker of hazards must report nothing about code of the real compiler and linker (docs/proof.md).
 hazards: $(VENV)/extras $(VENV)/built
 	PYTHONPATH=tests $(BIN)/python -m hazards.measure $(HAZARDS)
 
-# pylink is installed; pip adds only its gpu extra.
+# pylink itself is installed already; pip adds only the packages of its extra `gpu`.
 test-gpu: $(VENV)/built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'pylink-cuda[gpu]'
 	$(BIN)/python -m pytest -rsf -p no:cacheprovider -o addopts= tests/gpu

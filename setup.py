@@ -28,7 +28,8 @@ from pylink.devicelink import nvcctable
 from pylink.facts import header
 
 NATIVE = Path("src/_native")
-MADE = Path("build/facts")
+# Directory of the headers that are generated from the tables of facts.
+GENERATED = Path("build/facts")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
 # For `make fuzz` (1): the first error in memory or undefined behaviour ends the process with a
 # report. For `make races` (thread): each unsynchronized access by two threads is reported.
@@ -40,8 +41,9 @@ SANITIZERS = {
     ],
     "thread": ["-fsanitize=thread"],
 }.get(os.environ.get("PYLINK_SANITIZE", ""), [])
-# make builds native code by itself and keeps what has not changed: its install has none to build.
-WANTED = os.environ.get("PYLINK_NATIVE") != "0"
+# make builds native code by itself and keeps what has not changed; it sets PYLINK_NATIVE=0 for the
+# installation of the package, which then builds none.
+BUILDS_NATIVE = os.environ.get("PYLINK_NATIVE") != "0"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 if SANITIZERS:
@@ -49,8 +51,9 @@ if SANITIZERS:
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
 
-# Modules, each compiled by itself, all in one shared object (src/pylink/_native/__init__.py):
-# a link needs most of them, and opening a file for each costs its start more than what is in them.
+# Modules are compiled one by one, and linked into one shared object
+# (src/pylink/_native/__init__.py) because a link needs most of them: opening a file for each would
+# take longer than loading them.
 modules = [
     Extension(f"pylink._native.{source.stem}", [str(source)])
     for source in sorted(NATIVE.glob("*/*.pyx"))
@@ -87,10 +90,10 @@ class BuildNative(build_ext):
     """
 
     def finalize_options(self) -> None:
-        header.write_headers(NATIVE, MADE)
-        made = cythonize(
+        header.write_headers(NATIVE, GENERATED)
+        translated = cythonize(
             modules,
-            include_path=["src", str(MADE), str(NATIVE)],
+            include_path=["src", str(GENERATED), str(NATIVE)],
             build_dir="build/cython",
             nthreads=JOBS,
             compiler_directives={
@@ -105,7 +108,7 @@ class BuildNative(build_ext):
                 "embedsignature.format": "clinic",
             },
         )
-        kernels.sources = [source for module in made for source in module.sources]
+        kernels.sources = [source for module in translated for source in module.sources]
         self.distribution.ext_modules = [kernels, *standins]
         super().finalize_options()
 
@@ -118,31 +121,32 @@ class BuildNative(build_ext):
         super().build_extension(ext)
 
     def compile_module(self, source: str) -> str:
-        """The object file of a C file."""
-        (made,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
-        if self.force or newer_group([source, *map(str, NATIVE.glob("*/*.h"))], made):
+        """Compile a C file if its object file is older, and return the object file."""
+        (object_file,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+        if self.force or newer_group([source, *map(str, NATIVE.glob("*/*.h"))], object_file):
             self.compiler.compile(
                 [source],
                 output_dir=self.build_temp,
                 include_dirs=kernels.include_dirs,
                 extra_postargs=FLAGS,
             )
-        return made
+        return object_file
 
 
 def has_static_library(compiler: list[str]) -> bool:
-    """Whether the C library is there as one that is linked into programs."""
-    asked = subprocess.run(
+    """Return whether the C library is installed as an archive for static links."""
+    answer = subprocess.run(
         [*compiler, "-print-file-name=libc.a"], capture_output=True, text=True, check=False
     )
-    return Path(asked.stdout.strip()).is_absolute()
+    return Path(answer.stdout.strip()).is_absolute()
 
 
 class Build(build):
-    """Ends with the bundle that a wheel has for fast starts: src/pylink/startup/bundle.py.
+    """Also builds the bundle with which a wheel starts fast: src/pylink/startup/bundle.py.
 
-    It is made by importing what was built. A wheel for another machine gets this machine's bundle,
-    with the name of the native code changed: PYLINK_SHIP_FROM is a directory with the package.
+    That is made by importing what was built. A wheel for another machine gets a bundle of this
+    machine, with the name of the native code changed: PYLINK_SHIP_FROM is the directory of a
+    package that this machine can import.
     """
 
     def initialize_options(self) -> None:
@@ -151,26 +155,27 @@ class Build(build):
 
     def run(self) -> None:
         super().run()
-        if self.editable_mode or not WANTED or SANITIZERS:
+        if self.editable_mode or not BUILDS_NATIVE or SANITIZERS:
             return
         package = Path(self.build_lib).resolve() / "pylink"
         for part in ("cubins", "linked"):  # of `pylink demo`
             shutil.copytree(Path("demo") / part, package / "demo" / part, dirs_exist_ok=True)
         bundle = package / "startup" / f"link.{sys.implementation.cache_tag}.bundle"
-        loaded = Path(os.environ.get("PYLINK_SHIP_FROM") or package.parent).resolve() / "pylink"
+        imported = Path(os.environ.get("PYLINK_SHIP_FROM") or package.parent).resolve() / "pylink"
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
-        names = os.environ.get("SETUPTOOLS_EXT_SUFFIX", suffix)
-        command = [sys.executable, "-S", loaded / "startup" / "bundle.py"]
+        shipped_suffix = os.environ.get("SETUPTOOLS_EXT_SUFFIX", suffix)
+        command = [sys.executable, "-S", imported / "startup" / "bundle.py"]
         # The same sources make the same bytes.
         environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run([*command, "--ship", bundle, f"kernels{names}"], env=environment, check=True)
+        kernels_file = f"kernels{shipped_suffix}"
+        subprocess.run([*command, "--ship", bundle, kernels_file], env=environment, check=True)
 
 
 class BuildScripts(build_scripts):
     """Adds the program `pylink`, which is compiled, to the scripts.
 
-    It looks for the package where an installed one is, beside the scripts in ../lib; an editable
-    one says where it is in the second line of the script.
+    It looks for an installed package in `../lib` beside the scripts. In an editable installation
+    the second line of the script `pylink-python` says where the package is.
     """
 
     def initialize_options(self) -> None:
@@ -186,23 +191,23 @@ class BuildScripts(build_scripts):
             script.write_text(f"{first}\n# pylink is in {Path('src').resolve()}\n{rest}")
         compiler = new_compiler()
         customize_compiler(compiler)
-        facts = {
+        macros = {
             "PYLINK_MAGIC": f"{{{','.join(map(str, MAGIC_NUMBER))}}}",
             "PYLINK_BUNDLE": f'"link.{sys.implementation.cache_tag}.pyc"',
             "PYLINK_SHIPPED": f'"link.{sys.implementation.cache_tag}.bundle"',
             "PYLINK_LIB": f'"{Path(sysconfig.get_path("stdlib")).name}"',
         }
-        with TemporaryDirectory() as made:
-            Path(made, "nvcctable.h").write_text(nvcctable.header_text())
+        with TemporaryDirectory() as temporary:
+            Path(temporary, "nvcctable.h").write_text(nvcctable.header_text())
             objects = compiler.compile(
                 ["src/_native/launcher/pylink.c"],
-                output_dir=made,
-                include_dirs=[made],
-                macros=list(facts.items()),
+                output_dir=temporary,
+                include_dirs=[temporary],
+                macros=list(macros.items()),
                 extra_postargs=["-Os", "-g0"],
             )
-            # Compilers bring start code with debug data of their own. Loading the C library takes
-            # longer than all that the launcher does.
+            # -s removes the debug data of the compiler's own start code. -static, if possible,
+            # because loading the C library takes longer than all that the launcher does.
             program = str(directory / "pylink")
             if has_static_library(compiler.linker_exe):
                 with suppress(LinkError):  # the library may be that of another system
@@ -212,7 +217,7 @@ class BuildScripts(build_scripts):
 
 
 setup(
-    ext_modules=[kernels, *standins] if WANTED else [],
+    ext_modules=[kernels, *standins] if BUILDS_NATIVE else [],
     cmdclass={"build": Build, "build_ext": BuildNative, "build_scripts": BuildScripts},
     options={"build_ext": {"parallel": JOBS}},
 )

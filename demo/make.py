@@ -1,4 +1,4 @@
-"""Make demo/cubins from demo/sources, and demo/linked with what nvlink makes of them.
+"""Compile demo/sources to demo/cubins, and link these with nvlink to demo/linked.
 
 Needs the CUDA 13.0.88 compiler and nvlink: pip install '.[oracle]'.
 """
@@ -18,7 +18,7 @@ from helpers import oracle
 ARCHES = ("90a", "100")
 FLAGS = ["-lineinfo"]
 
-# Each module: its source, and what the compiler is told beside.
+# The modules of the program: source file, and further options of the compiler.
 MODULES = {
     "random": ("random.cu", []),
     "reduction": ("reduction.cu", []),
@@ -28,12 +28,12 @@ MODULES = {
     **{f"force_{number}": ("force.cu", [f"-DFORCE={number}"]) for number in range(8)},
 }
 
-# What the compiler calls the file that it was given.
+# The name of the source file in the compiler's PTX.
 COMPILED_FILE = re.compile(r'(\.file\s+\d+ ")[^"]*\.cu"')
 
 
 def ptx(module: str, arch: str) -> str:
-    """The PTX of a module, whose lines are said to be in demo/sources."""
+    """The PTX of a module, with line information that names a file in demo/sources."""
     file, options = MODULES[module]
     flags = [*FLAGS, *options, f"-I{SOURCES}"]
     source = (SOURCES / file).read_text()

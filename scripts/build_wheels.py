@@ -2,18 +2,17 @@
 
     python scripts/build_wheels.py [--python PYTHON ...] [--target TARGET ...] [--out DIRECTORY]
 
-Without a container: the compiler is Zig's (the package `ziglang`), which brings headers and
-libraries of every target, down to the oldest release of glibc that the wheel's tag promises. What
-Python itself declares about a target is the same on all 64-bit Linux machines, so the headers of
-the Python at hand serve all. Each wheel is checked: it has all native code, for the target's
-machine; `auditwheel` finds no newer symbol than the tag allows, and one for musl needs no other
-library. The same sources give the same bytes: SOURCE_DATE_EPOCH is the last commit's time unless it
-is set.
+No container is needed: the compiler is Zig's (the package `ziglang`), which contains headers and
+libraries of every target, down to the oldest release of glibc that the wheel's tag promises.
+Python's own headers are the same on all 64-bit Linux machines, so those of PYTHON serve all
+targets. Each wheel is checked: it has all native code, for the target's machine; `auditwheel` finds
+no newer symbol than the tag allows; a wheel for musl needs no other library. The same sources give
+the same bytes: SOURCE_DATE_EPOCH is the last commit's time unless it is set.
 
-PYTHON are interpreters, by default the one that runs this; one without Cython gets an environment
-that has it. Debian's own interpreters do not do: their headers are for Debian's folders. Needs the
-extra `wheels`. .github/workflows/release.yml builds a release so, and links
-with each wheel where its machine is.
+PYTHON are interpreters, by default the one that runs this script. An interpreter without Cython is
+replaced by an environment that has it. Debian's own interpreters cannot be used, since their
+headers contain paths of Debian. Needs the extra `wheels`. .github/workflows/release.yml builds a
+release with this script, and links with each wheel on its machine.
 """
 
 from __future__ import annotations
@@ -35,15 +34,19 @@ from elftools.elf.elffile import ELFFile
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Oldest releases of the C libraries with which the wheels work.
 GLIBC = "2.17"
 MUSL = "1_2"
 
-# ELF machine number 190, as a file has it.
+# Field e_machine of a cubin: number 190, little-endian.
 EM_CUDA = b"\xbe\0"
 
 
 class Target:
-    """A machine and its C library: what Zig, Python's import system and the wheel's tag call it."""
+    """A machine and its C library, with their names for Zig, for Python's modules and in tags.
+
+    `elf_machine` is the value of e_machine in files for it.
+    """
 
     def __init__(self, machine: str, libc: str, elf_machine: int) -> None:
         self.name = f"{machine}-{libc}"
@@ -67,13 +70,13 @@ TARGETS = {
 }
 
 
-def build_all(python: str, targets: Iterable[Target], out: Path) -> Iterator[Path]:
-    """The wheels for one interpreter's version; the program ends when one fails.
+def build_wheels_for(python: str, targets: Iterable[Target], out: Path) -> Iterator[Path]:
+    """Yield the wheel of each target for one version of Python; end the program if one fails.
 
-    That which this machine can load is built first, also when it is not asked for: the bundle for
-    fast starts is made by importing it, and is the same for all targets but for one name.
+    The wheel for this machine is built first, even if it is not among `targets`: the start-up
+    bundle is made by importing its package. Except for one name, it is the same for all targets.
     """
-    suffix = ask(python, "sysconfig.get_config_var('EXT_SUFFIX')")
+    suffix = evaluate(python, "sysconfig.get_config_var('EXT_SUFFIX')")
     first = next(target for target in TARGETS.values() if suffix.endswith(f"-{target.suffix}.so"))
     with tempfile.TemporaryDirectory() as folder:
         wheel = build(python, first, Path(folder))
@@ -86,13 +89,13 @@ def build_all(python: str, targets: Iterable[Target], out: Path) -> Iterator[Pat
                 yield build(python, target, out, Path(folder) / "loaded")
 
 
-def build(python: str, target: Target, out: Path, loaded: Path | None = None) -> Path:
-    """The wheel for one interpreter's version and one target; the program ends when it fails.
+def build(python: str, target: Target, out: Path, importable: Path | None = None) -> Path:
+    """Build the wheel of one target for one version of Python; end the program if that fails.
 
-    `loaded` is a folder with the package for this machine, for a target that it cannot load.
+    `importable` is a folder with the package for this machine, needed for other targets.
     """
-    version = ask(python, "'%d%d' % sys.version_info[:2]")
-    threaded = ask(python, "'t' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''")
+    version = evaluate(python, "'%d%d' % sys.version_info[:2]")
+    threaded = evaluate(python, "'t' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''")
     compiler = f"{sys.executable} -m ziglang cc -target {target.zig}"
     with tempfile.TemporaryDirectory() as folder:
         build_base = Path(folder) / "build"
@@ -101,32 +104,34 @@ def build(python: str, target: Target, out: Path, loaded: Path | None = None) ->
             "CC": compiler,
             "LDSHARED": f"{compiler} -shared -s",
             "SETUPTOOLS_EXT_SUFFIX": f".cpython-{version}{threaded}-{target.suffix}.so",
-            "PYLINK_SHIP_FROM": str(loaded or ""),
+            "PYLINK_SHIP_FROM": str(importable or ""),
             "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or commit_time(),
         }
         command = [python, "setup.py", "--quiet", "build", "--build-base", str(build_base)]
         command += ["bdist_wheel", "--plat-name", target.tag, "--dist-dir", folder]
         run(command, environment)
-        (made,) = Path(folder).glob("*.whl")
-        check(made, target)
-        wheel = out / made.name
-        wheel.write_bytes(made.read_bytes())
+        (built,) = Path(folder).glob("*.whl")
+        check_wheel(built, target)
+        wheel = out / built.name
+        wheel.write_bytes(built.read_bytes())
     return wheel
 
 
-def with_cython(python: str, folder: Path) -> str:
-    """The interpreter, or that of an environment of its own in `folder`, which has Cython."""
+def find_or_make_environment(python: str, folder: Path) -> str:
+    """The interpreter if it has Cython, else that of a new environment in `folder` with Cython."""
     command = [python, "-c", "import Cython, setuptools"]
     if subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0:
         return python
     run([python, "-m", "venv", str(folder)])
-    made = str(folder / "bin" / "python")
+    environment_python = str(folder / "bin" / "python")
     needed = [f"{name}=={metadata.version(name)}" for name in ("Cython", "setuptools")]
-    run([made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needed])
-    return made
+    pip = [environment_python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, *needed])
+    return environment_python
 
 
-def ask(python: str, expression: str) -> str:
+def evaluate(python: str, expression: str) -> str:
+    """The text of an expression over `sys` and `sysconfig` in another interpreter."""
     program = f"import sys, sysconfig; print({expression})"
     return subprocess.run(
         [python, "-c", program], capture_output=True, text=True, check=True
@@ -134,6 +139,7 @@ def ask(python: str, expression: str) -> str:
 
 
 def commit_time() -> str:
+    """The time of the last commit, in seconds since 1970."""
     command = ["git", "log", "-1", "--format=%ct"]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=True
@@ -141,7 +147,7 @@ def commit_time() -> str:
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> str:
-    """What a command prints; the program ends with it when the command fails."""
+    """The output of a command; if it fails, print the output and end the program."""
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
@@ -150,9 +156,9 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> str:
     return done.stdout
 
 
-def check(wheel: Path, target: Target) -> None:
-    """End the program unless the wheel has all native code, for its target, with old symbols."""
-    wanted = {"kernels", *(source.stem for source in ROOT.glob("src/_native/jitlink/*.c"))}
+def check_wheel(wheel: Path, target: Target) -> None:
+    """End the program unless the wheel has all native code, for its target and its C library."""
+    required = {"kernels", *(source.stem for source in ROOT.glob("src/_native/jitlink/*.c"))}
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     native = native_code(files)
@@ -164,34 +170,34 @@ def check(wheel: Path, target: Target) -> None:
         if name in names and not name.endswith(f"{target.suffix}.so"):
             sys.exit(f"{wheel.name}: {name} is not a module of {target.suffix}")
         if target.libc == "musl":
-            check_needed(wheel, name, data)
-        # The same sources anywhere else would make another wheel.
+            check_needed_libraries(wheel, name, data)
+        # Then a build in another folder would give other bytes.
         if str(ROOT).encode() in data:
             sys.exit(f"{wheel.name}: {name} has the name of the folder {ROOT}")
     bundles = [name for name in files if name.startswith("pylink/startup/link.")]
     (kernels,) = (Path(name).name for name in names if "/kernels." in name)
     if len(bundles) != 1 or kernels.encode() not in files[bundles[0]]:
         sys.exit(f"{wheel.name} lacks the bundle for fast starts of {kernels}")
-    if lacking := wanted - {Path(name).name.partition(".")[0] for name in names}:
+    if lacking := required - {Path(name).name.partition(".")[0] for name in names}:
         sys.exit(f"{wheel.name} lacks {sorted(lacking)}")
     if target.libc == "gnu":
         audit = run([sys.executable, "-m", "auditwheel", "show", str(wheel)])
         if target.tag not in " ".join(audit.split()).replace('"', " ").split():
-            sys.exit(f"{audit}{wheel.name} is no {target.tag}")
+            sys.exit(f"{audit}{wheel.name} is not a wheel for {target.tag}")
 
 
 def native_code(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The ELF files among these that the machine runs: the demo's cubins are for GPUs."""
+    """The ELF files among `files` (contents by name) for a CPU: the demo's cubins are for GPUs."""
     elf = {name: data for name, data in files.items() if data.startswith(b"\x7fELF")}
     return {name: data for name, data in elf.items() if data[18:20] != EM_CUDA}
 
 
-def check_needed(wheel: Path, name: str, module: bytes) -> None:
-    """End the program when a module or program for musl needs more than musl.
+def check_needed_libraries(wheel: Path, name: str, module: bytes) -> None:
+    """End the program if a module or program for musl needs another library than musl's.
 
-    It has one library with one version of each symbol, which it finds under any name like libc.so;
-    auditwheel knows the name alone that distributions link with. Zig links programs statically:
-    they need nothing.
+    auditwheel cannot check that: it knows musl's library only by the name that distributions use,
+    and Zig's modules name it libc.so, which musl accepts. Zig links programs statically, so they
+    need no library.
     """
     dynamic = ELFFile(io.BytesIO(module)).get_section_by_name(".dynamic")
     if dynamic is None and not name.endswith(".so"):
@@ -207,12 +213,13 @@ def main() -> None:
     parser.add_argument("--python", nargs="+", default=[sys.executable])
     parser.add_argument("--target", nargs="+", default=list(TARGETS), choices=TARGETS)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    wanted = parser.parse_args()
-    wanted.out.mkdir(parents=True, exist_ok=True)
-    for python in wanted.python:
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    targets = [TARGETS[name] for name in arguments.target]
+    for python in arguments.python:
         with tempfile.TemporaryDirectory() as folder:
-            ready = with_cython(python, Path(folder))
-            for wheel in build_all(ready, [TARGETS[name] for name in wanted.target], wanted.out):
+            build_python = find_or_make_environment(python, Path(folder))
+            for wheel in build_wheels_for(build_python, targets, arguments.out):
                 print(wheel)
 
 

@@ -2,8 +2,8 @@
 
     python scripts/check_installed.py
 
-The tool note, which says what linked, is left out of the comparison. Exit status 1 when anything
-differs.
+The comparison ignores the tool note, which names the linker, and from sm_100 on scoreboard bits of
+instructions. The exit status is 1 if anything else differs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ DEMO = Path(__file__).resolve().parents[1] / "demo"
 
 
 def main() -> int:
-    os.chdir("/")  # or the checkout's pylink would be what is imported
+    os.chdir("/")  # in the checkout, its own pylink would be imported
     import pylink  # noqa: PLC0415 -- from there
     from pylink.inspect.compare import Ignore, differences  # noqa: PLC0415 -- from there
     from pylink.inspect.image import Image  # noqa: PLC0415 -- from there
 
     print(f"pylink {pylink.__version__} of {Path(pylink.__file__).parent}")
-    wrong = 0
+    different_count = 0
     for expected in sorted((DEMO / "linked").glob("*.cubin")):
         arch = expected.stem
         names = [str(path) for path in sorted((DEMO / "cubins" / arch).glob("*.cubin"))]
@@ -33,10 +33,12 @@ def main() -> int:
             command = [sys.executable, "-m", "pylink", f"-arch={arch}", "--merc-dedup=off"]
             subprocess.run([*command, *names, "-o", str(output)], check=True)
             ignore = Ignore(tool_note=True, scoreboards=arch != "sm_90a")
-            found = differences(Image(output.read_bytes()), Image(expected.read_bytes()), ignore)
-        print(f"{arch}: {len(names)} cubins, {'differs' if found else 'equal'}")
-        wrong += bool(found)
-    return 1 if wrong else 0
+            differing = differences(
+                Image(output.read_bytes()), Image(expected.read_bytes()), ignore
+            )
+        print(f"{arch}: {len(names)} cubins, {'differs' if differing else 'equal'}")
+        different_count += bool(differing)
+    return 1 if different_count else 0
 
 
 if __name__ == "__main__":

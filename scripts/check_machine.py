@@ -1,4 +1,4 @@
-"""Say what this machine lacks to build pylink, and how Debian calls it; exit status 1 if any."""
+"""Print what this machine lacks to build pylink, with Debian's packages; exit status 1 if any."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import shutil
 import sys
 import sysconfig
 
+# The oldest version of Python with which pylink works.
 OLDEST = (3, 10)
 
 
-def missing() -> list[str]:
+def list_missing() -> list[str]:
     """A line for each thing that is missing."""
     lines = []
     if sys.version_info < OLDEST:
@@ -29,6 +30,6 @@ def missing() -> list[str]:
 
 
 if __name__ == "__main__":
-    lines = missing()
+    lines = list_missing()
     if lines:
         sys.exit("To build pylink, this machine needs\n  " + "\n  ".join(lines))

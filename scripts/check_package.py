@@ -1,12 +1,12 @@
-"""Build the sdist and wheels, and link the demo with what can be installed here.
+"""Build the sdist and wheels, and link the demo with those that this machine can install.
 
     python scripts/check_package.py [DIRECTORY]
 
-The sdist must have all that is tracked but hidden files, and is installed from source. Wheels are
-built for every target of build_wheels.py, which audits them; the one for this machine is installed.
-The script and the tests of conda's recipe run on the unpacked sdist. Each has an environment of its
-own. DIRECTORY takes them all, `dist` by default. Needs the extras `test` and `wheels`, and an index
-to take setuptools and Cython from.
+The sdist must contain all tracked files except hidden ones, and is installed from source. Wheels
+are built for every target of build_wheels.py, which checks them; the one for this machine is
+installed. The script and the tests of conda's recipe run on the unpacked sdist. Each installation
+has an environment of its own. The files are written to DIRECTORY (default: `dist`). Needs the
+extras `test` and `wheels`, and a package index for setuptools and Cython.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Standard output of a command that must succeed; what a failing one printed is shown."""
+    """The standard output of a command; if it fails, print all its output and end the program."""
     done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}{' '.join(map(str, command))}: {done.returncode}")
@@ -35,7 +35,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 
 def build_sdist(folder: Path) -> Path:
-    """The sdist, built into an empty directory, with all that is tracked."""
+    """Build the sdist into an empty directory; end the program if it lacks a tracked file."""
     run(sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT)
     (sdist,) = folder.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -47,7 +47,7 @@ def build_sdist(folder: Path) -> Path:
 
 
 def check_names(wheel: Path) -> None:
-    """Fail when data is missing, or when sources are where modules belong."""
+    """End the program if the wheel lacks data or stubs, or has files beside the package."""
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names}
     if unexpected := {top for top in tops if not top.startswith("pylink")}:
@@ -62,7 +62,7 @@ def check_names(wheel: Path) -> None:
 
 
 def check_install(package: Path, folder: Path) -> None:
-    """Link the demo with the package installed, without any of its extras."""
+    """Install the package without extras in the environment `folder`, and link the demo."""
     venv.create(folder, with_pip=True, clear=True)
     run(folder / "bin" / "pip", "install", "--quiet", package)
     print(f"{package.name}: {run(folder / 'bin' / 'pylink', '--version').splitlines()[1]}")
@@ -70,10 +70,10 @@ def check_install(package: Path, folder: Path) -> None:
 
 
 def check_recipe(sdist: Path, folder: Path) -> None:
-    """Do what conda's recipe says, in environments of pip: its script, then its tests.
+    """Run the script and the tests of conda's recipe, in an environment of pip in `folder`.
 
-    A channel of conda is not asked. The packages are those of the recipe by their names on the
-    index; of the compilers and their C library the system has its own.
+    conda itself is not used. The packages that the recipe names are installed by their names on the
+    index, and the compiler and C library are those of the system.
     """
     recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
     with tarfile.open(sdist) as archive:
@@ -101,14 +101,14 @@ def check_recipe(sdist: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Build, look inside, install."""
+    """Build the sdist and wheels, check their contents, and install them."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
     folder.mkdir(parents=True, exist_ok=True)
     for old in (*folder.glob("*.tar.gz"), *folder.glob("*.whl")):
         old.unlink()
     sdist = build_sdist(folder)
     wheels = {}
-    built = build_wheels.build_all(sys.executable, build_wheels.TARGETS.values(), folder)
+    built = build_wheels.build_wheels_for(sys.executable, build_wheels.TARGETS.values(), folder)
     for name, wheel in zip(build_wheels.TARGETS, built, strict=True):
         wheels[name] = wheel
         check_names(wheel)

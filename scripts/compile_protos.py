@@ -1,8 +1,9 @@
 """Compile the .proto files of the report format into the module beside them.
 
-protoc's own Python output binds the package to the release of protobuf that made it, so the module
-holds the compiled files as data, which every release since 4.22 can load. Run after a change of a
-.proto file, with grpcio-tools installed; `--check` only says whether the module is stale.
+Python code from protoc works only with the release of protobuf that wrote it. So the module
+contains the compiled files as data, which every release since 4.22 can load. Run this after a
+change of a .proto file, with grpcio-tools installed; `--check` only says whether the module is
+stale.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FILES = (
 '''
 
 
-def compiled(folder: Path) -> str:
+def module_text(folder: Path) -> str:
     """The text of the module for the .proto files of a folder."""
     names = sorted(path.name for path in folder.glob("*.proto"))
     with tempfile.TemporaryDirectory() as temporary:
@@ -43,11 +44,11 @@ def compiled(folder: Path) -> str:
 
 
 def main() -> int:
-    """Write the module if it is stale, or say it."""
+    """Write the module if it is stale, or with --check say whether it is."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     check = parser.parse_args().check
-    text = compiled(FOLDER)
+    text = module_text(FOLDER)
     stale = not MODULE.is_file() or MODULE.read_text() != text
     if stale and not check:
         MODULE.write_text(text)

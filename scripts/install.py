@@ -1,13 +1,13 @@
-"""Install what make needs of the package index, then pylink itself in editable form, by pip.
+"""Install by pip the packages that make needs, then pylink itself in editable form.
 
     python scripts/install.py build,test,oracle,cuda --constraints constraints.txt
 
-installs the packages of these extras into the environment of the Python that runs this. With a
-constraints file these are the versions that it records, each checked against its hashes; without
+installs the packages of these extras into the environment of the Python that runs this script. With
+a constraints file these have the versions that it records, each checked against its hashes; without
 one, the newest that pyproject.toml allows.
 
 `make constraints` writes that file for all extras together, with "via" comments, which say what
-each package is there for. So what some extras need is found in it without asking the index.
+needs each package. So the packages of some extras are found in it without asking the index.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ else:  # Each pip carries a copy for its own use.
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "pylink-cuda"
-# The name of a requirement, and the extras behind it.
+# A requirement: the name of a package, and its extras in brackets.
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^]]*)\])?")
+# A line of a "via" comment: the name of a package that needs the one above.
 VIA = re.compile(r"#\s*(?:via\s+)?([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -49,57 +50,57 @@ def canonical(name: str) -> str:
 
 def read_project() -> dict[str, Any]:
     """The table `project` of pyproject.toml."""
-    found: dict[str, Any] = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    project: dict[str, Any] = found["project"]
+    tables: dict[str, Any] = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project: dict[str, Any] = tables["project"]
     return project
 
 
 def requirements(project: dict[str, Any], extras: Iterable[str]) -> list[str]:
-    """What the project and its extras require, with extras that name other extras resolved."""
-    found = list(project["dependencies"])
-    todo, seen = list(extras), set[str]()
-    while todo:
-        extra = todo.pop(0)
-        if extra in seen:
+    """The requirements of the project and of its extras, also of extras that these name."""
+    required = list(project["dependencies"])
+    remaining, resolved = list(extras), set[str]()
+    while remaining:
+        extra = remaining.pop(0)
+        if extra in resolved:
             continue
-        seen.add(extra)
+        resolved.add(extra)
         if extra not in project["optional-dependencies"]:
             sys.exit(f"pyproject.toml has no extra '{extra}'")
         for requirement in project["optional-dependencies"][extra]:
             match = REQUIREMENT.match(requirement)
             if match and canonical(match[1]) == PROJECT:
-                todo += [name.strip() for name in match[2].split(",")]
+                remaining += [name.strip() for name in match[2].split(",")]
             else:
-                found.append(requirement)
-    return found
+                required.append(requirement)
+    return required
 
 
-def pins(constraints: str) -> Iterator[Pin]:
-    """The packages of a constraints file; one for each marker where versions depend on Python."""
+def read_pins(constraints: str) -> Iterator[Pin]:
+    """Yield the packages of a constraints file; several if versions depend on Python's."""
     for block in re.split(r"\n(?=[A-Za-z0-9])", constraints):
         match = REQUIREMENT.match(block)
         if match is None:
             continue
         lines = block.splitlines()
-        comments = [found[1] for line in lines if (found := VIA.match(line.strip()))]
+        comments = [via[1] for line in lines if (via := VIA.match(line.strip()))]
         text = "\n".join(line for line in lines if not line.strip().startswith("#"))
         yield Pin(canonical(match[1]), text, frozenset(map(canonical, comments)))
 
 
-def closure(pinned: list[Pin], roots: Iterable[str]) -> list[Pin]:
-    """The pins of some packages and of all that they need, in the file's order."""
-    wanted = set(roots)
-    if lacking := wanted - {pin.name for pin in pinned}:
+def select_pins(pinned: list[Pin], roots: Iterable[str]) -> list[Pin]:
+    """The pins of the packages `roots` and of all that they need, in the order of the file."""
+    selected = set(roots)
+    if lacking := selected - {pin.name for pin in pinned}:
         sys.exit(f"the constraints file lacks {', '.join(sorted(lacking))}: make constraints")
-    while grown := {pin.name for pin in pinned if pin.needed_by & wanted} - wanted:
-        wanted |= grown
-    return [pin for pin in pinned if pin.name in wanted]
+    while added := {pin.name for pin in pinned if pin.needed_by & selected} - selected:
+        selected |= added
+    return [pin for pin in pinned if pin.name in selected]
 
 
 def pip(*arguments: str | Path) -> None:
     """Run pip; SystemExit with its status if it fails."""
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *arguments]
-    # make builds the native code itself, and keeps what has not changed.
+    # make builds the native code itself, so that only changed modules are compiled.
     environment = {**os.environ, "PYLINK_NATIVE": "0"}
     done = subprocess.run(list(map(str, command)), check=False, env=environment)
     if done.returncode:
@@ -114,10 +115,10 @@ def main() -> None:
     arguments = parser.parse_args()
     needed = requirements(read_project(), arguments.extras.split(","))
     if arguments.constraints:
-        pinned = list(pins(Path(arguments.constraints).read_text(encoding="utf-8")))
+        pinned = list(read_pins(Path(arguments.constraints).read_text(encoding="utf-8")))
         roots = [canonical(match[1]) for name in needed if (match := REQUIREMENT.match(name))]
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as chosen:
-            chosen.write("\n".join(pin.text for pin in closure(pinned, roots)) + "\n")
+            chosen.write("\n".join(pin.text for pin in select_pins(pinned, roots)) + "\n")
             chosen.flush()
             pip("--no-deps", "--require-hashes", "--requirement", chosen.name)
     else:

@@ -2,10 +2,10 @@
 
     python scripts/install_oracle.py 13.5 13.1
 
-These are nvcc, ptxas and nvlink; of 12.9, which has no nvlink there, ptxas and nvJitLink. Each
-release goes into a folder of its own below build/oracles (PYLINK_ORACLES), where the tests
-look for it; one that is there already stays. About 120 MB to fetch and 400 MB on disk for each. The
-tools of 13.0.88 come with the extra `oracle`. A patch level, such as 13.2.51, has a folder as well.
+The tools are nvcc, ptxas and nvlink; for 12.9, whose wheels contain no nvlink, ptxas and nvJitLink.
+Each release or patch level, such as 13.2.51, is installed in a folder of its own in build/oracles
+(PYLINK_ORACLES), where the tests look for it, unless it exists. Each needs a download of about 120
+MB and 400 MB on disk. The tools of 13.0.88 are installed by the extra `oracle`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(os.environ.get("PYLINK_ORACLES") or ROOT / "build" / "oracles")
 
-# Of each release the versions of its tools, of the headers of the runtime, and of the C++ library.
+# By release: versions of the wheels with its tools, with the headers of the runtime, and with the
+# C++ library.
 WHEELS = {
     "13.1": ("13.1.115", "13.1.80", "13.1.115"),
     "13.2": ("13.2.86", "13.2.86", "13.2.86"),
@@ -28,14 +29,15 @@ WHEELS = {
     "13.4": ("13.4.92", "13.4.92", "13.3.5.0.6"),
     "13.5": ("13.5.37", "13.5.37", "13.3.5.0.6"),
 }
-# Of earlier patch levels the tools alone: what they assemble and link, the compiler of 13.0 makes.
+# Earlier patch levels, of which only the tools are installed: tests compile with the compiler of
+# 13.0, and assemble and link with these.
 PATCHES = ("13.0.48", "13.1.80", "13.2.51", "13.2.78", "13.3.33", "13.4.59")
 
 
-# A newer nvJitLink, for the tests of which compilers go together.
+# Further wheels: a newer nvJitLink, for tests that choose compilers that fit together.
 LIBRARIES = {"13.5": ("nvidia-nvjitlink==13.5.37",)}
 
-# Those of 12.9 have other names, and folders of their own.
+# Wheels of 12.9, which have other names and directories.
 EARLY_WHEELS = {
     "12.9": (
         "nvidia-cuda-nvcc-cu12==12.9.86",
@@ -43,33 +45,34 @@ EARLY_WHEELS = {
         "nvidia-cuda-runtime-cu12==12.9.79",
     )
 }
+# Files that show that a release is installed, and its newer nvJitLink.
 LINKERS = ("nvidia/cu13/bin/nvlink", "nvidia/nvjitlink/lib/libnvJitLink.so.12")
 NVJITLINK = "nvidia/cu13/lib/libnvJitLink.so.13"
 
 
-def wheels(release: str) -> list[str]:
-    """What pip installs for a release."""
+def list_wheels(release: str) -> list[str]:
+    """The wheels that pip installs for a release or patch level."""
     if release in EARLY_WHEELS:
         return list(EARLY_WHEELS[release])
     if release in PATCHES:
-        return _tools(release)
+        return _tool_wheels(release)
     tools, runtime, cccl = WHEELS[release]
     return [
-        *_tools(tools),
+        *_tool_wheels(tools),
         f"nvidia-cuda-runtime=={runtime}",
         f"nvidia-cuda-cccl=={cccl}",
         *LIBRARIES.get(release, ()),
     ]
 
 
-def _tools(version: str) -> list[str]:
+def _tool_wheels(version: str) -> list[str]:
     return [f"nvidia-{name}=={version}" for name in ("cuda-nvcc", "nvvm", "cuda-crt")]
 
 
 def install(release: str) -> None:
-    """Install one release; whole or not at all."""
+    """Install one release atomically, unless it is installed."""
     target = FOLDER / release
-    wanted = wheels(release)
+    packages = list_wheels(release)
     if any((target / linker).exists() for linker in LINKERS):
         if release not in LIBRARIES or (target / NVJITLINK).exists():
             return
@@ -78,7 +81,7 @@ def install(release: str) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*command, "--no-deps", "--target", str(unfinished), *wanted], check=True)
+    subprocess.run([*command, "--no-deps", "--target", str(unfinished), *packages], check=True)
     unfinished.rename(target)
     print(f"CUDA {release} is in {target}")
 

@@ -2,10 +2,10 @@
 
     python scripts/make_golden.py
 
-Needs the oracle's tools (pip install '.[oracle]'), for objects of older releases their ptxas
-(`tests/helpers/older.py`), and for links of later releases their tools (scripts/install_oracle.py);
-without those such cases stay as they are. The cases land in tests/golden/ARCH/CASE with a link.json
-that holds the exact nvlink command lines; the same tools give the same bytes again.
+Needs the tools of CUDA 13.0 (pip install '.[oracle]'), for objects of older releases their ptxas
+(`tests/helpers/older.py`), and for links of later releases their tools (scripts/install_oracle.py).
+Cases whose tools are missing are not changed. A case is written to tests/golden/ARCH/CASE, with a
+link.json that contains the exact nvlink command lines. The same tools give the same bytes again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-# Cubins with line information name their source, so it lies in the same place everywhere.
+# Cubins with line information name their source file, so all machines compile in this directory.
 os.environ["PYLINK_ORACLE_CACHE"] = "/tmp/pylink-golden"
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -31,6 +31,7 @@ from helpers.programs import Module
 LINEINFO, DEBUG = ("-lineinfo",), ("-G",)
 Modules = tuple[tuple[str, tuple[str, ...]], ...]
 
+# The source files of each case, and the compiler's options for each.
 MODULES: dict[str, Modules] = {
     "guard": (("guard.cu", ()),),
     "calls": (("calls_main.cu", ()), ("calls_lib.cu", LINEINFO)),
@@ -45,6 +46,7 @@ MODULES: dict[str, Modules] = {
     "stages": (("stages_main.cu", ()), ("stages_lib.cu", LINEINFO)),
 }
 
+# The architectures for which each case is recorded.
 ARCHS = {
     "guard": ("75", "86", "100a", "121"),
     "calls": ("75", "90a", "100"),
@@ -57,20 +59,22 @@ ARCHS = {
     "errors": ("75",),
 }
 
-# Objects of older releases: the modules of a case, by arch the ptxas of each module.
+# Cases with objects of older releases: by case and architecture, the release of the ptxas that
+# assembles each module.
 OLDER: dict[str, dict[str, tuple[str, str]]] = {
     "calls": {"75": ("11.8", "12.4"), "90a": ("12.9", "13.0"), "100": ("12.8", "12.9")},
     "shared": {"80": ("12.0", "12.9"), "90a": ("12.4", "12.4"), "120": ("12.8", "13.0")},
     "older": {"75": ("11.8", "12.9"), "90a": ("12.9", "12.4"), "100": ("12.8", "12.9")},
 }
-# Later releases, and what each links of its own objects. The newest names sections by rules of its
-# own, so it has a case with literal pools, weak copies and several kernels as well.
+# Later releases, which link their own objects, and the architectures. The newest release names
+# sections by other rules, so it also has cases with literal pools, weak copies and several kernels.
 RELEASES = ("13.1", "13.2", "13.3", "13.4", "13.5")
 RELEASE_ARCHS = ("80", "90a", "100")
 NEWEST = "13.5"
 NEWEST_CASES = ("calls", "shared", "switches", "weak")
 NEWEST_ARCHS = ("90a", "100")
-# What is recorded of releases without nvlink: by arch and case the ptxas of each module.
+# Cases linked by the nvJitLink of a release without nvlink: by release, architecture and case, the
+# release of the ptxas that assembles each module.
 BY_LIBRARY: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
     "12.9": {
         "75": {"calls": ("12.9", "12.9")},
@@ -82,6 +86,7 @@ BY_LIBRARY: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
         "120": {"shared": ("12.9", "12.9")},
     }
 }
+# By case: name and options of each link.
 BASE = {"exec": (), "r": ("-r",)}
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "guard": BASE,
@@ -114,17 +119,17 @@ def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
             "wrong-arch": Link(("m1.cubin",), (), other),
             "missing-file": Link(("m1.cubin", "absent.cubin"), (), arch),
         }
-    made = {name: Link(tuple(cubins), options, arch) for name, options in OPTIONS[case].items()}
+    by_name = {name: Link(tuple(cubins), options, arch) for name, options in OPTIONS[case].items()}
     if case == "templates":
-        made["order"] = Link(tuple(reversed(cubins)), (), arch)
+        by_name["order"] = Link(tuple(reversed(cubins)), (), arch)
     if case in ("calls", "shared", "switches"):
         first = Link(tuple(cubins), ("-r",), arch)
-        made["relink"] = Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),))
-    return made
+        by_name["relink"] = Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),))
+    return by_name
 
 
 def release_links(arch: str, cubins: list[str]) -> dict[str, Link]:
-    """What each release links of its own objects: both stages, of which the second takes `r`."""
+    """The links of a release's own objects; `relink` links the output of `r` again."""
     return {
         "exec": Link(tuple(cubins), (), arch),
         "r": Link(tuple(cubins), ("-r",), arch),
@@ -133,7 +138,7 @@ def release_links(arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
-    """What is linked of objects of older releases: both stages, in either order."""
+    """The links of objects of older releases: with -r and again, and in the opposite order."""
     first = Link(tuple(cubins), ("-r",), arch)
     return {
         "exec": Link(tuple(cubins), (), arch),
@@ -144,27 +149,28 @@ def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def library_links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
-    """What nvJitLink can link: nothing relocatable, and no second stage."""
+    """The links of a case that nvJitLink can do: none with -r, and none of such an output."""
     options = {"exec": (), "g": ("-g",), **OPTIONS[case]}
-    made = {"order": Link(tuple(reversed(cubins)), (), arch)}
+    by_name = {"order": Link(tuple(reversed(cubins)), (), arch)}
     for name in ("exec", "g", "kernels-used"):
         if name in options:
-            made[name] = Link(tuple(cubins), options[name], arch)
-    return made
+            by_name[name] = Link(tuple(cubins), options[name], arch)
+    return by_name
 
 
 def make(case: str, arch: str, releases: Sequence[str] = (), follow: str = "") -> int:
-    """Make one case, with objects of other releases if any is named; returns the bytes it takes.
+    """Record one case and return the bytes of its files.
 
-    A single release links its own objects, several are those whose objects 13.0 links, or the
-    library of `follow`.
+    Without `releases` all is done by 13.0. A single release compiles and links. Of several, each
+    assembles one module; 13.0 links them, or with `follow` the nvJitLink of that release.
     """
-    own = releases[0] if len(releases) == 1 else oracle.DEFAULT
-    with oracle.release(follow or own):
+    release = releases[0] if len(releases) == 1 else oracle.DEFAULT
+    with oracle.release(follow or release):
         return record(case, arch, releases, follow)
 
 
 def record(case: str, arch: str, releases: Sequence[str], follow: str) -> int:
+    """Compile, link and write one case with the selected tools; return the bytes of its files."""
     parts = [case, *releases, *(("as", follow) if follow else ())]
     folder = GOLDEN / arch / "-".join(parts)
     if folder.exists():
@@ -176,12 +182,12 @@ def record(case: str, arch: str, releases: Sequence[str], follow: str) -> int:
     cubins = cases.compile_modules(modules, arch, folder, releases)
     recorded = {}
     if follow:
-        made = library_links(case, arch, cubins)
+        links_by_name = library_links(case, arch, cubins)
     elif len(releases) == 1:
-        made = release_links(arch, cubins)
+        links_by_name = release_links(arch, cubins)
     else:
-        made = older_links(arch, cubins) if releases else links(case, arch, cubins)
-    for variant, link in made.items():
+        links_by_name = older_links(arch, cubins) if releases else links(case, arch, cubins)
+    for variant, link in links_by_name.items():
         recorded[variant] = cases.record_link(folder, variant, link, keep=variant not in TEXT)
     case_record = {
         "arch": arch,
@@ -196,7 +202,7 @@ def record(case: str, arch: str, releases: Sequence[str], follow: str) -> int:
 
 
 def make_by_library() -> int:
-    """The cases of releases without nvlink, as far as their tools are there."""
+    """Record the cases of releases without nvlink whose tools are installed; return their bytes."""
     total = 0
     for follow, by_arch in BY_LIBRARY.items():
         with oracle.release(follow):

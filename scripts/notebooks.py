@@ -1,10 +1,10 @@
-"""Run the notebooks of docs/notebooks and keep what they show.
+"""Run the notebooks of docs/notebooks and store their outputs.
 
     python scripts/notebooks.py docs/notebooks/*.ipynb
 
-Each runs from top to bottom in a copy of `demo`, and its outputs replace those in the file. The
-test of them runs the cells in the same way, without writing; the site shows what is in the files.
-Jupyter opens them as they are: run them in `demo`.
+Each notebook runs from top to bottom in a copy of `demo`, and its outputs replace those in the
+file. A test runs the cells in the same way, without writing; the site shows the stored outputs.
+Jupyter opens the files unchanged: run them in `demo`.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ Cell = dict[str, Any]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A notebook as it is in its file."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    """The contents of a notebook's file."""
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return notebook
 
 
 def run(notebook: dict[str, Any]) -> list[list[Cell]]:
-    """What each cell of code shows, in the format of notebooks; raises what a cell raises.
+    """Run the cells with code, and return the outputs of each in the format of notebooks.
 
-    Cells see each other's names and files in a copy of `demo`, as with a kernel that runs there.
+    The cells share their variables, and run in a copy of `demo`. An exception of a cell is raised.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
-    shown = []
+    outputs = []
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "demo", folder, dirs_exist_ok=True)
         os.chdir(folder)
         try:
-            for number, cell in enumerate(code(notebook), 1):
-                shown.append(run_cell("".join(cell["source"]), names, number))
+            for number, cell in enumerate(code_cells(notebook), 1):
+                outputs.append(run_cell("".join(cell["source"]), names, number))
         finally:
             os.chdir(before)
-    return shown
+    return outputs
 
 
-def code(notebook: dict[str, Any]) -> list[Cell]:
-    """The cells that run."""
+def code_cells(notebook: dict[str, Any]) -> list[Cell]:
+    """The cells with code, in order."""
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def run_cell(source: str, names: dict[str, Any], number: int) -> list[Cell]:
-    """The outputs of one cell: what it prints, and the value of an expression at its end."""
+    """Run one cell, and return its printed output and the value of an expression at its end."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -81,17 +81,19 @@ def run_cell(source: str, names: dict[str, Any], number: int) -> list[Cell]:
 
 
 def write(path: Path) -> None:
-    """Run a notebook and keep the outputs in its file."""
+    """Run a notebook and store the outputs in its file."""
     notebook = read(path)
-    for number, (cell, outputs) in enumerate(zip(code(notebook), run(notebook), strict=True), 1):
+    for number, (cell, outputs) in enumerate(
+        zip(code_cells(notebook), run(notebook), strict=True), 1
+    ):
         cell["execution_count"] = number
         cell["outputs"] = outputs
     text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def as_page(notebook: dict[str, Any]) -> str:
-    """A notebook as a page of Markdown, with the outputs that are in it."""
+def markdown_page(notebook: dict[str, Any]) -> str:
+    """A notebook as a page of Markdown, with its stored outputs."""
     parts = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
@@ -107,11 +109,11 @@ def _output(output: Cell) -> str:
     """An output as a block of HTML."""
     data = output.get("data", {})
     if "text/html" in data:
-        shown = "".join(data["text/html"])
+        html = "".join(data["text/html"])
     else:
         text = "".join(output["text"] if "text" in output else data["text/plain"])
-        shown = f"<pre>{escape(text.rstrip())}</pre>"
-    return f'<div class="output" style="overflow-x:auto">{shown}</div>'
+        html = f"<pre>{escape(text.rstrip())}</pre>"
+    return f'<div class="output" style="overflow-x:auto">{html}</div>'
 
 
 if __name__ == "__main__":

@@ -14,19 +14,23 @@ from typing import Any
 
 from helpers import oracle
 
+# Options of nvcc by the kind of object to compile.
 CUBIN = ("-rdc=true", "-cubin")
-OBJECT = ("-dc",)  # with host code, and what it says of the kernels and variables that it uses
-IR = ("-dc", "-dlto")
+OBJECT = ("-dc",)  # with host code, which names the kernels and variables that it uses
+IR = ("-dc", "-dlto")  # LTO-IR
 
 
 @dataclass(frozen=True)
 class Flavour:
-    """How the sources of a program are compiled; `words` are those of links of the result."""
+    """A way to compile the sources of a program, with `options` and a `kind` of object.
+
+    `link_options` are for all links of these objects.
+    """
 
     options: tuple[str, ...] = ()
     kind: tuple[str, ...] = CUBIN
-    words: tuple[str, ...] = ()
-    is_linked_once: bool = False  # -lto makes whole programs only
+    link_options: tuple[str, ...] = ()
+    is_linked_once: bool = False  # no links with -r, which -lto does not support
 
     @property
     def suffix(self) -> str:
@@ -47,7 +51,7 @@ COMPILE_LIMIT = 600  # seconds that one compilation may take
 
 @dataclass(frozen=True)
 class Program:
-    """A row of the table: what to compile, and how."""
+    """A row of the table: the sources to compile, and the options."""
 
     name: str
     repository: str  # OWNER/NAME
@@ -76,7 +80,10 @@ def read_table(path: Path) -> list[Program]:
 
 
 def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
-    """The repository's files: the checkout itself, or the newest commit of a bare clone."""
+    """The directory of a repository's files: a checkout, or the newest commit of a bare clone.
+
+    The latter is unpacked into the cache once. None if there is neither.
+    """
     name = repository.rpartition("/")[2]
     if (checkouts / name / ".git").exists():
         return checkouts / name
@@ -85,21 +92,21 @@ def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
         checkouts / f"{name}.git",
         checkouts / repository.replace("/", "+") / "repo",
     )
-    found = next((path for path in bare if (path / "objects").is_dir()), None)
-    if found is None:
+    clone = next((path for path in bare if (path / "objects").is_dir()), None)
+    if clone is None:
         return None
     target = cache / "files" / name
     if not target.is_dir():
         part = target.with_name(f"{name}.part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        unpack(found, part)
+        unpack(clone, part)
         part.rename(target)
     return target
 
 
 def unpack(bare: Path, folder: Path) -> None:
-    """The files of the newest commit; those whose contents the clone lacks are left out."""
+    """Write the files of the newest commit of a clone, except those whose contents it lacks."""
     git = ["git", f"--git-dir={bare}"]
     listed = subprocess.run([*git, "ls-tree", "-r", "-z", "HEAD"], capture_output=True, check=True)
     entries = [entry.split(b"\t", 1) for entry in listed.stdout.split(b"\0") if entry]
@@ -121,8 +128,8 @@ def unpack(bare: Path, folder: Path) -> None:
             target.write_bytes(data)
 
 
-def write_made(program: Program, cache: Path) -> Path:
-    """The folder with the headers that the program's own build would write."""
+def write_generated_headers(program: Program, cache: Path) -> Path:
+    """Write the headers that the program's own build would write, and return their folder."""
     folder = cache / "made" / program.name
     for name, text in program.made:
         path = folder / name
@@ -132,9 +139,9 @@ def write_made(program: Program, cache: Path) -> Path:
 
 
 def compile_one(source: Path, flavour: Flavour, options: Sequence[str], cache: Path) -> Path:
-    """The object of a source, made once; CompileError says why there is none."""
-    words = (oracle.version(), str(source), *flavour.kind, *options)
-    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
+    """Compile a source unless the cache has its object; CompileError if it does not compile."""
+    inputs = (oracle.version(), str(source), *flavour.kind, *options)
+    key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:24]
     target = cache / "cubins" / key[:2] / f"{key}{flavour.suffix}"
     failed = target.with_suffix(".failed")
     if failed.is_file():
@@ -154,8 +161,8 @@ def compile_one(source: Path, flavour: Flavour, options: Sequence[str], cache: P
             check=False,
             timeout=COMPILE_LIMIT,
         )
-        said = done.stderr + done.stdout
-        failure = said if done.returncode else ""
+        output = done.stderr + done.stdout
+        failure = output if done.returncode else ""
     except subprocess.TimeoutExpired:
         failure = f"more than {COMPILE_LIMIT} seconds"
     if failure:
@@ -172,7 +179,10 @@ class CompileError(Exception):
 def compile_all(
     program: Program, places: dict[str, Path], flavour: Flavour, arch: str, cache: Path
 ) -> tuple[list[Path], list[str]]:
-    """The objects of a program's sources, and what could not be compiled."""
+    """The objects of a program's sources, and a line for each source that does not compile.
+
+    `places` are the directories that stand for {repo}, {made} and {NAME} in options.
+    """
     files = places["repo"]
     sources = sorted({path for glob in program.sources for path in files.glob(glob)})
     options = [f"-arch=sm_{arch}", *program.options, *flavour.options]

@@ -1,10 +1,10 @@
-"""Link programs that nobody here wrote with nvlink and with pylink, and compare the outputs.
+"""Link programs of public repositories with nvlink and with pylink, and compare the outputs.
 
     python scripts/real_programs.py TABLE.json --checkouts FOLDER [--archs 80,90a] [--only nccl]
 
 TABLE names programs, one row each, of repositories that the user has in FOLDER: as a checkout
 (FOLDER/NAME) or as a bare clone (FOLDER/NAME, FOLDER/NAME.git or FOLDER/OWNER+NAME/repo). Nothing
-is fetched. docs/real-programs.md describes the table and the report. Needs the oracle's tools
+is fetched. docs/real-programs.md describes the table and the report. Needs the tools of CUDA 13.0
 (pip install '.[oracle]').
 """
 
@@ -40,10 +40,11 @@ from program_sources import (
     compile_all,
     find_checkout,
     read_table,
-    write_made,
+    write_generated_headers,
 )
 
 LINK_LIMIT = 300  # seconds
+# Verdicts on a link. REFUSED: nvlink links it and pylink does not. MESSAGES: only these differ.
 EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
 
 
@@ -60,14 +61,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """What one linker did."""
+    """One run of a linker: exit status, printed messages, and output (None without one)."""
 
     code: int
-    said: str
+    messages: str
     image: bytes | None
 
 
-def run(argv: Sequence[str], folder: Path, output: str) -> Run:
+def run_linker(argv: Sequence[str], folder: Path, output: str) -> Run:
+    """Run a linker in a folder, where it writes the file `output`."""
     (folder / output).unlink(missing_ok=True)
     done = subprocess.run(
         [*argv, "-o", output],
@@ -83,41 +85,54 @@ def run(argv: Sequence[str], folder: Path, output: str) -> Run:
     return Run(done.returncode, (done.stdout + done.stderr).replace(output, "OUTPUT"), image)
 
 
-def compare_link(words: Sequence[str], folder: Path) -> tuple[str, list[str]]:
-    """The verdict on one link, and in what the outputs or the messages differ."""
+def compare_link(link_options: Sequence[str], folder: Path) -> tuple[str, list[str]]:
+    """The verdict on one link, and lines that say how the outputs or the messages differ."""
     (folder / REGISTERED).unlink(missing_ok=True)
-    theirs = run([oracle.toolchain().tool("nvlink"), *words], folder, "nvlink.out")
-    their_list = _text(folder / REGISTERED)
-    # nvlink keeps what repeats: docs/dedup.md.
-    ours = run([sys.executable, "-m", "pylink", "--merc-dedup=off", *words], folder, "pylink.out")
-    if theirs.code == 0 and ours.code:
-        return REFUSED, ours.said.splitlines()[:5]
-    found = []
-    if theirs.image is not None and ours.image is not None:
-        found = compare(ours.image, theirs.image)
-    if _text(folder / REGISTERED) != their_list:
-        found.append("the list of what host code registers")
-    if found:
-        return DIFFERS, found
-    if ours.code != theirs.code:
-        return MESSAGES, [f"exit status {ours.code}, nvlink {theirs.code}", *ours.said.splitlines()]
-    expected, said = as_pylink(theirs.said), without_notes(ours.said)
-    if said != expected:
-        pairs = zip(said.splitlines(), expected.splitlines(), strict=False)
+    nvlink_run = run_linker(
+        [oracle.toolchain().tool("nvlink"), *link_options], folder, "nvlink.out"
+    )
+    nvlink_list = _text(folder / REGISTERED)
+    # nvlink does not omit duplicate sections (docs/dedup.md).
+    pylink = [sys.executable, "-m", "pylink", "--merc-dedup=off"]
+    pylink_run = run_linker([*pylink, *link_options], folder, "pylink.out")
+    if nvlink_run.code == 0 and pylink_run.code:
+        return REFUSED, pylink_run.messages.splitlines()[:5]
+    differences = []
+    if nvlink_run.image is not None and pylink_run.image is not None:
+        differences = compare(pylink_run.image, nvlink_run.image)
+    if _text(folder / REGISTERED) != nvlink_list:
+        differences.append("the list of what host code registers")
+    if differences:
+        return DIFFERS, differences
+    if pylink_run.code != nvlink_run.code:
+        statuses = f"exit status {pylink_run.code}, nvlink {nvlink_run.code}"
+        return MESSAGES, [statuses, *pylink_run.messages.splitlines()]
+    expected, messages = as_pylink(nvlink_run.messages), without_notes(pylink_run.messages)
+    if messages != expected:
+        pairs = zip(messages.splitlines(), expected.splitlines(), strict=False)
         return MESSAGES, [f"{a!r}, nvlink {b!r}" for a, b in pairs if a != b][:5] or ["length"]
     return EQUAL, []
 
 
 def _text(path: Path) -> str:
+    """The text of a file; empty if it does not exist."""
     return path.read_text() if path.is_file() else ""
 
 
-def whole(inputs: list[str], _folder: Path, _arch: str) -> list[str]:
+# Functions of LINKS: they prepare the objects of a program, and return the inputs of the link, or
+# None if this link cannot be done.
+
+
+def all_inputs(inputs: list[str], _folder: Path, _arch: str) -> list[str]:
+    """The objects as they are."""
     return inputs
 
 
-def archived(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
-    """All as host objects, all but the first in an archive: nvlink links no other members."""
+def make_archive(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
+    """All objects as host objects, the first by itself and the others in an archive.
+
+    nvlink links no other members of archives.
+    """
     if len(inputs) < 2:
         return None
     (folder / "lib.a").unlink(missing_ok=True)
@@ -133,41 +148,41 @@ def archived(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
     return [objects[0], "lib.a"]
 
 
-def staged(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
-    """One object that nvlink made with -r."""
+def link_relocatable(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
+    """The output of nvlink with -r for all objects."""
     nvlink = oracle.toolchain().tool("nvlink")
-    made = run([nvlink, f"-arch=sm_{arch}", "-r", *inputs], folder, "stage1.cubin")
-    return ["stage1.cubin"] if made.code == 0 else None
+    first_link = run_linker([nvlink, f"-arch=sm_{arch}", "-r", *inputs], folder, "stage1.cubin")
+    return ["stage1.cubin"] if first_link.code == 0 else None
 
 
-def staged_part(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
-    """The first half as one object that nvlink made with -r, then the rest."""
+def link_half_relocatable(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
+    """The output of nvlink with -r for the first half of the objects, then the other half."""
     if len(inputs) < 2:
         return None
     cut = (len(inputs) + 1) // 2
-    stage = staged(inputs[:cut], folder, arch)
+    stage = link_relocatable(inputs[:cut], folder, arch)
     return [*stage, *inputs[cut:]] if stage else None
 
 
 Prepare = Callable[[list[str], Path, str], "list[str] | None"]
 
-# The file of `register`, in the folder of the links.
+# The file that the link `register` writes, in the folder of the links.
 REGISTERED = "registered.c"
 
-# What `newer` links for: a later chip of the family that runs the code.
+# The target of the link `newer`: a later chip of the family, which also runs the code.
 NEWER = {"80": "86", "86": "89", "100": "103", "120": "121"}
 
-# Name of a link: its options, and what becomes of the objects before it.
+# Name of a link: its options, and the function that prepares the objects.
 LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
-    "exec": ((), whole),
-    "verbose": (("-v",), whole),
-    "r": (("-r",), whole),
-    "g": (("-g",), whole),
-    "register": ((f"--register-link-binaries={REGISTERED}",), whole),
-    "archive": ((), archived),
-    "newer": ((), whole),
-    "relink": ((), staged),
-    "relink-part": ((), staged_part),
+    "exec": ((), all_inputs),
+    "verbose": (("-v",), all_inputs),
+    "r": (("-r",), all_inputs),
+    "g": (("-g",), all_inputs),
+    "register": ((f"--register-link-binaries={REGISTERED}",), all_inputs),
+    "archive": ((), make_archive),
+    "newer": ((), all_inputs),
+    "relink": ((), link_relocatable),
+    "relink-part": ((), link_half_relocatable),
 }
 
 
@@ -177,49 +192,50 @@ def link_program(
     flavour_name: str,
     cubins: Sequence[Path],
     names: Iterable[str],
-    at: Path,
+    folder: Path,
 ) -> list[Outcome]:
-    """All links of the compiled program; the folder `at` keeps the inputs of those that differ."""
-    shutil.rmtree(at, ignore_errors=True)
-    at.mkdir(parents=True)
+    """Do all links of a compiled program in `folder`, which stays if a link differs."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     flavour = FLAVOURS[flavour_name]
     inputs = [f"m{number}{flavour.suffix}" for number in range(len(cubins))]
     for name, cubin in zip(inputs, cubins, strict=True):
-        shutil.copy(cubin, at / name)
+        shutil.copy(cubin, folder / name)
     if flavour.kind == IR:
-        write_nvvm(at)
+        write_nvvm(folder)
     library = [f"-L{oracle.device_runtime()}", "-lcudadevrt"]
     outcomes = []
     for name in names:
         options, prepare = LINKS[name]
-        is_staged = "-r" in options or prepare in (staged, staged_part)
+        is_staged = "-r" in options or prepare in (link_relocatable, link_half_relocatable)
         if (flavour.is_linked_once and is_staged) or (name == "register" and flavour.kind == CUBIN):
             continue
-        prepared = prepare(inputs, at, arch)
+        prepared = prepare(inputs, folder, arch)
         if prepared is None:
             continue
         if name == "newer" and (arch not in NEWER or flavour.is_linked_once):
             continue
         target = NEWER[arch] if name == "newer" else arch
-        words = [f"-arch=sm_{target}", *flavour.words, *options, *prepared]
+        link_options = [f"-arch=sm_{target}", *flavour.link_options, *options, *prepared]
         if "-r" not in options:
-            words += library
+            link_options += library
         label = name if flavour_name == "plain" else f"{name}, {flavour_name}"
         try:
-            verdict, details = compare_link(words, at)
+            verdict, details = compare_link(link_options, folder)
         except subprocess.TimeoutExpired:
             verdict, details = REFUSED, [f"more than {LINK_LIMIT} seconds"]
         outcomes.append(Outcome(program.name, arch, label, verdict, details))
         if verdict == EQUAL:
             continue
-        (at / f"{name}.txt").write_text(" ".join(words) + "\n" + "\n".join(details) + "\n")
+        text = "\n".join([" ".join(link_options), *details, ""])
+        (folder / f"{name}.txt").write_text(text)
     if all(outcome.verdict == EQUAL for outcome in outcomes):
-        shutil.rmtree(at)
+        shutil.rmtree(folder)
     return outcomes
 
 
-def show(outcomes: Sequence[Outcome], skipped: Sequence[str]) -> None:
-    """One line for each program, the kinds of differences, and a sum."""
+def print_outcomes(outcomes: Sequence[Outcome], skipped: Sequence[str]) -> None:
+    """Print a line for each program, the differences, and the number of links by verdict."""
     for name in dict.fromkeys(outcome.program for outcome in outcomes):
         counts = Counter(outcome.verdict for outcome in outcomes if outcome.program == name)
         print(f"{name:40}", ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
@@ -263,15 +279,15 @@ def main() -> int:
         programs = read_table(arguments.table)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    wanted = [part for part in arguments.only.split(",") if part]
-    programs = [p for p in programs if not wanted or any(part in p.name for part in wanted)]
+    name_parts = [part for part in arguments.only.split(",") if part]
+    programs = [p for p in programs if not name_parts or any(part in p.name for part in name_parts)]
     cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
     includes = tuple(f"-I{path.resolve()}" for path in arguments.include)
     jobs: list[tuple[Program, dict[str, Path], str, str]] = []
     skipped: list[str] = []
     for row in programs:
         program = replace(row, options=row.options + includes)
-        places = {"made": write_made(program, cache)}
+        places = {"made": write_generated_headers(program, cache)}
         for name in (program.repository, *program.needs):
             files = find_checkout(name, checkouts, cache)
             if files is None:
@@ -291,8 +307,8 @@ def main() -> int:
         skipped.extend(f"{program.name} sm_{arch} {flavour}: {text}" for text in failures)
         if not cubins:
             return []
-        at = cache / "links" / f"{program.name}-{arch}-{flavour}-{arguments.release}"
-        return link_program(program, arch, flavour, cubins, arguments.links.split(","), at)
+        folder = cache / "links" / f"{program.name}-{arch}-{flavour}-{arguments.release}"
+        return link_program(program, arch, flavour, cubins, arguments.links.split(","), folder)
 
     with oracle.release(arguments.release), ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = [outcome for some in pool.map(work, jobs) for outcome in some]
@@ -302,7 +318,7 @@ def main() -> int:
     for text in collected.unfollowed:
         print(f"not checked: {text}")
     print(f"{len(hazards)} hazards in code that differs from nvlink's")
-    show(outcomes, skipped)
+    print_outcomes(outcomes, skipped)
     if arguments.json:
         rows: list[dict[str, Any]] = [asdict(outcome) for outcome in outcomes]
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -2,8 +2,8 @@
 
     make constraints
 
-Chosen by uv for every version of Python that pyproject.toml allows, as the newest of today. Run it,
-then `make test`; what a new version broke is then part of one change.
+uv chooses the newest versions of today, for every version of Python that pyproject.toml allows.
+Run `make test` afterwards, so that repairs for new versions are part of the same change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXTRAS = ("build", "test", "oracle", "cuda", "constraints")
 
 
 def main() -> None:
-    """Have uv choose, and put the day in front."""
+    """Let uv choose the versions, and write them with the date in front."""
     target = ROOT / "constraints.txt"
     today = datetime.datetime.now(datetime.timezone.utc).date()
     command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]

@@ -1,7 +1,7 @@
-"""MkDocs hooks: pages of the site that lie beside docs/ or are notebooks, and links to them.
+"""MkDocs hooks: pages of the site from files outside of docs/ and from notebooks, and their links.
 
-CHANGELOG.md and the like stay at the root, where people look for them; the site has them as pages.
-A link to a source file leads to the file's name alone, since the site has no sources.
+CHANGELOG.md and similar files stay at the root, where people look for them; the site shows them as
+pages. A link to a source file becomes its plain text, since the site has no sources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Files of the project, and the pages they are.
+# Files outside of docs/, and the pages that the site makes of them.
 PAGES = {
     "CHANGELOG.md": "changelog.md",
     "ARCHITECTURE.md": "architecture.md",
@@ -35,7 +35,7 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie elsewhere."""
+    """Add the pages of PAGES and NOTEBOOKS."""
     from mkdocs.structure.files import File  # noqa: PLC0415 -- a dependency of the site alone
 
     for source, page in PAGES.items():
@@ -43,39 +43,39 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = (ROOT / source).read_text(encoding="utf-8")
             files.append(File.generated(config, page, content=relink(text, source, page)))
     for source, page in NOTEBOOKS.items():
-        text = notebooks.as_page(notebooks.read(ROOT / source))
+        text = notebooks.markdown_page(notebooks.read(ROOT / source))
         files.append(File.generated(config, page, content=relink(text, source, page)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Lead links of pages in docs/ to pages made of other files."""
+    """Change links in pages of docs/ to files outside of docs/ into links to their pages."""
     if page.file.abs_src_path is None:  # generated above
         return markdown
     return relink(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
 
 
 def relink(text: str, source: str, page: str) -> str:
-    """The text of a file of the project with links as the page that it becomes needs them."""
+    """The text of the file `source`, with links that are right in the site's page `page`."""
 
-    def replace(found: re.Match[str]) -> str:
-        label, target = found.groups()
+    def replace(match: re.Match[str]) -> str:
+        label, target = match.groups()
         path, mark, place = target.partition("#")
         if ":" in path or not path:
-            return found[0]
+            return match[0]
         file = (ROOT / source).parent.joinpath(path).resolve().relative_to(ROOT).as_posix()
         if file in PAGES or file in NOTEBOOKS:
-            wanted = PAGES.get(file) or NOTEBOOKS[file]
+            target_page = PAGES.get(file) or NOTEBOOKS[file]
         elif file.startswith("docs/"):
-            wanted = file.removeprefix("docs/")
+            target_page = file.removeprefix("docs/")
         else:
             return label
-        return f"[{label}]({relative(wanted, page)}{mark}{place})"
+        return f"[{label}]({relative(target_page, page)}{mark}{place})"
 
     return LINK.sub(replace, text)
 
 
 def relative(target: str, page: str) -> str:
-    """The way from one page to another, both named from the top of the site."""
-    up = "../" * (len(PurePosixPath(page).parts) - 1)
-    return f"{up}{target}"
+    """The relative link from `page` to `target`, both named from the top of the site."""
+    to_top = "../" * (len(PurePosixPath(page).parts) - 1)
+    return f"{to_top}{target}"

@@ -1,4 +1,4 @@
-"""Run one step of make: say what it is and how long it took; what it prints is shown if it fails.
+"""Run one step of make: print its title and its duration, and its output only if it fails.
 
     python scripts/step.py "building the native code" COMMAND [ARGUMENT]...
 
@@ -15,13 +15,13 @@ import time
 
 
 def run(title: str, command: list[str]) -> int:
-    """The exit status of a command, announced by its title; its output is shown if it fails."""
+    """Run a command under a title, and return its exit status; its output is shown if it fails."""
     if os.environ.get("VERBOSE") == "1":
         print(f"{title}: {' '.join(command)}", flush=True)
         return subprocess.run(command, check=False).returncode
     print(f"{title} ...", end="", flush=True)
     start = time.monotonic()
-    # A file takes any amount of output, and a command that is interrupted leaves what it printed.
+    # In a file, not a pipe: it holds any amount of output, also that of an interrupted command.
     with tempfile.TemporaryFile() as output:
         try:
             status = subprocess.run(

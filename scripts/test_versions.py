@@ -3,11 +3,11 @@
     python scripts/test_versions.py newest
     python scripts/test_versions.py lowest
 
-`newest` takes what the index serves today, `lowest` the lowest versions of what users install that
-pyproject.toml allows, as they were when constraints.txt was made. The tests run in a copy of the
-project's files below build/versions, with an environment and native code of their own. Last, this
-prints which packages had other versions than recorded. The exit status is that of the tests. Needs
-the extra `constraints`, and about four minutes on two cores.
+`newest` are the newest versions on the index today; `lowest` are the lowest that pyproject.toml
+allows of the packages that users install, without changes since constraints.txt was recorded. The
+tests run in a copy of the project's files in build/versions, with an environment and native code of
+their own. At the end this script prints which packages had other versions than recorded. The exit
+status is that of the tests. Needs the extra `constraints`, and about four minutes on two cores.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from pathlib import Path
 import install
 
 ROOT = install.ROOT
-FOLDER = ROOT / "build" / "versions"
+COPIES = ROOT / "build" / "versions"
 RECORDED = ROOT / "constraints.txt"
-# A package may wait for ever where the recorded version does not: seconds, and the exit status.
-LIMIT = 1500
-LATE = 124
-# What a copy of an earlier run may have that is called otherwise now; what was built there stays.
+# Seconds that the tests may take, since another version of a package may wait forever, and the exit
+# status after that.
+LIMIT_S = 1500
+TIMED_OUT = 124
+# Suffixes of files that are removed from an earlier copy if the project no longer has them.
 SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
-# What users install, and what builds it; the other extras are tools of this project.
+# Extras that users install, and the packages that build pylink; other extras are tools of this
+# project.
 FOR_USERS = ("build", "dedup", "fleet-dask", "lines", "plot", "remarks", "report", "worker")
 
 
 def copy_tree(target: Path) -> None:
-    """The project's files as they are now; what an earlier run installed and built there stays."""
+    """Copy the project's files to `target`; what an earlier run installed and built there stays."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -57,22 +59,24 @@ def copy_tree(target: Path) -> None:
 
 
 def compile_versions(output: Path, *arguments: str | Path) -> None:
-    """Have uv choose versions for this Python, and write them with hashes and "via" comments."""
-    made = re.search(r"^# Recorded on (\S+)", RECORDED.read_text(encoding="utf-8"))
-    day = made[1] if made else "2100-01-01"
+    """Let uv choose versions for this Python, and write them with hashes and "via" comments."""
+    recorded_on = re.search(r"^# Recorded on (\S+)", RECORDED.read_text(encoding="utf-8"))
+    day = recorded_on[1] if recorded_on else "2100-01-01"
     command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-header"]
     command += ["--generate-hashes", "--exclude-newer", f"{day}T23:59:59Z", "pyproject.toml"]
     subprocess.run([*command, *map(str, arguments), "-o", str(output)], cwd=ROOT, check=True)
 
 
-def lowest() -> Path:
-    """A constraints file of the lowest versions for users, and of tools for tests beside them."""
-    users, everything = FOLDER / "users.txt", FOLDER / "lowest.txt"
+def lowest_versions() -> Path:
+    """Write a constraints file with the lowest versions for users, and with tools for tests."""
+    users, everything = COPIES / "users.txt", COPIES / "lowest.txt"
     extras = [word for name in FOR_USERS for word in ("--extra", name)]
     compile_versions(users, "--resolution", "lowest-direct", *extras)
-    # Markers and versions alone: a constraint with a hash would ask for hashes of everything.
-    kept = [line.split(" \\")[0] for line in users.read_text().splitlines() if line[:1].isalpha()]
-    users.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    # Without hashes: if one constraint has a hash, pip requires hashes of all packages.
+    pinned_lines = [
+        line.split(" \\")[0] for line in users.read_text().splitlines() if line[:1].isalpha()
+    ]
+    users.write_text("\n".join(pinned_lines) + "\n", encoding="utf-8")
     compile_versions(everything, *extras, "--extra", "test", "--constraint", users)
     return everything
 
@@ -80,12 +84,12 @@ def lowest() -> Path:
 def recorded_versions() -> dict[str, set[str]]:
     """The versions of each package in constraints.txt; several where they depend on Python."""
     versions: dict[str, set[str]] = {}
-    for pin in install.pins(RECORDED.read_text(encoding="utf-8")):
+    for pin in install.read_pins(RECORDED.read_text(encoding="utf-8")):
         versions.setdefault(pin.name, set()).add(pin.text.split("==")[1].split()[0])
     return versions
 
 
-def changed(python: Path) -> list[str]:
+def list_changed(python: Path) -> list[str]:
     """A line for each package of an environment whose version is not the recorded one."""
     freeze = [str(python), "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze"]
     listed = subprocess.run(freeze, check=True, capture_output=True, text=True).stdout
@@ -93,43 +97,43 @@ def changed(python: Path) -> list[str]:
     lines = []
     for line in listed.splitlines():
         name, _, version = line.partition("==")
-        known = recorded.get(install.canonical(name))
-        if known and version not in known:
-            lines.append(f"{name} {version} (recorded: {', '.join(sorted(known))})")
+        recorded_here = recorded.get(install.canonical(name))
+        if recorded_here and version not in recorded_here:
+            lines.append(f"{name} {version} (recorded: {', '.join(sorted(recorded_here))})")
     return lines
 
 
 def unit_environment(versions: str) -> dict[str, str]:
-    """The environment of `make unit` in the copy.
+    """The environment variables for `make unit` in the copy.
 
-    What a run of all tests requires, nvlink and the clients, is not there.
+    Those that make a run of all tests require nvlink and other programs are removed.
     """
     foreign = ("MAKE", "PYLINK_REQUIRE_")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
     if versions == "lowest":
-        # An old package beside newer ones that it needs uses what they have deprecated since.
+        # Old packages use functions that the newer packages they need have deprecated since.
         environment["PYTEST_ADDOPTS"] = "-W ignore::DeprecationWarning"
     return environment
 
 
 def run_limited(command: list[str], folder: Path, environment: dict[str, str]) -> int:
-    """The exit status of a command, or LATE after it and all that it started were killed."""
+    """Run a command and return its exit status; after LIMIT_S, kill its processes: TIMED_OUT."""
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True) as running:
         try:
-            return running.wait(LIMIT)
+            return running.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)
-            return LATE
+            return TIMED_OUT
 
 
 def main() -> int:
-    """Make the copy, run its unit tests, and say what differed."""
+    """Make the copy, run its unit tests, and print which versions differed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("versions", choices=("newest", "lowest"))
     versions = parser.parse_args().versions
-    tree = FOLDER / versions
+    tree = COPIES / versions
     copy_tree(tree)
-    constraints = lowest() if versions == "lowest" else ""
+    constraints = lowest_versions() if versions == "lowest" else ""
     # An environment with versions of yesterday would not be the newest.
     (tree / ".venv" / "extras").unlink(missing_ok=True)
     command = ["make", "--no-print-directory", "unit", "EXTRAS=test", "VENV=.venv"]
@@ -137,9 +141,9 @@ def main() -> int:
     status = run_limited(
         [*command, f"CONSTRAINTS={constraints}", f"PYTHON={sys.executable}"], tree, environment
     )
-    verdict = {0: "passed", LATE: f"did not end within {LIMIT} s"}.get(status, "FAILED")
+    verdict = {0: "passed", TIMED_OUT: f"did not end within {LIMIT_S} s"}.get(status, "FAILED")
     python = tree / ".venv" / "bin" / "python"
-    different = changed(python) if python.exists() else []
+    different = list_changed(python) if python.exists() else []
     print(f"unit tests with the {versions} versions: {verdict}", flush=True)
     if different:
         print("packages with other versions than constraints.txt records:")

@@ -67,29 +67,33 @@ def test_an_unknown_extra_is_named() -> None:
 
 
 def test_what_some_extras_need_is_found_in_the_file_of_all() -> None:
-    pins = list(install.pins(SAMPLE))
+    pins = list(install.read_pins(SAMPLE))
     assert [pin.name for pin in pins] == ["alpha-one", "alpha-one", "beta", "delta", "gamma"]
-    chosen = install.closure(pins, {"alpha-one"})
+    chosen = install.select_pins(pins, {"alpha-one"})
     assert [pin.text.split(" ")[0] for pin in chosen] == [
         "Alpha_One==1.0",
         "Alpha_One==2.0",
         "beta==1",
     ]
     assert all("--hash=sha256:" in pin.text and "via" not in pin.text for pin in chosen)
-    assert {pin.name for pin in install.closure(pins, {"gamma"})} == {"beta", "delta", "gamma"}
+    assert {pin.name for pin in install.select_pins(pins, {"gamma"})} == {
+        "beta",
+        "delta",
+        "gamma",
+    }
 
 
 def test_a_package_that_is_not_recorded_is_named() -> None:
     with pytest.raises(SystemExit, match="lacks zeta: make constraints"):
-        install.closure(list(install.pins(SAMPLE)), {"zeta", "beta"})
+        install.select_pins(list(install.read_pins(SAMPLE)), {"zeta", "beta"})
 
 
 @pytest.mark.parametrize("extras", ["build,plot", "build,test,oracle,cuda", "constraints"])
 def test_the_recorded_versions_fit_what_the_project_requires(extras: str) -> None:
     """Also after a bound was changed without `make constraints`."""
     packaging = pytest.importorskip("packaging.requirements")
-    pins = list(install.pins((ROOT / "constraints.txt").read_text(encoding="utf-8")))
-    found = install.closure(pins, names(extras))
+    pins = list(install.read_pins((ROOT / "constraints.txt").read_text(encoding="utf-8")))
+    found = install.select_pins(pins, names(extras))
     recorded: dict[str, set[str]] = {}
     for pin in found:
         assert "--hash=sha256:" in pin.text, pin.name

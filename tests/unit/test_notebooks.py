@@ -25,7 +25,7 @@ def kinds(outputs: list[dict[str, Any]]) -> list[object]:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_is_in_its_file(path: Path) -> None:
     notebook = notebooks.read(path)
-    stored = [cell["outputs"] for cell in notebooks.code(notebook)]
+    stored = [cell["outputs"] for cell in notebooks.code_cells(notebook)]
     made = notebooks.run(notebook)
     assert [kinds(outputs) for outputs in made] == [kinds(outputs) for outputs in stored], (
         f"run python scripts/notebooks.py docs/notebooks/{path.name}"
@@ -64,7 +64,7 @@ def test_a_page_has_text_code_and_what_it_shows() -> None:
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
         {"cell_type": "code", "source": ["1 + 1"], "outputs": outputs},
     ]
-    page = notebooks.as_page({"cells": cells})
+    page = notebooks.markdown_page({"cells": cells})
     assert page.startswith("# Title\ntext\n\n```python\n1 + 1\n```\n\n<div")
     assert "<pre>a &lt; b</pre>" in page
     assert "<pre>2</pre>" in page

@@ -91,7 +91,8 @@ def test_a_program_for_musl_may_be_static(name: str, accepted: bool) -> None:
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "import build_wheels\n"
-        "build_wheels.check_needed(Path('w.whl'), sys.argv[2], Path(sys.argv[3]).read_bytes())"
+        "module = Path(sys.argv[3]).read_bytes()\n"
+        "build_wheels.check_needed_libraries(Path('w.whl'), sys.argv[2], module)"
     )
     elf = ROOT / "demo" / "cubins" / "sm_90a" / "force_0.cubin"
     words = [sys.executable, "-c", program, str(ROOT / "scripts"), name, str(elf)]
