@@ -40,7 +40,7 @@ def test_no_figure_of_nvlink_where_it_is_not(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "find_cuda_tool", lambda name: None)
-    monkeypatch.setattr(command, "show_next", lambda folder, out: None)
+    monkeypatch.setattr(command, "show_next_commands", lambda folder, out: None)
     assert main(["demo", str(tmp_path)]) == 0
     assert "nvlink 13" not in capfd.readouterr().out
 
@@ -55,6 +55,6 @@ def test_a_result_that_differs_is_said(
         image[-1] ^= 1
         (tmp_path / "data" / "linked" / path.name).write_bytes(image)
     monkeypatch.setattr(command, "PACKAGE", tmp_path / "data")
-    monkeypatch.setattr(command, "show_next", lambda folder, out: None)
+    monkeypatch.setattr(command, "show_next_commands", lambda folder, out: None)
     assert main(["demo", str(tmp_path / "out")]) == 1
     assert capfd.readouterr().out.count("bytes, differs from nvlink's") == 2

@@ -102,7 +102,7 @@ def test_what_is_missing_has_a_fix_and_a_status(
     assert main(["doctor"]) == 0
     there = capfd.readouterr().out
     assert "\nok       zstandard " in there
-    monkeypatch.setattr(checks, "is_there", lambda module: False)
+    monkeypatch.setattr(checks, "is_installed", lambda module: False)
     monkeypatch.setattr(checks, "cuda_tools", lambda name: iter(()))
     monkeypatch.setattr(checks, "find_nvjitlink", list)
     assert main(["doctor"]) == 1

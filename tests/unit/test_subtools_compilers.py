@@ -54,7 +54,7 @@ class Machine:
         return str(self.root / tree / "nvvm")
 
     def choose(self, **options: Value) -> tuple[str, str | None]:
-        chosen = compilers.choose(Options({"arch": ARCH, **options}), Sink())
+        chosen = compilers.choose_compilers(Options({"arch": ARCH, **options}), Sink())
         return chosen.nvjitlink, chosen.ptxas
 
 
@@ -141,7 +141,7 @@ def test_libnvvm_is_of_the_trees_of_the_set(machine: Machine) -> None:
         machine.ptxas(tree, release)
         machine.library(f"{tree}/lib", release)
         (machine.root / tree / "lib" / "libnvvm.so.4").touch()
-    chosen = compilers.choose(Options({"arch": ARCH, "nvlink_version": "13.5"}), Sink())
+    chosen = compilers.choose_compilers(Options({"arch": ARCH, "nvlink_version": "13.5"}), Sink())
     assert chosen.nvvm == str(machine.root / "site13.5/nvidia/cu13/lib/libnvvm.so.4")
 
 

@@ -123,11 +123,11 @@ def test_a_tool_may_not_tell_its_release(body: str, tmp_path: Path) -> None:
 
 def test_the_program_beside_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
-    assert programs.find_own() is None
+    assert programs.find_own_program() is None
     own = fake_tool(tmp_path / "pylink", "")
-    assert programs.find_own() == str(own)
+    assert programs.find_own_program() == str(own)
     own.chmod(0o644)
-    assert programs.find_own() is None
+    assert programs.find_own_program() is None
 
 
 def test_programs_are_searched_for_in_one_place() -> None:

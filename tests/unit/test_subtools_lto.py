@@ -38,7 +38,7 @@ DAMAGED = bytes.fromhex("ed434e7f0141026203020700180001002800000000000000") + by
 
 
 def words(values: dict[str, Value], *, whole: bool = True) -> str:
-    return " ".join(lto.arguments(Options({"arch": ARCH, **values}), is_whole=whole))
+    return " ".join(lto.nvjitlink_arguments(Options({"arch": ARCH, **values}), is_whole=whole))
 
 
 def fatbin(text: str) -> bytes:

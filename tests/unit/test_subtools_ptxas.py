@@ -23,8 +23,8 @@ from pylink.facts.target import Target
 from pylink.options.model import Options
 from pylink.options.table import Value
 from pylink.subtools import messages, programs
-from pylink.subtools.ptxas import CompileRequest, arguments, entry_options
-from pylink.subtools.toolnote import forget_files
+from pylink.subtools.ptxas import CompileRequest, entry_options, ptxas_arguments
+from pylink.subtools.toolnote import remove_file_names
 from pylink.timing import HEADER
 
 ARCH = "sm_90"
@@ -61,7 +61,7 @@ COMPILE = 'cp "$(tail -c 2 "$in" | head -c 1).made" "$out"\n'
 
 def words(values: dict[str, Value], *, options: str = "", relocatable: bool = True) -> str:
     request = CompileRequest("", "", "", b"", ARCH, options=options, relocatable=relocatable)
-    return shlex.join(arguments(request, Options(values)))
+    return shlex.join(ptxas_arguments(request, Options(values)))
 
 
 def test_arguments() -> None:
@@ -280,9 +280,9 @@ def test_a_link_of_cubins_loads_none_of_this(link: Link) -> None:
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_other_files_keep_their_bytes(before: bytes, after: bytes) -> None:
     data = before + b"/proc/self/fd/7" + after
-    assert forget_files(data, "/proc/self/fd/7", "/proc/self/fd/8") == data
+    assert remove_file_names(data, "/proc/self/fd/7", "/proc/self/fd/8") == data
     header = b"\x7fELF" + bytes(36) + (64).to_bytes(8, "little") + bytes(12) + b"\x02\0"
-    assert forget_files(header + data, "/proc/self/fd/7", "/proc/self/fd/8") == header + data
+    assert remove_file_names(header + data, "/proc/self/fd/7", "/proc/self/fd/8") == header + data
 
 
 def test_a_compiler_of_another_release_is_noted(
@@ -319,5 +319,5 @@ def test_the_compiler_of_the_nearest_release_is_taken(
         )
         tool.chmod(0o755)
         tools.append(str(tool))
-    assert programs.nearest(tools, wanted) == tools[there.index(found)]
-    assert programs.nearest([], wanted) is None
+    assert programs.nearest_release(tools, wanted) == tools[there.index(found)]
+    assert programs.nearest_release([], wanted) is None

@@ -16,7 +16,7 @@ from helpers.fake_tool import fake_tool
 
 from pylink.subtools import process, runner
 from pylink.subtools.process import ends_within, run_in_front, start_helper
-from pylink.subtools.runner import Command, answer, run_all
+from pylink.subtools.runner import Command, output_of, run_all
 
 COPY = 'cat "$in" > "$out"'
 
@@ -199,7 +199,7 @@ def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
 
     before = open_files()
-    monkeypatch.setattr(runner, "wait", interrupt)
+    monkeypatch.setattr(runner, "wait_for_output", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run_all([Command([str(tool)], b"")], timeout=60)
     assert not is_running(int((tmp_path / "pid").read_text()))
@@ -247,11 +247,11 @@ def test_handlers_of_the_caller_stay(tmp_path: Path) -> None:
 
 def test_an_answer_is_what_a_program_prints_to_standard_output(tmp_path: Path) -> None:
     tool = fake_tool(tmp_path / "tool", "echo 13.2; echo a warning >&2")
-    assert answer([str(tool)], timeout=60) == "13.2\n"
+    assert output_of([str(tool)], timeout=60) == "13.2\n"
     failing = fake_tool(tmp_path / "failing", "echo 13.2; exit 1")
     late = fake_tool(tmp_path / "late", "echo 13.2; sleep 60")
     for words, seconds in (([str(failing)], 60.0), ([str(late)], 0.2), (["/no/such"], 60.0)):
-        assert answer(words, timeout=seconds) == ""
+        assert output_of(words, timeout=seconds) == ""
 
 
 def test_only_a_program_that_was_stopped_at_the_end_of_its_time_is_late(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_helper_answers_until_its_input_ends(tmp_path: Path) -> None:
     assert helper.stdout.readline() == "question\n"
     assert os.getsid(helper.pid) == helper.pid
     assert ends_within(helper, 60)
-    stuck = start_helper(["/bin/sleep", "60"], is_asked=False)
+    stuck = start_helper(["/bin/sleep", "60"], reads_input=False)
     assert not ends_within(stuck, 0.1)
     stuck.kill()
     assert ends_within(stuck, None)

@@ -19,11 +19,11 @@ from pylink.bench.server import Server
 from pylink.facts import inputkinds
 from pylink.jitlink import real
 from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST
-from pylink.subtools.compilers import find_nvjitlink, library_release, number
+from pylink.subtools.compilers import find_nvjitlink, library_release, parse_release
 from pylink.subtools.programs import (
     cuda_tools,
     find_cuda_tool,
-    find_own,
+    find_own_program,
     find_program,
     version_text,
 )
@@ -294,7 +294,7 @@ def _find_nvjitlink(releases: Sequence[str]) -> str | None:
     libraries = find_nvjitlink()
     for release in releases:
         for path in libraries:
-            if library_release(path) == number(release):
+            if library_release(path) == parse_release(release):
                 return path
     return next(filter(None, map(real.find, (13, 12))), None)
 
@@ -304,7 +304,7 @@ UNKNOWN = "of unknown release"  # instead of a release
 
 def this_program() -> str:
     """Return the program `pylink` that belongs to this Python."""
-    return find_own() or find_cuda_tool("pylink") or "pylink"
+    return find_own_program() or find_cuda_tool("pylink") or "pylink"
 
 
 def _is_nvidia(path: str) -> bool:

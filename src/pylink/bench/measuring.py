@@ -111,7 +111,7 @@ def measure_by_plan(
             available = contenders(link, launcher, nvlinks, pylinks)
             selected = _select(available, without)
             runs = plan.rounds * (1 + len(PARTS) if plan.with_parts else 1) + 1
-            progress.reach(0, len(selected) * runs)
+            progress.set_amount(0, len(selected) * runs)
             contest = Contest(link, selected, plan, lambda text: progress.advance(text=text))
             results = contest.run()
         finally:

@@ -17,7 +17,7 @@ class Server:
     """
 
     def __init__(self, program: str) -> None:
-        self._process = start_helper([program, "serve"], is_asked=False)
+        self._process = start_helper([program, "serve"], reads_input=False)
         assert self._process.stdout is not None
         # The server prints a shell command that sets the variable.
         fields = shlex.split(self._process.stdout.readline())

@@ -18,7 +18,7 @@ from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image
 from pylink.packages.extras import MissingPackage, need
 from pylink.subtools.process import run_in_front
-from pylink.subtools.programs import find_cuda_tool, find_own, tool_version
+from pylink.subtools.programs import find_cuda_tool, find_own_program, tool_version
 from pylink.subtools.runner import Command, run_all
 from pylink.terminal.running import run
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parent
 CHECKOUT = Path(__file__).parents[3] / "demo"
 
-ROUNDS = 15
+ROUNDS = 15  # runs of each program, the fastest of which counts
 SHOWN_LINES = 4  # of differences and of the error message
-# From this SM number on the linker rewrites instructions, and may choose other scoreboards.
+# From this SM number on the linker rewrites instructions, and may choose other scoreboards (the
+# barriers on which an instruction waits) than nvlink.
 REWRITTEN = 100
 # A cubin with functions that the others call; the link with an error omits it.
 OMITTED_FILE = "random.cubin"
@@ -72,17 +73,17 @@ def _main(options: argparse.Namespace) -> int:
         (data / "cubins").iterdir(), key=lambda directory: number_of(directory.name)
     )
     count = len(list(directories[0].glob("*.cubin")))
-    say(f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart")
+    print_line(f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart")
     equal = [
         show_link(directory, data / "linked" / f"{directory.name}.cubin", results)
         for directory in directories
     ]
     show_error(directories[0])
-    show_next(directories[0], results)
+    show_next_commands(directories[0], results)
     return 0 if all(equal) else 1
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     show(f"{printable(text)}\n")
 
 
@@ -91,9 +92,9 @@ def number_of(arch: str) -> int:
     return int(arch.removeprefix("sm_").rstrip("af"))
 
 
-def program() -> list[str]:
+def own_command() -> list[str]:
     """The command that starts this pylink."""
-    own_program = find_own()
+    own_program = find_own_program()
     return [own_program] if own_program else [sys.executable, "-m", "pylink"]
 
 
@@ -104,7 +105,7 @@ def show_link(directory: Path, expected: Path, results: Path) -> bool:
     output, nvlink_output = results / f"{arch}.cubin", results / f"{arch}.nvlink.cubin"
     # nvlink keeps every copy of Mercury sections, so the file to compare has them, too.
     commands = {
-        "pylink": [*program(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
+        "pylink": [*own_command(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
     }
     nvlink = find_cuda_tool("nvlink")
     if nvlink is not None:
@@ -124,17 +125,19 @@ def show_link(directory: Path, expected: Path, results: Path) -> bool:
     ignore = Ignore(tool_note=True, scoreboards=rewritten)
     image = output.read_bytes()
     different = differences(Image(image), Image(expected.read_bytes()), ignore)
-    exempt = "the linker's name and scoreboard bits" if rewritten else "the linker's name"
-    verdict = "differs from nvlink's" if different else f"as nvlink writes it, except for {exempt}"
-    say(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
+    allowed = "the linker's name and scoreboard bits" if rewritten else "the linker's name"
+    verdict = "differs from nvlink's" if different else f"as nvlink writes it, except for {allowed}"
+    print_line(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
     for difference in different[:SHOWN_LINES]:
-        say(f"  {difference}")
+        print_line(f"  {difference}")
     figures = [f"{name} {ms:.1f} ms" for name, ms in zip(commands, times, strict=True)]
-    say(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
-    say(f"  from Python   pylink.link {min(link_times) * 1000:.1f} ms")
+    print_line(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
+    print_line(f"  from Python   pylink.link {min(link_times) * 1000:.1f} ms")
     saved = len(image) - len(result.image)
     if saved:
-        say(f"  duplicates    Mercury sections kept once: {saved:,} bytes saved (pylink dedup)")
+        print_line(
+            f"  duplicates    Mercury sections kept once: {saved:,} bytes saved (pylink dedup)"
+        )
     return not different
 
 
@@ -159,31 +162,31 @@ def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
 def show_error(directory: Path) -> None:
     """Show pylink's messages for a link without one of the files."""
     names = [path.name for path in sorted(directory.glob("*.cubin")) if path.name != OMITTED_FILE]
-    command = [*program(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
+    command = [*own_command(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
     (done,) = run_all([Command(command, None, prints=True, directory=str(directory))], timeout=0)
-    say(f"without {OMITTED_FILE} it says:")
+    print_line(f"without {OMITTED_FILE} it says:")
     for line in done.log.splitlines()[:SHOWN_LINES]:
-        say(f"  {line}")
+        print_line(f"  {line}")
 
 
-def show_next(directory: Path, results: Path) -> None:
+def show_next_commands(directory: Path, results: Path) -> None:
     """Show the next commands; write the page about a link if its packages are installed."""
     arch = directory.name
-    say("next:")
-    say(f"  pylink inspect {results / arch}.cubin")
+    print_line("next:")
+    print_line(f"  pylink inspect {results / arch}.cubin")
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
     report, growth, page = (results / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
     try:
         for package in ("google.protobuf", "jinja2", "matplotlib"):
             need(package)
     except MissingPackage as missing:
-        say(f"  a profile of the link: {missing}")
+        print_line(f"  a profile of the link: {missing}")
         return
-    link = [*program(), f"-arch={arch}", *cubins, "-o", str(results / "profiled.cubin")]
+    link = [*own_command(), f"-arch={arch}", *cubins, "-o", str(results / "profiled.cubin")]
     link += [f"--profile={report}", f"--profile-aprof={growth}"]
     # Use sections of the package: the demo writes no files to the user's home.
     environment = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
     run_in_terminal(link, environment)
-    view = [*program(), "report", str(report), str(growth), "--html", str(page)]
+    view = [*own_command(), "report", str(report), str(growth), "--html", str(page)]
     run_in_terminal(view, environment)
-    say(f"  open {page} in a browser: where the time of the link went")
+    print_line(f"  open {page} in a browser: where the time of the link went")

@@ -207,8 +207,8 @@ def find_compiler_machine(compiler: str | None) -> str:
     own_arch = host_cpu_arch(MACHINE_OF_UNAME.get(os.uname().machine, 0)) or DEFAULT_MACHINE
     if compiler is None:
         return own_arch
-    from pylink.subtools.runner import answer
+    from pylink.subtools.runner import output_of
 
     command = os.path.join(compiler, "gcc") if os.path.isdir(compiler) else compiler
-    target = answer([command, "-dumpmachine"], timeout=MACHINE_TIMEOUT_S).partition("-")[0]
+    target = output_of([command, "-dumpmachine"], timeout=MACHINE_TIMEOUT_S).partition("-")[0]
     return host_cpu_arch(MACHINE_OF_UNAME.get(target, 0)) or own_arch

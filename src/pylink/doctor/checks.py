@@ -18,8 +18,7 @@ from pylink.command.overlay import find_native_program
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.startup import bundle
 from pylink.startup.usercache import cache_directory, cached_name
-from pylink.subtools.compilers import find_nvjitlink, library_release
-from pylink.subtools.compilers import text as release_text
+from pylink.subtools.compilers import find_nvjitlink, library_release, release_text
 from pylink.subtools.programs import cuda_tools, tool_version
 from pylink.subtools.programs import find_program as find_in_path
 
@@ -27,10 +26,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# States of a finding; MISSING is something that links need.
 OK, NOTE, SLOW, MISSING = "ok", "note", "slow", "missing"
 
 # Python packages that decompress device code of nvcc, and the codec of each.
 CODECS = {"lz4": "LZ4", "zstandard": "Zstandard, as nvcc 13 uses it"}
+# The modules that each extra installs, and what it is for.
 EXTRAS = {
     "lines": (("elftools",), "source lines in messages"),
     "report": (
@@ -57,7 +58,7 @@ class Check(NamedTuple):
 
 
 def run_all() -> Iterator[Check]:
-    """All checks, the most basic first."""
+    """Run all checks, the most basic first, and yield their findings."""
     yield Check("pylink", OK, f"{__version__}, in {bundle.PACKAGE}")
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("interpreter", OK, f"Python {version}, {sys.executable}")
@@ -95,7 +96,7 @@ def check_bundle() -> Check:
     if not os.access(bundle.PACKAGE, os.W_OK):
         fix += "  (as a user who may write the package)"
     for path, origin in places:
-        state = state_of(path)
+        state = bundle_state(path)
         if state == "good":
             return Check("bundle", OK, f"{path} ({origin})")
         if state == "stale":
@@ -108,8 +109,11 @@ def check_bundle() -> Check:
     return Check("bundle", SLOW, text, fix)
 
 
-def state_of(path: str) -> str:
-    """`good`, `stale`, or `none` if there is no bundle for this interpreter."""
+def bundle_state(path: str) -> str:
+    """The state of a bundle: `good`, `stale`, or `none` if there is none for this interpreter.
+
+    The format is that of `pylink.startup.bundle`.
+    """
     try:
         with open(path, "rb") as stream:
             data = stream.read()
@@ -117,6 +121,8 @@ def state_of(path: str) -> str:
         return "none"
     if data[:4] != MAGIC_NUMBER or int.from_bytes(data[12:16], "little") != len(data):
         return "none"
+    # The last 12 bytes are a mark and the offset of the rows; a hash of each source, in 8 bytes,
+    # stands in front of them.
     rows, later, _ = loads(data[int.from_bytes(data[-4:], "little") :])
     rows = [*rows, *later]
     offset = len(data) - 12 - 8 * len(rows)
@@ -138,7 +144,7 @@ def state_of(path: str) -> str:
 
 def check_codecs() -> Iterator[Check]:
     for module, codec in CODECS.items():
-        if is_there(module):
+        if is_installed(module):
             yield Check(
                 module, OK, f"device code compressed with {codec.split(',')[0]} can be read"
             )
@@ -185,7 +191,7 @@ def check_toolkit() -> Iterator[Check]:
 
 def check_extras() -> Iterator[Check]:
     for extra, (modules, use) in EXTRAS.items():
-        lacking = [module for module in modules if not is_there(module)]
+        lacking = [module for module in modules if not is_installed(module)]
         if lacking:
             fix = f"{sys.executable} -m pip install 'pylink-cuda[{extra}]'"
             yield Check(f"[{extra}]", NOTE, f"not installed: {use}", fix)
@@ -223,7 +229,7 @@ def check_limits() -> Iterator[Check]:
         yield Check("open files", NOTE, text, f"ulimit -n {FEW_DESCRIPTORS}")
 
 
-def is_there(module: str) -> bool:
+def is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # the parent package is missing, or a placeholder

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from pylink.jitlink.real import Real, RealHandle
     from pylink.options.table import Value
 
-# nvJitLinkInputType of nvJitLink.h, with the kinds of files that each accepts.
+# By number of nvJitLinkInputType in nvJitLink.h: its name there, and the kinds of files that it
+# accepts.
 ANY = 10
-TYPES = {
+INPUT_TYPES = {
     1: ("CUBIN", (inputkinds.CUBIN,)),
     2: ("PTX", (inputkinds.PTX,)),
     3: ("LTOIR", (inputkinds.LTOIR,)),
@@ -64,15 +65,20 @@ TYPES = {
         ),
     ),
 }
-COMPILED = (inputkinds.PTX, inputkinds.LTOIR)
+# Kinds of files that only the real library can link, since it compiles them.
+COMPILED_KINDS = (inputkinds.PTX, inputkinds.LTOIR)
 
 # Options of every link, like the real library.
-ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
+FIXED_OPTIONS: dict[str, Value] = {
+    "allow_empty": True,
+    "ignore_host_info": True,
+    "merc_dedup": "off",
+}
 
-# Errors that the real library does not stop at: it compiles, and if definitions, sizes, memory
-# spaces or managed attributes conflict, it keeps the first and reports that. nvlink adds the last
-# one.
-REAL_LINKS = {
+# Errors at which the real library does not stop, so that the link is forwarded to it: it compiles,
+# and if definitions, sizes, memory spaces or managed attributes conflict, it keeps the first and
+# reports that. merge-failed follows such a conflict.
+FORWARDED_ERRORS = {
     "needs-compiler",
     "multiple-definition",
     "size-mismatch",
@@ -82,19 +88,24 @@ REAL_LINKS = {
     "merge-failed",
 }
 
+# Results that are logs.
 LOGS = ("ErrorLog", "InfoLog")
 
 
 class Handle:
-    """The handle of nvJitLinkCreate; methods return nvJitLinkResult numbers."""
+    """The handle of nvJitLinkCreate; methods return nvJitLinkResult numbers.
+
+    `created` is the result of the creation.
+    """
 
     def __init__(self, options: Sequence[bytes], real: Real) -> None:
-        self._begun = time.perf_counter()
+        self._start_time = time.perf_counter()
         self._option_texts = list(options)
         self._real = real
-        self._inputs: list[tuple[int, Input]] = []
+        self._inputs: list[tuple[int, Input]] = []  # each with its number of nvJitLinkInputType
         self._errors = self._info = b""
-        self._image: bytes | None = None
+        self._image: bytes | None = None  # the linked cubin
+        # The real library's handle, once this one is forwarded to it.
         self._forwarded: RealHandle | None = None
         self.created = SUCCESS
         self._settings = parse_options(os.fsdecode(word) for word in options)
@@ -129,7 +140,7 @@ class Handle:
         start = time.perf_counter()
         logs = _Logs()
         sink = Sink(logs)
-        values = {**self._settings.values, **ALWAYS}
+        values = {**self._settings.values, **FIXED_OPTIONS}
         try:
             inputs = [source for _, source in self._inputs]
             plan = OutputPlan(values, (), sink)
@@ -142,12 +153,12 @@ class Handle:
                 for diagnostic in error.diagnostics
                 if diagnostic.level >= DISCRETIONARY
             }
-            if kinds_found <= REAL_LINKS and self._real.is_available():
+            if kinds_found <= FORWARDED_ERRORS and self._real.is_available():
                 return self._forward() or self.complete()
         finally:
             sink.close()
         if self._settings.reports_time:
-            before, during = start - self._begun, time.perf_counter() - start
+            before, during = start - self._start_time, time.perf_counter() - start
             self._info += f"nvJitLink time until Complete: {1000 * before:f}\n".encode()
             self._info += f"nvJitLinkComplete time to finish: {1000 * during:f}\n".encode()
         self._info += logs.info
@@ -158,7 +169,7 @@ class Handle:
         """The result code, and the size of one of `real.RESULTS`; a log has a NUL unless empty."""
         if self._forwarded is not None:
             return self._forwarded.get_size(result_name)
-        result = self._find(result_name)
+        result = self._find_result(result_name)
         if result is None:
             return (INTERNAL if result_name == "LinkedCubin" else INVALID_INPUT), 0
         return SUCCESS, len(result) + (result != b"" and result_name in LOGS)
@@ -167,7 +178,7 @@ class Handle:
         """Write one of `real.RESULTS`, a log with a NUL, to an address with room for it."""
         if self._forwarded is not None:
             return self._forwarded.get(result_name, address)
-        result = self._find(result_name)
+        result = self._find_result(result_name)
         if result is None:
             return INTERNAL if result_name == "LinkedCubin" else INVALID_INPUT
         if result_name in LOGS:
@@ -179,7 +190,8 @@ class Handle:
         return SUCCESS if self._forwarded is None else self._forwarded.destroy()
 
     def _add(self, kind: int, name: str, data: bytes) -> int:
-        label, takes = TYPES.get(kind, ("", ()))
+        """Add contents of the nvJitLinkInputType `kind`, or forward the handle; the result."""
+        label, takes = INPUT_TYPES.get(kind, ("", ()))
         if not data:
             return INVALID_INPUT
         if not label:
@@ -192,16 +204,19 @@ class Handle:
                 return self._refuse(UNRECOGNIZED_INPUT, f"unrecognized input type: {name}\n")
             text = f"ERROR 1: bad input: does not match type NVJITLINK_INPUT_{label}{name}\n"
             return self._refuse(INCORRECT_INPUT_TYPE, text)
-        if input_kind in COMPILED:
+        if input_kind in COMPILED_KINDS:
             result = self._forward()
             return result or self.add_data(kind, data, os.fsencode(name))
-        if input_kind == inputkinds.CUBIN and not self._runs(data):
+        if input_kind == inputkinds.CUBIN and not self._target_accepts(data):
             return self._refuse(INVALID_INPUT, f"ERROR 4: bad input:{name}\n")
         self._inputs.append((kind, Input(name or f"<input {len(self._inputs)}>", data)))
         return SUCCESS
 
-    def _runs(self, data: bytes) -> bool:
-        """Return whether the target runs a cubin, by its header only; the link checks more."""
+    def _target_accepts(self, data: bytes) -> bool:
+        """Return whether a cubin can be linked for the target, by its header only.
+
+        The link checks more.
+        """
         has_flags = len(data) >= E_FLAGS.stop
         return not has_flags or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
 
@@ -219,10 +234,11 @@ class Handle:
         return result
 
     def _refuse(self, result: int, text: str) -> int:
+        """Add a text to the error log, and return `result`."""
         self._errors += os.fsencode(text)
         return result
 
-    def _find(self, result_name: str) -> bytes | None:
+    def _find_result(self, result_name: str) -> bytes | None:
         if result_name == "LinkedCubin":
             return self._image
         return {"ErrorLog": self._errors, "InfoLog": self._info}.get(result_name)

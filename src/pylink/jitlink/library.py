@@ -15,7 +15,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pylink.jitlink.handle import Handle
 from pylink.jitlink.real import INVALID_INPUT, NULL_INPUT, RESULTS, SUCCESS, Real
 
-# The version that is reported if the real library is not installed: the release that links follow.
+# By major release: the version that is reported if the real library is not installed, which is the
+# release that links follow.
 VERSIONS = {12: (12, 9), 13: (13, 0)}
 
 
@@ -41,7 +42,7 @@ def find_standin(major: int) -> str:
 
 
 class Standin:
-    """The loaded stand-in of a major release."""
+    """The loaded stand-in of a major release, whose calls come to a `Calls` until exit."""
 
     def __init__(self, major: int, real: Real) -> None:
         # RTLD_GLOBAL, like a program's own libraries, for libraries that are loaded later and need
@@ -56,13 +57,17 @@ class Standin:
 
 
 class Calls:
-    """The functions that `standin.h` calls; addresses are integers, results nvJitLink.h's."""
+    """The functions that `standin.h` calls: those of nvJitLink.h, and with their result numbers.
+
+    Parameters that the library's caller passes as pointers are addresses here. A handle is the
+    number that `create` gave it; `create` itself takes the address for that number.
+    """
 
     def __init__(self, major: int, real: Real) -> None:
         self._major = major
         self._real = real
         self._handles: dict[int, Handle] = {}
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(1)  # numbers of handles: 0 is a null pointer
 
     def create(self, handle: int, count: int, address: int) -> int:
         options_given = (ctypes.c_char_p * count).from_address(address) if count else ()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from pylink.options.table import Value
 
-# By prefix: pylink's attribute for the value; "" for options that only compilers read.
+# By the start of an option with a value: pylink's attribute for the value; "" for options that only
+# compilers read.
 WITH_VALUE = {
     "-arch=": "arch",
     "-kernels-used=": "kernels_used",
@@ -29,6 +30,7 @@ WITH_VALUE = {
     "-split-compile-extended=": "",
     "-jump-table-density=": "",
 }
+# Options without a value, likewise.
 FLAGS = {
     "-g": "debug",
     "-r": "relocatable_link",
@@ -40,6 +42,7 @@ FLAGS = {
     "-O0": "",
     "-O3": "",
 }
+# Attributes that collect several values.
 LISTS = ("kernels_used", "variables_used")
 
 
@@ -79,6 +82,7 @@ def parse_options(options: Iterable[str]) -> LinkSettings | None:
 
 
 def _store(values: dict[str, Value], attribute: str, value: str) -> None:
+    """Store a value, unless the attribute is "" (only compilers read it)."""
     if attribute in LISTS:
         earlier = values.get(attribute, ())
         assert isinstance(earlier, tuple)

@@ -69,7 +69,7 @@ class Real:
         return ctypes.cast(self.library.__nvJitLinkAPI, ctypes.c_void_p).value or 0
 
     def create(self, arguments: Sequence[bytes]) -> tuple[int, RealHandle]:
-        """nvJitLinkCreate: its result and the handle."""
+        """The result number of nvJitLinkCreate, and the handle that it created."""
         handle = ctypes.c_void_p()
         options = (ctypes.c_char_p * max(1, len(arguments)))(*arguments)
         result = self.library.nvJitLinkCreate(ctypes.byref(handle), len(arguments), options)

@@ -15,7 +15,7 @@ from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.inputs.unpacking import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.subtools import ptxas
-from pylink.subtools.compilers import choose
+from pylink.subtools.compilers import choose_compilers
 from pylink.subtools.keptfunctions import drop_unused
 from pylink.subtools.lto import compile_lto, write_lto_row
 from pylink.tables import extent, text
@@ -75,7 +75,7 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     options = loaded.job.options
     if not loaded.job.executable:
         sink.fatal("lto-relocatable", file=loaded.modules[0].name)
-    compilers = choose(options, sink)
+    compilers = choose_compilers(options, sink)
     partial = options.force_partial_lto or bool(plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
     # In a partial link the compiler must keep what cubins name. Names that begin with a period

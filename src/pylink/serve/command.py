@@ -18,8 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# The script that starts this package in an interpreter, beside the program `pylink`.
 SCRIPT = "pylink-python"
 
+# Default of --idle-timeout.
 IDLE_SECONDS = 3600.0
 MEBIBYTE = 1 << 20
 
@@ -119,9 +121,9 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
 
 def find_script() -> str | None:
     """The script beside the program `pylink`, which clients of this installation name; or None."""
-    from pylink.subtools.programs import find_own
+    from pylink.subtools.programs import find_own_program
 
-    path = shutil.which(sys.argv[0]) or find_own()
+    path = shutil.which(sys.argv[0]) or find_own_program()
     script_path = os.path.join(os.path.dirname(os.path.realpath(path)), SCRIPT) if path else ""
     return script_path if os.path.isfile(script_path) else None
 

@@ -7,7 +7,7 @@ import fcntl
 import os
 import tempfile
 
-# The path of the socket has at most 107 bytes; mkdtemp adds 8 to the prefix.
+# The system allows 107 bytes for the path of a socket; mkdtemp adds 8 to the prefix.
 PREFIX = "pylink-serve-"
 SOCKET = "socket"
 LONGEST_PARENT = 107 - len(f"/{PREFIX}XXXXXXXX/{SOCKET}")
@@ -21,8 +21,8 @@ def make_directory() -> str:
     places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
     # Clients run in other directories, and tempfile does not make a TMPDIR of `.` absolute.
     for parent in [os.path.abspath(place) if place else place for place in places]:
-        short = len(os.fsencode(parent)) <= LONGEST_PARENT
-        if short and os.access(parent, os.W_OK | os.X_OK):
+        is_short = len(os.fsencode(parent)) <= LONGEST_PARENT
+        if is_short and os.access(parent, os.W_OK | os.X_OK):
             break
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:

@@ -34,14 +34,15 @@ if TYPE_CHECKING:
 # Answers: the request is accepted and its status follows, or the client must link by itself.
 ACCEPTED, REFUSED = b"y", b"n"
 
-STREAMS = 3
+STREAMS = 3  # number of standard streams
 DESCRIPTOR_COUNT = STREAMS + 1  # the streams and the working directory
-MAX_REQUEST_SIZE = 1 << 30
+MAX_REQUEST_SIZE = 1 << 30  # bytes
 
 # Variables that an interpreter reads when it starts; a client with other values links by itself.
 STARTUP_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
 
-# Paths of files of the client's process, of which the server has only the standard streams.
+# Starts of paths of files of the client's process, of which the server has only the standard
+# streams.
 PROCESS_PATHS = ("/dev/fd", "/proc/self", "/proc/thread-self")
 # Commands that a process of the server runs.
 SERVED_COMMANDS = ("link", "dlink")
@@ -49,12 +50,17 @@ SERVED_COMMANDS = ("link", "dlink")
 DIRECTORIES_VARIABLE = b"LIBRARY_PATH"
 ARGUMENT_VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_APPEND_FLAGS")
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
+# Numbers of the system's resource limits.
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
-MAX_DEPTH = 15  # nesting of options files, as in nvlink
+MAX_FILE_DEPTH = 15  # nesting of options files, as in nvlink
 
 
 class ClientRequest:
-    """A client's request; ValueError, OSError or EOFError if it is malformed."""
+    """A client's request; ValueError, OSError or EOFError if it is malformed.
+
+    `process` is the client's process number, `script` that of its installation, `descriptors` are
+    its standard streams and, as the last one, its working directory.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self.descriptors = array.array("i")
@@ -83,17 +89,17 @@ class ClientRequest:
         if len(self.descriptors) != DESCRIPTOR_COUNT or flags & socket.MSG_CTRUNC:
             raise ValueError("not the descriptors of a client")
         while len(data) < 4:
-            data += self._more(connection)
+            data += self._receive(connection)
         size = int.from_bytes(data[:4], sys.byteorder)
         if size > MAX_REQUEST_SIZE:
             raise ValueError("too large")
         parts = [data[4:]]
-        bytes_left = size - len(parts[0])
-        while bytes_left > 0:
-            parts.append(self._more(connection))
-            bytes_left -= len(parts[-1])
+        missing_size = size - len(parts[0])
+        while missing_size > 0:
+            parts.append(self._receive(connection))
+            missing_size -= len(parts[-1])
         texts = b"".join(parts).split(b"\0")
-        if bytes_left or len(texts) < 5 or texts.pop():
+        if missing_size or len(texts) < 5 or texts.pop():
             raise ValueError("not of the size it states")
         script, mask, count, *rest = texts
         self.script = os.fsdecode(script)
@@ -107,7 +113,8 @@ class ClientRequest:
         )
 
     @staticmethod
-    def _more(connection: socket.socket) -> bytes:
+    def _receive(connection: socket.socket) -> bytes:
+        """The next bytes of a request; EOFError at its end."""
         data = connection.recv(1 << 20)
         if not data:
             raise EOFError
@@ -156,6 +163,7 @@ class ClientRequest:
 
 
 def _read_group(process: str) -> bytes:
+    """The control groups of a process, by its number or `self`."""
     with open(f"/proc/{process}/cgroup", "rb") as stream:
         return stream.read()
 
@@ -190,7 +198,7 @@ def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
             return False
         # Opening a pipe unblocks its writer, so it is not opened.
         if (
-            depth == MAX_DEPTH
+            depth == MAX_FILE_DEPTH
             or not stat.S_ISREG(status.st_mode)
             or status.st_size > MAX_REQUEST_SIZE
         ):

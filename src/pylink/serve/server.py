@@ -43,8 +43,8 @@ PRELOADED_MODULES = (
 # Seconds without a byte of a request; a client waits as long for an answer.
 REQUEST_TIMEOUT = 0.5
 
-# A child links again only after a link that succeeded and loaded no module. It exits after so many
-# links, or if it has used so much memory (KiB).
+# A child links again only after a link that succeeded and loaded no module. It exits after this
+# number of links, or if it has used this much memory (KiB).
 MAX_LINKS = 1000
 MAX_MEMORY = 256 << 10
 
@@ -52,14 +52,15 @@ MAX_MEMORY = 256 << 10
 NOT_FOUND, NOT_STARTED = 127, 126
 
 # States that a child reports: it has accepted a client, or it waits for one.
-TOOK, WAITS = 0, 1
+ACCEPTED_CLIENT, WAITS_FOR_CLIENT = 0, 1
 
 
 class Server:
     """The process that forks the children that link.
 
     With `same_limits` it serves only clients with the limits, niceness, processors and control
-    group of this process, since it was not started for them.
+    group of this process, since it was not started for them. `ready` is the number of children
+    that shall wait for a client, `memory_limit` the bytes of address space of each (None: any).
     """
 
     def __init__(
@@ -67,37 +68,44 @@ class Server:
         listener: socket.socket,
         script: str,
         ready: int,
-        memory: int | None,
+        memory_limit: int | None,
         *,
         same_limits: bool = False,
     ) -> None:
         self.listener = listener
         self.script = script
         self.ready = ready
-        self.memory = memory
+        self.memory_limit = memory_limit
         self.same_limits = same_limits
+        # Process numbers of the children that wait for a client, and of those that link.
         self.waiting: set[int] = set()
         self.linking: set[int] = set()
+        # Files of the loaded modules, and size and time of each when it was loaded.
         self.files: list[str] = []
         self.sources: list[tuple[int, int]] = []
-        self.failed = 0  # children that ended without a request
+        self.failed = 0  # number of children that ended without a request
+        # The pipe through which children report their states.
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
-        self.alive = os.pipe()  # closed when this process ends
+        # A pipe whose writing end only this process has: children see when it ends.
+        self.alive_pipe = os.pipe()
         listener.setblocking(False)
 
     def run(self, path: str, command: list[str], idle: float) -> int:
-        """Serve until the command ends, or without one until idle; the exit status."""
+        """Serve until the command ends, or without one for `idle` seconds without a link.
+
+        `path` is that of the socket. Returns the exit status.
+        """
         self.load()
         signals = Signals(with_command=bool(command))
-        self.fill()
+        self.fork_children()
         if not command:
             write(sys.stdout, f"export {VARIABLE}={shlex.quote(path)}\n")
             return self.wait(signals, 0, idle)
         try:
             command_process = signals.start(command, {**os.environ, VARIABLE: path})
         except OSError as error:
-            self.drop()
+            self.stop_waiting_children()
             write(None, f"pylink serve: {printable(command[0])}: {error.strerror}\n")
             return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
         return self.wait(signals, command_process, None)
@@ -108,12 +116,15 @@ class Server:
             __import__(name)
         modules = [module for name, module in sys.modules.items() if name.startswith("pylink")]
         self.files = sorted({OBJECT, *(module.__file__ for module in modules if module.__file__)})
-        self.sources = signature(self.files)
+        self.sources = sizes_and_times(self.files)
         gc.disable()
         gc.freeze()
 
     def wait(self, signals: Signals, command_process: int, idle: float | None) -> int:
-        """Serve until the process `command_process` ends, or until idle; the exit status."""
+        """Serve until the process `command_process` ends, or for `idle` seconds without a link.
+
+        A `command_process` of 0 is none, an `idle` of None no limit. Returns the exit status.
+        """
         last, status = time.monotonic(), None
         while status is None or self.linking:
             remaining = None if idle is None else max(0.0, last + idle - time.monotonic())
@@ -123,41 +134,44 @@ class Server:
                     last = time.monotonic()
                 else:
                     signals.collect(source)
-            exit_status = self.reap(command_process)
+            exit_status = self.collect_ended_children(command_process)
             if status is not None:
-                self.drop()  # running links of other clients are completed
+                self.stop_waiting_children()  # running links of other clients are completed
             elif exit_status is not None:
                 status, command_process = exit_status, 0
-                self.drop()
+                self.stop_waiting_children()
             elif command_process:
                 while signals.numbers:
                     os.kill(command_process, signals.numbers.pop())
                 self.refresh()
             elif signals.numbers:
                 status = 128 + signals.numbers[0]
-                self.drop()
+                self.stop_waiting_children()
             elif idle is not None and not self.linking and time.monotonic() - last >= idle:
                 status = 0
             else:
                 self.refresh()
-        self.drop()
+        self.stop_waiting_children()
         return status
 
     def refresh(self) -> None:
-        """Keep `ready` children waiting, none after a change; clients link by themselves then."""
+        """Keep `ready` children waiting; none after a change of the sources or many failures.
+
+        Without one, clients link by themselves.
+        """
         if self.has_changed() or self.failed > self.ready * 4:
-            self.drop()
+            self.stop_waiting_children()
         else:
-            self.fill()
+            self.fork_children()
 
     def has_changed(self) -> bool:
         """Return whether a source differs from what this process has loaded."""
         try:
-            return signature(self.files) != self.sources
+            return sizes_and_times(self.files) != self.sources
         except OSError:
             return True
 
-    def fill(self) -> None:
+    def fork_children(self) -> None:
         """Fork until enough children wait, but no more while many of them link."""
         while len(self.waiting) < self.ready and len(self.linking) < self.ready * 8:
             child = os.fork()
@@ -165,7 +179,7 @@ class Server:
                 self.serve()
             self.waiting.add(child)
 
-    def drop(self) -> None:
+    def stop_waiting_children(self) -> None:
         """Kill the waiting children; clients that are queued link by themselves."""
         self.ready = 0
         self.listener.close()
@@ -181,16 +195,16 @@ class Server:
             data = os.read(self.reader, 1 << 16)
         except BlockingIOError:
             return
-        for start in range(0, len(data), 4):
+        for start in range(0, len(data), 4):  # as `report_state` writes them
             number = int.from_bytes(data[start : start + 4], "little")
             source, target = self.waiting, self.linking
-            if number & 1 == WAITS:
+            if number & 1 == WAITS_FOR_CLIENT:
                 source, target = target, source
             if number >> 1 in source:
                 source.remove(number >> 1)
                 target.add(number >> 1)
 
-    def reap(self, command_process: int) -> int | None:
+    def collect_ended_children(self, command_process: int) -> int | None:
         """Forget children that ended; return the command's exit status if it ended, else None."""
         while self.waiting or self.linking or command_process:
             child, wait_status = os.waitpid(-1, os.WNOHANG)
@@ -211,15 +225,15 @@ class Server:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        if self.memory is not None:
-            resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
-        os.close(self.alive[1])
+        if self.memory_limit is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory_limit, self.memory_limit))
+        os.close(self.alive_pipe[1])
         close_streams(2)  # the server's streams belong to no link
         try:
-            links = 0
-            while links < MAX_LINKS:
-                places = [self.listener.fileno(), self.alive[0]]
-                if self.alive[0] in select.select(places, [], [])[0]:
+            link_count = 0
+            while link_count < MAX_LINKS:
+                places = [self.listener.fileno(), self.alive_pipe[0]]
+                if self.alive_pipe[0] in select.select(places, [], [])[0]:
                     break  # the server has ended, so no process would end this one
                 try:
                     connection, _ = self.listener.accept()
@@ -227,31 +241,35 @@ class Server:
                     continue
                 connection.settimeout(REQUEST_TIMEOUT)
                 with connection, contextlib.suppress(OSError):
-                    request = self.take_request(connection)
+                    request = self.read_request(connection)
                     if request is None:
                         connection.send(REFUSED)
                         continue
                     connection.setblocking(True)
-                    self.report(TOOK)
+                    self.report_state(ACCEPTED_CLIENT)
                     try:
                         connection.send(ACCEPTED)
                     except OSError:  # the client did not wait so long
                         request.close()
-                        self.report(WAITS)
+                        self.report_state(WAITS_FOR_CLIENT)
                         continue
-                    # This process ends if anything is raised before `links` is restored.
-                    module_count, completed, links = len(sys.modules), links, MAX_LINKS
+                    # This process ends if anything is raised before `link_count` is restored.
+                    module_count, links_before, link_count = len(sys.modules), link_count, MAX_LINKS
                     status = link(connection, request)
-                    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-                    if status == 0 and len(sys.modules) == module_count and memory <= MAX_MEMORY:
-                        links = completed + 1
+                    used_memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                    if (
+                        status == 0
+                        and len(sys.modules) == module_count
+                        and used_memory <= MAX_MEMORY
+                    ):
+                        link_count = links_before + 1
                     connection.send(bytes([status]))
-                if links < MAX_LINKS:
-                    self.report(WAITS)
+                if link_count < MAX_LINKS:
+                    self.report_state(WAITS_FOR_CLIENT)
         finally:
             os._exit(0)
 
-    def take_request(self, connection: socket.socket) -> ClientRequest | None:
+    def read_request(self, connection: socket.socket) -> ClientRequest | None:
         """The client's request if this process can serve it, else None."""
         try:
             request = ClientRequest(connection)
@@ -265,11 +283,11 @@ class Server:
         request.close()
         return None
 
-    def report(self, state: int) -> None:
+    def report_state(self, state: int) -> None:
         """Report the state of this child to the server."""
         os.write(self.writer, (os.getpid() << 1 | state).to_bytes(4, "little"))
 
 
-def signature(files: list[str]) -> list[tuple[int, int]]:
-    """Size and time of each file; OSError."""
+def sizes_and_times(files: list[str]) -> list[tuple[int, int]]:
+    """Size in bytes and time of change in ns of each file; OSError if one is missing."""
     return [(status.st_size, status.st_mtime_ns) for status in map(os.stat, files)]

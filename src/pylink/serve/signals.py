@@ -5,29 +5,31 @@ from __future__ import annotations
 import os
 import signal
 
+# Signals that end a server, or that it passes to its command.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-# Bytes of sigset_t, of struct signalfd_siginfo, and SI_KERNEL.
-SIGNALS, SIGNAL_INFO, BY_KERNEL = 128, 128, 0x80
+# Bytes of sigset_t, bytes of struct signalfd_siginfo, and the value SI_KERNEL of its ssi_code,
+# which marks signals from a terminal.
+SIGNAL_SET_SIZE, SIGNAL_INFO_SIZE, BY_KERNEL = 128, 128, 0x80
 
 
 class Signals:
-    """Collects the signals sent to this process, in `numbers`; they are for it or its command."""
+    """Collects in `numbers` the signals sent to this process, for it or for its command."""
 
     def __init__(self, *, with_command: bool) -> None:
         wake, waken = os.pipe()
         os.set_blocking(waken, False)
         signal.set_wakeup_fd(waken)
         self.numbers: list[int] = []
-        self._handled = [
+        self._handled_signals = [
             number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN
         ]
-        for number in self._handled:
+        for number in self._handled_signals:
             signal.signal(number, lambda number, _: self.numbers.append(number))
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._interrupts = None
         self.sources = [wake]  # descriptors that become readable at a signal
-        if with_command and signal.SIGINT in self._handled:
+        if with_command and signal.SIGINT in self._handled_signals:
             self._interrupts = Interrupts()
             self.sources.append(self._interrupts.descriptor)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -35,7 +37,7 @@ class Signals:
     def start(self, command: list[str], environment: dict[str, str]) -> int:
         """Start the command with the signals that this process was started with; OSError."""
         # Signals that nohup or a shell ignored stay ignored. The interpreter ignores two more.
-        defaults = [*self._handled, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+        defaults = [*self._handled_signals, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         return os.posix_spawnp(
             command[0], command, environment, setsigdef=defaults, setsigmask=self._mask
         )
@@ -60,7 +62,7 @@ class Interrupts:
         import ctypes  # not in the processes of links without a command
 
         library = ctypes.CDLL(None, use_errno=True)
-        mask = ctypes.create_string_buffer(SIGNALS)
+        mask = ctypes.create_string_buffer(SIGNAL_SET_SIZE)
         library.sigemptyset(mask)
         library.sigaddset(mask, signal.SIGINT)
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
@@ -71,9 +73,9 @@ class Interrupts:
     def count(self) -> int:
         """Number of interrupts since the last call, without those from a terminal."""
         try:
-            data = os.read(self.descriptor, 16 * SIGNAL_INFO)
+            data = os.read(self.descriptor, 16 * SIGNAL_INFO_SIZE)
         except BlockingIOError:
             return 0
         # ssi_code of struct signalfd_siginfo.
-        codes = [data[start + 8 : start + 12] for start in range(0, len(data), SIGNAL_INFO)]
+        codes = [data[start + 8 : start + 12] for start in range(0, len(data), SIGNAL_INFO_SIZE)]
         return sum(int.from_bytes(code, "little") != BY_KERNEL for code in codes)

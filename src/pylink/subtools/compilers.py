@@ -29,20 +29,23 @@ if TYPE_CHECKING:
 
     Release = tuple[int, int]
 
-# Directories of libraries below a toolkit; a wheel has `lib`.
-LIBRARIES = ("lib64", "lib", os.path.join("targets", "x86_64-linux", "lib"))
-NVVM = ("nvvm/lib64/libnvvm.so", "nvvm/lib64/libnvvm.so.*", "lib/libnvvm.so.*")
+# Directories of libraries in a toolkit or wheel.
+LIBRARY_DIRECTORIES = ("lib64", "lib", os.path.join("targets", "x86_64-linux", "lib"))
+NVVM_PATTERNS = ("nvvm/lib64/libnvvm.so", "nvvm/lib64/libnvvm.so.*", "lib/libnvvm.so.*")
 SYSTEM_TOOLKIT = "/usr/local/cuda"
 SYSTEM_LIBRARIES = "/usr/lib/*-linux-gnu"
 
 # nvJitLink exports each function once for every release since 12.0 or 13.0, up to its own. The
 # names are in its string table, near the start of the file.
-EXPORTED = re.compile(rb"\0__nvJitLinkCreate_([0-9]+)_([0-9]+)(?=\0)")
+EXPORTED_RELEASE = re.compile(rb"\0__nvJitLinkCreate_([0-9]+)_([0-9]+)(?=\0)")
 HEAD_SIZE = 1 << 20  # bytes
 
 
 class Compilers:
-    """The paths of a set; `ptxas` may be None if the link ends with PTX, `nvvm` if not found."""
+    """The paths of a set of compilers that fit together.
+
+    `ptxas` is None if the link ends with PTX, `nvvm` if not found.
+    """
 
     __slots__ = ("nvjitlink", "nvvm", "ptxas")
 
@@ -53,7 +56,7 @@ class Compilers:
 
 
 class ToolCandidate:
-    """A program or library that may be used; its `release` or None if unknown."""
+    """A program or library that may be used; `release` is None if unknown."""
 
     __slots__ = ("path", "release")
 
@@ -62,18 +65,21 @@ class ToolCandidate:
         self.release = release
 
 
-def choose(options: Options, sink: Sink) -> Compilers:
+def choose_compilers(options: Options, sink: Sink) -> Compilers:
     """Choose the compilers of a link; LinkError if one is missing or no set fits together."""
     nvjitlinks = [
         ToolCandidate(path, library_release(path)) for path in find_nvjitlink(options.nvvmpath)
     ]
     if not nvjitlinks:
         sink.fatal("nvjitlink-missing", reason="no libnvJitLink.so")
-    followed_release = number(options.follows)
+    followed_release = parse_release(options.follows)
     if options.emit_ptx:
-        best = pick([(part, None) for part in nvjitlinks], followed_release)
+        best = pick_nearest([(candidate, None) for candidate in nvjitlinks], followed_release)
         return Compilers(best[0].path, None, find_nvvm(options.nvvmpath, best[0].path, None))
-    tools = [ToolCandidate(path, number(tool_release(path))) for path in find_assemblers(options)]
+    tools = [
+        ToolCandidate(path, parse_release(tool_release(path)))
+        for path in find_ptxas_candidates(options)
+    ]
     if not tools:
         sink.fatal("ptxas-missing", file="lto.ptx")
     pairs = [(library, tool) for library in nvjitlinks for tool in tools]
@@ -85,13 +91,13 @@ def choose(options: Options, sink: Sink) -> Compilers:
         sink.fatal(
             "compilers-differ",
             versions=", ".join(
-                [describe("nvJitLink", part) for part in nvjitlinks]
-                + [describe("ptxas", part) for part in tools]
+                [describe_candidate("nvJitLink", candidate) for candidate in nvjitlinks]
+                + [describe_candidate("ptxas", candidate) for candidate in tools]
             ),
-            package=f"nvidia-cuda-nvcc=={text(first_release)}.*",
-            other=f"nvidia-nvjitlink=={text(tools[0].release)}.*",
+            package=f"nvidia-cuda-nvcc=={release_text(first_release)}.*",
+            other=f"nvidia-nvjitlink=={release_text(tools[0].release)}.*",
         )
-    library, tool = pick(fitting, followed_release)
+    library, tool = pick_nearest(fitting, followed_release)
     path = tool.path if tool is not None else None
     return Compilers(library.path, path, find_nvvm(options.nvvmpath, library.path, path))
 
@@ -112,32 +118,35 @@ def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
     )
 
 
-def pick(
+def pick_nearest(
     sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed_release: Release | None
 ) -> tuple[ToolCandidate, ToolCandidate | None]:
-    """The first set of the release, else of the next newer one, else of the last before it."""
+    """The first set of the followed release, else of the next newer one, else of the last before.
+
+    A set is an nvJitLink and a ptxas or None. Without a followed release it is the first of all.
+    """
     if followed_release is None:
         return sets[0]
-    releases = {part.release for part, _ in sets if part.release is not None}
+    releases = {candidate.release for candidate, _ in sets if candidate.release is not None}
     newer = min((release for release in releases if release >= followed_release), default=None)
     nearest = newer or max(releases, default=None)
     return next((pair for pair in sets if pair[0].release == nearest), sets[0])
 
 
-def number(release: str | None) -> Release | None:
-    """Parse a release such as 13.2."""
+def parse_release(release: str | None) -> Release | None:
+    """Parse a release such as 13.2; None stays None."""
     if release is None:
         return None
     major, _, minor = release.partition(".")
     return int(major), int(minor.partition(".")[0] or 0)
 
 
-def text(release: Release | None) -> str:
+def release_text(release: Release | None) -> str:
     return "{}.{}".format(*release) if release is not None else "?"
 
 
-def describe(name: str, part: ToolCandidate) -> str:
-    return f"{name} {text(part.release)} ({part.path})"
+def describe_candidate(name: str, candidate: ToolCandidate) -> str:
+    return f"{name} {release_text(candidate.release)} ({candidate.path})"
 
 
 def library_release(path: str) -> Release | None:
@@ -150,11 +159,11 @@ def library_release(path: str) -> Release | None:
             head = stream.read(HEAD_SIZE)
     except OSError:
         return None
-    versions = [(int(major), int(minor)) for major, minor in EXPORTED.findall(head)]
+    versions = [(int(major), int(minor)) for major, minor in EXPORTED_RELEASE.findall(head)]
     return max(versions, default=None)
 
 
-def find_assemblers(options: Options) -> Iterator[str]:
+def find_ptxas_candidates(options: Options) -> Iterator[str]:
     """The paths of candidate ptxas programs: that of --ptxas-path, or all that are found."""
     if options.ptxas_path is not None:
         chosen = find_ptxas(options)
@@ -187,13 +196,13 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
     directories = [
         os.path.join(root, place)
         for root in (*named_toolkit(nvvmpath), *wheels, *toolkits(), SYSTEM_TOOLKIT)
-        for place in LIBRARIES
+        for place in LIBRARY_DIRECTORIES
     ]
     directories += filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     # Wheels of CUDA 12 have a directory for each library.
     directories += [os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheels]
     directories += sorted(glob.glob(SYSTEM_LIBRARIES))
-    return unique(
+    return unique_files(
         path
         for directory in directories
         for path in sorted(
@@ -210,12 +219,14 @@ def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | 
     places = [
         os.path.join(glob.escape(root), pattern)
         for root in (*roots, *named_toolkit(nvvmpath), *wheel_directories())
-        for pattern in NVVM
+        for pattern in NVVM_PATTERNS
     ]
-    return next(iter(unique(path for place in places for path in sorted(glob.glob(place)))), None)
+    return next(
+        iter(unique_files(path for place in places for path in sorted(glob.glob(place)))), None
+    )
 
 
-def unique(paths: Iterable[str]) -> list[str]:
+def unique_files(paths: Iterable[str]) -> list[str]:
     """Absolute paths of existing files, each file once, by its first path."""
     by_path: dict[str, str] = {}
     for path in paths:

@@ -32,6 +32,7 @@ target triple = "nvptx64-nvidia-cuda"
 # The declaration of a name that no module defines or uses. A function that is used but not
 # defined has the same declaration if it has neither arguments nor result.
 DECLARATION = re.compile(rb"^\.extern \.func ([\w$%]+)\n\(\)\n;\n", re.MULTILINE)
+# A name or keyword in PTX.
 WORD = re.compile(rb"[\w$%]+")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# A compiler that takes longer causes a remark that it can use several threads.
+# Milliseconds of compiling from which on a remark says that the compiler can use several threads.
 LONG_LINK_MS = 60_000
 
 
@@ -54,7 +54,7 @@ def compile_lto(
         job.plan.check_input(file, sink)
     task = {
         "path": module_paths(),
-        "options": arguments(options, is_whole=keep is None, used=used),
+        "options": nvjitlink_arguments(options, is_whole=keep is None, used=used),
         "preload": preload,
         "keep": keep_source(keep or ()),
         "modules": [
@@ -80,7 +80,7 @@ def compile_lto(
             last = outcome.log.strip().rpartition("\n")[2]
             reason = ": ".join(filter(None, (f"the compiler {outcome.failure}", last)))
         sink.fatal("lto-failed", reason=reason)
-    _note_release(outcome.log, options, sink)
+    _report_other_release(outcome.log, options, sink)
     split = options.split_compile_extended or options.split_compile
     if outcome.elapsed > LONG_LINK_MS and split in (None, 1):
         sink.report("lto-slow", seconds=round(outcome.elapsed / 1000))
@@ -89,13 +89,13 @@ def compile_lto(
 
 def _compile_time(outcome: Outcome) -> float:
     """Milliseconds that the compiler reports, else the wall time of its process."""
-    match = re.search(rf"^{worker.COMPILED} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
+    match = re.search(rf"^{worker.TIME_PREFIX} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
     return float(match[1]) if match is not None else outcome.elapsed
 
 
-def _note_release(log: str, options: Options, sink: Sink) -> None:
+def _report_other_release(log: str, options: Options, sink: Sink) -> None:
     """Report a compiler of another release than the link follows."""
-    match = re.search(rf"^{worker.NAME} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
+    match = re.search(rf"^{worker.RELEASE_PREFIX} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
     if options.follows is not None and match is not None and match[1] != options.follows:
         sink.report("other-lto-compiler", compiler=match[1], release=options.follows)
 
@@ -106,8 +106,14 @@ def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sin
     write_row(timing, "cicc", row, elapsed, sink)
 
 
-def arguments(options: Options, *, is_whole: bool, used: References | None = None) -> list[str]:
-    """The options for nvJitLink."""
+def nvjitlink_arguments(
+    options: Options, *, is_whole: bool, used: References | None = None
+) -> list[str]:
+    """The options for nvJitLink.
+
+    `is_whole` says that the modules are a whole program; of such a program `used` are the names
+    that host code uses, None if unknown.
+    """
     argv = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
         argv.append(f"-Ofc={options.Ofast_compile}")

@@ -20,7 +20,7 @@ LINE = re.compile(
 # The line after all errors, which adds nothing to them.
 LAST_LINE = "Ptx assembly aborted due to errors"
 
-# Limit of the lines of one run that become diagnostics. `ptxas -v` prints four for a kernel.
+# Greatest number of lines of one run that become diagnostics. `ptxas -v` prints four for a kernel.
 MAX_LINES = 50_000
 
 

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 
     from pylink.timing import Moment
 
-# More output than any compiler prints; a program that exceeds it is stopped.
+# Bytes of printed output: more than any compiler prints. A program that exceeds it is stopped.
 LOG_LIMIT = 1 << 24
 
-# Limit of a result; for a moment, memory holds it twice.
+# Bytes of a result, of which memory holds two copies for a moment. A program that exceeds it is
+# stopped.
 RESULT_LIMIT = 1 << 30
 
 _TOO_LARGE = "made a result that is too large and was stopped"
 
-# Descriptors below this one are the standard streams'.
+# Numbers of descriptors below this one are those of the standard streams.
 FIRST_FREE = 3
 
 
@@ -95,7 +96,12 @@ class Outcome:
 
 
 class ToolProcess:
-    """One started program with its files."""
+    """One started program with its files.
+
+    `files` are the descriptors that `close` closes: the input and `result`, the output (None for a
+    program that prints its result), and `pipe`, from which the printed output is read. `start` is a
+    Moment, `deadline` a time of `time.monotonic`.
+    """
 
     __slots__ = (
         "command",
@@ -117,15 +123,15 @@ class ToolProcess:
         self.printed = bytearray()
         self.result: int | None = None
         try:
-            argv, passed = [*command.argv], []
+            argv, passed_files = [*command.argv], []
             if command.data is not None:
-                passed.append(self._file("input"))
-                _write(passed[-1], command.data)
-                self.outcome.input = f"/proc/self/fd/{passed[-1]}"
+                passed_files.append(self._create_file("input"))
+                _write_all(passed_files[-1], command.data)
+                self.outcome.input = f"/proc/self/fd/{passed_files[-1]}"
                 argv.append(self.outcome.input)
             if not command.prints:
-                self.result = self._file("output")
-                passed.append(self.result)
+                self.result = self._create_file("output")
+                passed_files.append(self.result)
                 self.outcome.output = f"/proc/self/fd/{self.result}"
                 argv += ["-o", self.outcome.output]
             self.pipe, log = os.pipe2(os.O_CLOEXEC)
@@ -138,7 +144,7 @@ class ToolProcess:
                 stdout=log,
                 stderr=subprocess.DEVNULL if command.drops_errors else log,
                 cwd=command.directory,
-                pass_fds=passed,
+                pass_fds=passed_files,
                 env={**os.environ, "PATH": search_path()},
                 start_new_session=True,
             )
@@ -147,15 +153,19 @@ class ToolProcess:
         except BaseException:
             self.close()
             raise
-        limit_files(self.process.pid)
+        limit_file_size(self.process.pid)
         self.deadline = time.monotonic() + timeout if timeout else float("inf")
 
-    def _file(self, name: str) -> int:
+    def _create_file(self, name: str) -> int:
+        """Create a file in memory that `close` closes, and return its descriptor."""
         self.files.append(anonymous_file(f"pylink-{name}"))
         return self.files[-1]
 
     def has_ended(self) -> bool:
-        """Return whether the program has ended; it is stopped if it exceeds a limit."""
+        """Return whether the program has ended, after it was stopped if it exceeds a limit.
+
+        `outcome` is then complete.
+        """
         outcome = self.outcome
         # WNOWAIT keeps the process number until its group has been killed, so it cannot be reused.
         running = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -181,13 +191,13 @@ class ToolProcess:
                 outcome.failure = f"ended with status {status}"
         outcome.printed = bytes(self.printed)
         if self.result is not None and outcome.failure is None:
-            outcome.data = _read(self.result)
+            outcome.data = _read_all(self.result)
             if not outcome.data:
                 outcome.failure = "ended without a result"
         return True
 
     def read(self) -> bool:
-        """Read the printed output so far; False if it exceeds the limit."""
+        """Read what was printed up to now; False if it exceeds the limit."""
         while True:
             remaining = self.command.limit - len(self.printed)
             try:
@@ -228,15 +238,15 @@ def start_helper(
     directory: str | None = None,
     environment: Mapping[str, str] | None = None,
     *,
-    is_asked: bool = True,
+    reads_input: bool = True,
 ) -> subprocess.Popen[str]:
-    """Start a program that answers on standard output; with `is_asked` it reads standard input.
+    """Start a program that answers on standard output; with `reads_input` it reads standard input.
 
     It leads a session, so an interrupt from the terminal reaches only this process, which ends it.
     """
     return subprocess.Popen(
         argv,
-        stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL,
+        stdin=subprocess.PIPE if reads_input else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         cwd=directory,
         env=environment,
@@ -268,7 +278,7 @@ def anonymous_file(name: str) -> int:
         os.close(descriptor)
 
 
-def limit_files(process: int) -> None:
+def limit_file_size(process: int) -> None:
     """Limit the files of a process to the size of results, which is checked only now and then."""
     try:
         _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
@@ -278,13 +288,13 @@ def limit_files(process: int) -> None:
         return  # it has ended, or has another user's rights
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-def _read(descriptor: int) -> bytes:
+def _read_all(descriptor: int) -> bytes:
     size = os.fstat(descriptor).st_size
     chunks = []
     offset = 0

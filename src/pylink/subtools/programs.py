@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     from pylink.options.model import Options
 
+# Environment variables that name the directory of a CUDA toolkit.
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH")
 
 # Patterns in the version text of nvcc, ptxas and nvlink.
 RELEASE = r"release ([0-9]+\.[0-9]+)"
 VERSION = r"\bV([0-9]+\.[0-9]+\.[0-9]+)"
 
-# Time limit for a tool that prints its version.
+# Seconds that a tool may take to print its version.
 VERSION_TIMEOUT = 30
 
 
@@ -43,15 +44,15 @@ def find_ptxas(options: Options) -> str | None:
         return os.path.join(path, "ptxas") if os.path.isdir(path) else path
     if options.follows is None:
         return find_cuda_tool("ptxas")
-    return nearest(cuda_tools("ptxas"), options.follows)
+    return nearest_release(cuda_tools("ptxas"), options.follows)
 
 
-def nearest(tools: Iterable[str], release: str) -> str | None:
+def nearest_release(tools: Iterable[str], release: str) -> str | None:
     """The first tool of a release, else of the next newer one, else of the last before it."""
-    requested = _number(release)
+    requested = _parse_release(release)
     programs: dict[tuple[int, ...], str] = {}
     for path in tools:
-        version = _number(tool_release(path) or "0")
+        version = _parse_release(tool_release(path) or "0")
         if version == requested:
             return path
         programs.setdefault(version, path)
@@ -59,7 +60,7 @@ def nearest(tools: Iterable[str], release: str) -> str | None:
     return programs.get(newer or max(programs, default=requested))
 
 
-def _number(release: str) -> tuple[int, ...]:
+def _parse_release(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
@@ -99,9 +100,9 @@ def tool_version(path: str) -> str | None:
 
 def version_text(path: str) -> str:
     """The output of `--version` of a program; empty if that fails."""
-    from pylink.subtools.runner import answer
+    from pylink.subtools.runner import output_of
 
-    return answer([path, "--version"], timeout=VERSION_TIMEOUT)
+    return output_of([path, "--version"], timeout=VERSION_TIMEOUT)
 
 
 def find_program(name: str) -> str | None:
@@ -116,7 +117,7 @@ def is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def find_own() -> str | None:
+def find_own_program() -> str | None:
     """The program `pylink` that is installed beside this Python; None if not found."""
     path = os.path.join(os.path.dirname(sys.executable), "pylink")
     return path if is_program(path) else None

@@ -7,7 +7,7 @@ import shlex
 from pylink.subtools.messages import report_messages
 from pylink.subtools.programs import find_ptxas, tool_release
 from pylink.subtools.runner import Command, run_all
-from pylink.subtools.toolnote import forget_files
+from pylink.subtools.toolnote import remove_file_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 3600  # seconds
 
-# Default values are not passed on, since ptxas would record them in the cubin.
-DEFAULTS = (("-split-compile", 1), ("-Ofc", "0"))
+# Options with their default values, which are not passed on: ptxas would record them in the cubin.
+DEFAULT_VALUES = (("-split-compile", 1), ("-Ofc", "0"))
 
-# More digits make nvlink refuse the link, once there is something to compile.
+# Greatest -maxrregcount. nvlink refuses a number with more digits if there is something to compile.
 MAX_REGISTERS = 999
 
-# Options that pylink sets itself, so that those of a fat binary's entry are dropped.
+# Options that pylink sets itself, without and with a value. They are removed from the options of a
+# fat binary's entry.
 OWN_FLAGS = frozenset({"-c", "--compile-only"})
 OWN_SETTINGS = frozenset(
     ["-o", "--output-file", "-optf", "--options-file", "-arch", "--gpu-name", "-m", "--machine"]
@@ -93,10 +94,10 @@ def compile_ptx(
     if tool is None:
         sink.fatal("ptxas-missing", file=requests[0].name or requests[0].source)
     job.plan.check_input(tool, sink)
-    _note_release(tool, options, requests[0], sink)
+    _report_other_release(tool, options, requests[0], sink)
     commands = [
         # ptxas reports an error for padding after the text.
-        Command([tool, *arguments(request, options)], request.data.rstrip(b"\0"))
+        Command([tool, *ptxas_arguments(request, options)], request.data.rstrip(b"\0"))
         for request in requests
     ]
     outcomes = run_all(commands, timeout=time_limit(options))
@@ -111,10 +112,10 @@ def compile_ptx(
     if failed is not None:
         name, failure = failed
         sink.fatal("tool-failed", file=name, tool=tool, failure=failure)
-    return [forget_files(outcome.data, outcome.input, outcome.output) for outcome in outcomes]
+    return [remove_file_names(outcome.data, outcome.input, outcome.output) for outcome in outcomes]
 
 
-def _note_release(tool: str, options: Options, request: CompileRequest, sink: Sink) -> None:
+def _report_other_release(tool: str, options: Options, request: CompileRequest, sink: Sink) -> None:
     """Report a compiler of another release than the link follows."""
     if options.follows is None or not sink.is_enabled("other-compiler"):
         return
@@ -131,7 +132,7 @@ def time_limit(options: Options) -> int:
     return DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
 
 
-def arguments(request: CompileRequest, options: Options) -> list[str]:
+def ptxas_arguments(request: CompileRequest, options: Options) -> list[str]:
     """The arguments of ptxas, except for its files.
 
     ptxas uses the last of two values, so options of the command line come after an entry's options.
@@ -147,7 +148,7 @@ def arguments(request: CompileRequest, options: Options) -> list[str]:
         ("-split-compile", options.split_compile),
         ("-Ofc", options.Ofast_compile),
     ):
-        if value is not None and (flag, value) not in DEFAULTS:
+        if value is not None and (flag, value) not in DEFAULT_VALUES:
             argv += [flag, str(value)]
     if options.device_stack_protector is not None:
         argv += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]

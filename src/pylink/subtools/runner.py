@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from pylink.timing import Moment
 
-__all__ = ["Command", "Outcome", "answer", "run_all"]
+__all__ = ["Command", "Outcome", "output_of", "run_all"]
 
-# Time to wait for output before checking whether a program has ended. A check costs microseconds;
-# the shortest run of ptxas takes about ten milliseconds.
+# Milliseconds to wait for output before checking whether a program has ended. A check costs
+# microseconds; the shortest run of ptxas takes about ten milliseconds.
 POLL_MS = 2
 
 # The terminal sends these only to the process group of pylink. As a program, pylink has the default
@@ -40,7 +40,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     outcomes: list[Outcome] = []
     running: list[ToolProcess] = []
     waiting = iter(commands)
-    guard = _Guard(running)
+    guard = _SignalGuard(running)
     last = now()
     try:
         has_more = True
@@ -51,14 +51,14 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
                     has_more = False
                     break
                 with guard:
-                    outcomes.append(start(command, timeout, running))
+                    outcomes.append(start_program(command, timeout, running))
             ended_runs = [run for run in running if run.has_ended()]
             last = _share_time(running, last)
             for run in ended_runs:
                 run.close()
                 running.remove(run)
             if running:
-                wait(running)
+                wait_for_output(running)
     finally:
         for run in running:
             run.kill()
@@ -67,7 +67,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     return outcomes
 
 
-def answer(argv: Sequence[str], *, timeout: float) -> str:
+def output_of(argv: Sequence[str], *, timeout: float) -> str:
     """The standard output of a program; empty if it fails or takes too long."""
     (outcome,) = run_all([Command(argv, None, prints=True, drops_errors=True)], timeout=timeout)
     return "" if outcome.failure else outcome.log
@@ -81,7 +81,7 @@ def _share_time(running: Sequence[ToolProcess], last: Moment) -> Moment:
     return moment
 
 
-def start(command: Command, timeout: float, running: list[ToolProcess]) -> Outcome:
+def start_program(command: Command, timeout: float, running: list[ToolProcess]) -> Outcome:
     """Start a command and add it to `running`; return its outcome, a failure if it cannot start."""
     try:
         run = ToolProcess(command, timeout)
@@ -91,19 +91,18 @@ def start(command: Command, timeout: float, running: list[ToolProcess]) -> Outco
     return run.outcome
 
 
-def wait(running: Sequence[ToolProcess]) -> None:
+def wait_for_output(running: Sequence[ToolProcess]) -> None:
     """Wait until a program prints or closes its streams, at most `POLL_MS`."""
     poll = select.poll()
     for run in running:
         poll.register(run.pipe, select.POLLIN)
     events = poll.poll(POLL_MS)
     if events and not any(event & select.POLLIN for _, event in events):
-        time.sleep(
-            POLL_MS / 1000
-        )  # poll returns at once for streams that a program has closed early
+        # poll returns at once for streams that a program closed before its end.
+        time.sleep(POLL_MS / 1000)
 
 
-class _Guard:
+class _SignalGuard:
     """Ends the running programs if a signal ends this process.
 
     Only signals without another handler are handled, and only in the main thread, since Python sets
@@ -111,13 +110,13 @@ class _Guard:
     program which has just started is in the list.
     """
 
-    __slots__ = ("_running", "_signals", "_starting", "_waiting")
+    __slots__ = ("_pending_signal", "_running", "_signals", "_starting")
 
     def __init__(self, running: list[ToolProcess]) -> None:
         self._running = running
-        self._signals: list[int] = []
-        self._starting = False
-        self._waiting = 0
+        self._signals: list[int] = []  # numbers of the signals that it handles
+        self._starting = False  # whether a `with` block is open
+        self._pending_signal = 0  # number of a signal that arrived in a `with` block, 0 for none
         if threading.current_thread() is threading.main_thread():
             for number in ENDING_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:
@@ -129,12 +128,13 @@ class _Guard:
 
     def __exit__(self, *exception: object) -> None:
         self._starting = False
-        if self._waiting:
-            self._end(self._waiting, None)
+        if self._pending_signal:
+            self._end(self._pending_signal, None)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
+        """Handle signal `number`: kill the running programs, then let it end this process."""
         if self._starting:
-            self._waiting = number
+            self._pending_signal = number
             return
         for run in self._running:
             run.send_kill()
@@ -142,5 +142,6 @@ class _Guard:
         os.kill(os.getpid(), number)
 
     def restore(self) -> None:
+        """Give the signals their default action again."""
         for number in self._signals:
             signal.signal(number, signal.SIG_DFL)

@@ -14,14 +14,16 @@ from pylink._native.elfheaders import Section, read_sections
 from pylink.facts.elf import NT_TKINFO, SHF_ALLOC, SHT_NOTE
 from pylink.facts.records import SHDR
 
+# An ELF note begins with the sizes of its name and of its contents in bytes, and its type.
 NOTE_HEADER = struct.Struct("<III")
-# Version of the record, then the offset in the text of each of the five strings.
+# Version of the record, then the offset of each of its five strings in the text after these fields.
 RECORD = struct.Struct("<6I")
 
+# The name of an output file in memory in nvlink's notes.
 NAME_IN_MEMORY = b"elf.o"
 
 
-def forget_files(cubin: bytes, source: str, result: str) -> bytes:
+def remove_file_names(cubin: bytes, source: str, result: str) -> bytes:
     """Return the cubin with the tool note that a compilation in memory would have.
 
     The note and its section get shorter. Later sections move forward as far as their alignment
@@ -35,6 +37,7 @@ def forget_files(cubin: bytes, source: str, result: str) -> bytes:
 
 
 def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
+    """Remove the names of input and output from the tool note; struct.error or ValueError."""
     sections = read_sections(cubin).sections
     for section in sections:
         offset, size = section.offset, section.size
@@ -44,7 +47,7 @@ def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
         start = offset + NOTE_HEADER.size + (name_size + 3 & ~3)
         if kind != NT_TKINFO or start + text_size != offset + size:
             continue
-        record = _shorten(bytes(cubin[start : start + text_size]), source, result)
+        record = _rewrite_record(bytes(cubin[start : start + text_size]), source, result)
         if len(record) > text_size:
             raise ValueError("the note would grow")
         cubin[start : start + text_size] = record.ljust(text_size, b"\0")
@@ -79,11 +82,16 @@ def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: in
 
 
 def _rewrite_header(cubin: bytearray, section: Section, offset: int, size: int) -> None:
+    """Give a section another offset and size in the file."""
     name, kind, flags, addr, _, _, *rest = SHDR.unpack_from(cubin, section.header)
     SHDR.pack_into(cubin, section.header, name, kind, flags, addr, offset, size, *rest)
 
 
-def _shorten(record: bytes, source: bytes, result: bytes) -> bytes:
+def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
+    """The contents of a tool note without file names; unchanged if it does not name `result`.
+
+    The first string is the output, the last one has the options.
+    """
     version, *starts = RECORD.unpack_from(record)
     text = record[RECORD.size :]
     strings = [text[start : text.index(b"\0", start)] for start in starts]

@@ -23,24 +23,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Python itself exits with 1 after an unexpected exception.
+# Exit statuses. Python itself exits with 1 after an unexpected exception.
 MISSING = 3
 FAILED = 4
 
-# Prefixes of the release and of the time on standard error.
-NAME = "nvJitLink"
-COMPILED = "compiled for"
+# Starts of the lines on standard error with the release and with the time.
+RELEASE_PREFIX = "nvJitLink"
+TIME_PREFIX = "compiled for"
 
-# The lowest architecture, so that it fits all LTO-IR: this module has no code.
+# The architecture of the module of `keep`: the lowest, which fits all LTO-IR, since it has no code.
 KEEP_ARCH = "compute_75"
 
 
-# Linux: <sys/personality.h>.
+# Arguments of personality(2): <sys/personality.h>. ASK_ONLY changes nothing.
 ADDR_NO_RANDOMIZE = 0x0040000
-CURRENT = 0xFFFFFFFF
+ASK_ONLY = 0xFFFFFFFF
 
 
 def main(argv: list[str]) -> int:
+    """Compile the modules of an input file; return the exit status."""
     fix_addresses()
     source, _, result = argv
     with open(source, "rb") as stream:
@@ -52,10 +53,10 @@ def main(argv: list[str]) -> int:
         from cuda.bindings import nvjitlink  # found by the path of the task
 
         if task["keep"]:
-            modules.append(("keep", "LTOIR", keep_module(task["keep"])))
-        begun = time.perf_counter()
+            modules.append(("keep", "LTOIR", compile_keep_module(task["keep"])))
+        start = time.perf_counter()
         text = compile_modules(nvjitlink, task["options"], modules)
-        elapsed = 1000 * (time.perf_counter() - begun)
+        elapsed = 1000 * (time.perf_counter() - start)
     except (ImportError, RuntimeError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return MISSING
@@ -65,7 +66,7 @@ def main(argv: list[str]) -> int:
     with open(result, "wb") as stream:
         stream.write(text)
     release = "{}.{}".format(*nvjitlink.version())
-    sys.stderr.write(f"{NAME} {release}\n{COMPILED} {elapsed:.4f} ms\n")
+    sys.stderr.write(f"{RELEASE_PREFIX} {release}\n{TIME_PREFIX} {elapsed:.4f} ms\n")
     return 0
 
 
@@ -76,7 +77,7 @@ def fix_addresses() -> None:
     -Ofc=max, the variables of its PTX would come in another order each time.
     """
     libc = ctypes.CDLL(None)
-    flags = libc.personality(CURRENT)
+    flags = libc.personality(ASK_ONLY)
     if flags == -1 or flags & ADDR_NO_RANDOMIZE:
         return
     if libc.personality(flags | ADDR_NO_RANDOMIZE) != -1:
@@ -109,12 +110,12 @@ def compile_modules(
         log = bytearray(nvjitlink.get_error_log_size(handle) if handle is not None else 0)
         if log:
             nvjitlink.get_error_log(handle, log)
-        raise CompileError(_text(log) or str(error)) from error
+        raise CompileError(_log_text(log) or str(error)) from error
     return bytes(text).rstrip(b"\0")
 
 
-def keep_module(source: str) -> bytes:
-    """Compile NVVM IR to LTO-IR."""
+def compile_keep_module(source: str) -> bytes:
+    """Compile the NVVM IR of the module that keeps functions (keptfunctions.py) to LTO-IR."""
     from cuda.bindings import nvvm
 
     program = nvvm.create_program()
@@ -128,11 +129,11 @@ def keep_module(source: str) -> bytes:
     except nvvm.nvvmError as error:
         log = bytearray(nvvm.get_program_log_size(program))
         nvvm.get_program_log(program, log)
-        raise CompileError(_text(log) or str(error)) from error
+        raise CompileError(_log_text(log) or str(error)) from error
     return bytes(module)
 
 
-def _text(log: bytearray) -> str:
+def _log_text(log: bytearray) -> str:
     return bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.worker.protocol import Response
 
+# Exit statuses.
 DONE, ERROR = 0, 1
 
 

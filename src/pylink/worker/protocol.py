@@ -13,8 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-# More than any command line; what claims more is not a request.
-MAX_REQUEST_SIZE = 1 << 28  # bytes
+# Bytes of a request: more than any command line has. Input that states more is not a request.
+MAX_REQUEST_SIZE = 1 << 28
+# Bytes to read at once.
 _CHUNK = 1 << 16
 
 # By message: name, number and type of each field, "*" for a repeated one.
@@ -42,7 +43,10 @@ class ProtocolError(Exception):
 
 
 class WorkerRequest:
-    """A request to link with these arguments, or to cancel the request of this number."""
+    """A request to link with these arguments, or with `cancel` to cancel request `number`.
+
+    `sandbox` is the directory to link in, empty for the worker's own.
+    """
 
     __slots__ = ("arguments", "cancel", "number", "sandbox")
 
@@ -86,7 +90,7 @@ class JsonProtocol(Protocol):
     """
 
     def __init__(self) -> None:
-        self._text = ""  # read already, of later requests
+        self._text = ""  # read already, but not part of a request that was returned
         self._utf8 = getincrementaldecoder("utf-8")("replace")
         self._json = json.JSONDecoder()
 
@@ -106,6 +110,7 @@ class JsonProtocol(Protocol):
 
     def _next_object(self, stream: BinaryIO) -> dict[str, Any] | None:
         """The next object as soon as it is complete; None at the end of the stream."""
+        # `complete` says whether the text that was read may contain a complete object.
         at_end, complete = False, True
         while True:
             text = self._text.lstrip()

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
-# Linux: <sched.h>. A thread with it has a working directory of its own.
+# Flag of unshare(2) from <sched.h>: the thread gets a working directory of its own.
 CLONE_FS = 0x200
 
 
-class Streams:
+class ThreadOutput:
     """Replaces sys.stdout and sys.stderr: collects the output of each thread for its request."""
 
     encoding = "utf-8"
@@ -63,7 +63,7 @@ def unshare_directory() -> bool:
         return False
 
 
-def usable_threads(requested: int) -> int:
+def count_usable_threads(requested: int) -> int:
     """Number of threads that may link: 1 if all threads must share one working directory."""
     unshared: list[bool] = []
     probe = threading.Thread(target=lambda: unshared.append(unshare_directory()))
@@ -85,14 +85,14 @@ class Linkers:
     ) -> None:
         self._argv = list(argv)
         self._reply = reply
-        self._base = os.getcwd()
-        self._streams = Streams()
-        self._lock = threading.Lock()
-        self._running: dict[int, Future[None]] = {}
+        self._base = os.getcwd()  # directory to which sandboxes are relative
+        self._output = ThreadOutput()
+        self._lock = threading.Lock()  # of the next two, by numbers of requests
+        self._running: dict[int, Future[None]] = {}  # also those that wait for a thread
         self._cancelled: set[int] = set()
-        count = usable_threads(threads)
-        self._threads = ThreadPoolExecutor(count, initializer=unshare_directory)
-        sys.stdout = sys.stderr = self._streams
+        count = count_usable_threads(threads)
+        self._pool = ThreadPoolExecutor(count, initializer=unshare_directory)
+        sys.stdout = sys.stderr = self._output
 
     def submit(self, request: WorkerRequest) -> None:
         """Start a request, or cancel an earlier one."""
@@ -100,11 +100,11 @@ class Linkers:
             self._cancel(request.number)
             return
         with self._lock:
-            self._running[request.number] = self._threads.submit(self._do, request)
+            self._running[request.number] = self._pool.submit(self._run_request, request)
 
     def finish(self) -> None:
         """Wait for all responses."""
-        self._threads.shutdown(wait=True)
+        self._pool.shutdown(wait=True)
 
     def _cancel(self, number: int) -> None:
         with self._lock:
@@ -117,24 +117,26 @@ class Linkers:
             del self._running[number]
         self._reply(Response(number, 0, "", cancelled=True))
 
-    def _do(self, request: WorkerRequest) -> None:
+    def _run_request(self, request: WorkerRequest) -> None:
+        """Link, in a thread of the pool, and reply."""
         try:
             status = self._link(request)
         except BaseException as error:  # no request may end the worker
-            self._streams.write(f"pylink fatal   : {type(error).__name__}: {error}\n")
+            self._output.write(f"pylink fatal   : {type(error).__name__}: {error}\n")
             status = 1
         with self._lock:
             self._running.pop(request.number, None)
             cancelled = request.number in self._cancelled
             self._cancelled.discard(request.number)
-        self._reply(Response(request.number, status, self._streams.drain(), cancelled=cancelled))
+        self._reply(Response(request.number, status, self._output.drain(), cancelled=cancelled))
 
     def _link(self, request: WorkerRequest) -> int:
+        """Link in the sandbox of a request; return the exit status."""
         directory = os.path.join(self._base, request.sandbox)
         try:
             os.chdir(directory)
         except (OSError, ValueError) as error:
-            self._streams.write(f"pylink fatal   : no sandbox {directory}: {reason_of(error)}\n")
+            self._output.write(f"pylink fatal   : no sandbox {directory}: {reason_of(error)}\n")
             return 1
         argv = [*self._argv, *request.arguments]
         return link_command(argv[argv[:1] == ["link"] :], TOOL, owns_process=False)
