@@ -13,7 +13,7 @@ from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink import __version__
-from pylink.command.cli import LARGE_ARCHIVE, MANY_INPUTS, is_large, main
+from pylink.command.cli import LARGE_ARCHIVE, MANY_INPUTS, gains_from_large_pages, main
 from pylink.options.commands import COMMANDS
 from pylink.options.help import COMMON, full_help_text, help_text, short_help_text
 from pylink.options.table import BY_ATTRIBUTE
@@ -326,11 +326,11 @@ def test_links_that_large_pages_are_for(tmp_path: Path) -> None:
     archive = tmp_path / "lib.a"
     archive.touch()
     os.truncate(archive, LARGE_ARCHIVE - 1)
-    assert not is_large(["a.o", str(archive)])
+    assert not gains_from_large_pages(["a.o", str(archive)])
     os.truncate(archive, LARGE_ARCHIVE)
-    assert is_large(["a.o", str(archive)])
-    assert not is_large(["gone.a", "a\0.a", "a.o"])
-    assert is_large(["a.o"] * MANY_INPUTS)
+    assert gains_from_large_pages(["a.o", str(archive)])
+    assert not gains_from_large_pages(["gone.a", "a\0.a", "a.o"])
+    assert gains_from_large_pages(["a.o"] * MANY_INPUTS)
 
 
 def test_many_inputs_give_what_a_call_gives(tmp_path: Path) -> None:

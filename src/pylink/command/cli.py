@@ -25,19 +25,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A link of fewer inputs, without an archive of this size, needs less memory than one large page for
-# each of its tables.
+# A link of fewer inputs, without an archive of this size in bytes, needs less memory than one large
+# page for each of its tables.
 MANY_INPUTS = 100
 LARGE_ARCHIVE = 8 << 20
 # From this number of inputs on a link shows its progress on a terminal.
 LONG_LINK = 1000
 
+# The name of this program in messages, unless it was started as nvlink.
 TOOL = "pylink"
 # The command that, like a link, may change how its process allocates memory.
 STEP_MODULE = "pylink.devicelink.command"
 
 
-def is_large(names: Sequence[str]) -> bool:
+def gains_from_large_pages(names: Sequence[str]) -> bool:
     """Return whether a link of these inputs probably gains from large pages."""
     if len(names) >= MANY_INPUTS:
         return True
@@ -120,7 +121,7 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
     except LinkError:
         return sink.exit_code()
     except Exception as error:
-        return _internal(error, sink)
+        return _report_exception(error, sink)
     finally:
         sink.close()
     return sink.exit_code()
@@ -142,7 +143,7 @@ def _link(
         has_inputs=bool(line.inputs),
         needs_output=True,
         toolkit=toolkit,
-        spelled=line.spelled,
+        spellings=line.spellings,
     )
 
     # Loaded only after the check, so that a wrong option is reported quickly.
@@ -155,7 +156,7 @@ def _link(
         Input(name, whole_archive=is_whole)
         for name, is_whole in zip(line.inputs, line.whole_inputs, strict=True)
     ]
-    if owns_process and is_large(line.inputs):
+    if owns_process and gains_from_large_pages(line.inputs):
         from pylink._native.inputfiles import keep_memory
 
         keep_memory()
@@ -180,15 +181,15 @@ def read_options(
     format. If there are any, they are reported and the plan of the output files is returned;
     otherwise None.
     """
-    early = Sink()
+    argument_sink = Sink()
     environment = os.environ.get(OPTIONS_VARIABLE, "")
     values = line.values
     try:
-        parse(argv, early, line, environment)
+        parse(argv, argument_sink, line, environment)
     except LinkError:
         values = parse_leniently(argv, environment).values
     expand_names(values)
-    if not early.diagnostics:
+    if not argument_sink.diagnostics:
         return None
     notes = overlay_notes if tool == NVLINK else None
     form = terminal_form(tool)
@@ -201,11 +202,11 @@ def read_options(
         assert isinstance(renderer, NvlinkRenderer)
         sink.renderers[0] = NvlinkRenderer(tool=tool, notes=renderer.notes)
         try:
-            sink.report_records(early.diagnostics)
+            sink.report_records(argument_sink.diagnostics)
         finally:
             sink.renderers[0] = renderer
     else:
-        sink.report_records(early.diagnostics)
+        sink.report_records(argument_sink.diagnostics)
     return plan
 
 
@@ -219,7 +220,7 @@ def terminal_form(tool: str) -> str:
     return "nvlink" if tool == NVLINK else "text"
 
 
-def _internal(error: Exception, sink: Sink) -> int:
+def _report_exception(error: Exception, sink: Sink) -> int:
     """Report exhausted memory, or an internal error with the source line that raised it."""
     trace = error.__traceback__
     place = ""
@@ -255,6 +256,7 @@ def _print_help(line: CommandLine, tool: str, toolkit: str | None) -> int:
 
 
 def _explain(line: CommandLine, sink: Sink) -> int:
+    """Print the explanation of the diagnostic that --explain names."""
     from pylink.diagnostics.help import explanation
     from pylink.options.suggestions import suggest_kind
     from pylink.renderers.configuration import find_kind
@@ -269,6 +271,7 @@ def _explain(line: CommandLine, sink: Sink) -> int:
 
 
 def _list_files(line: CommandLine, sink: Sink) -> int:
+    """Print the sections, sets or rules of reports that an option asks for."""
     try:
         from pylink.report.view.listing import list_files
 
@@ -278,6 +281,7 @@ def _list_files(line: CommandLine, sink: Sink) -> int:
 
 
 def _write_host_script(line: CommandLine, sink: Sink) -> int:
+    """Write the linker script of --gen-host-linker-script."""
     from pylink.outputs.hostscript import write_host_script
 
     if line.inputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pylink.command.words import OptionHelp, command_options, link_options
+from pylink.command.optionhelp import OptionHelp, command_options, link_options
 from pylink.diagnostics.stream import show
 from pylink.options.commands import COMMANDS
 from pylink.terminal.running import run
@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+# All commands except `link`, whose options are also those of `pylink` without a command.
 OTHER_COMMANDS = [name for name in COMMANDS if name != "link"]
 
 BASH = """\
@@ -93,7 +94,7 @@ FISH = """\
 """
 
 
-def bash() -> str:
+def bash_script() -> str:
     """The script for bash."""
     commands, values = [], []
     for name in OTHER_COMMANDS:
@@ -113,7 +114,7 @@ def bash() -> str:
     )
 
 
-def zsh() -> str:
+def zsh_script() -> str:
     """The script for zsh."""
     names = [f"        {_quote(f'{name}:{command.about}')}" for name, command in COMMANDS.items()]
     commands = []
@@ -129,14 +130,14 @@ def zsh() -> str:
     )
 
 
-def fish() -> str:
+def fish_script() -> str:
     """The script for fish."""
-    seen = f"__fish_seen_subcommand_from {' '.join(OTHER_COMMANDS)}"
+    seen_command = f"__fish_seen_subcommand_from {' '.join(OTHER_COMMANDS)}"
     names = [
         f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quote(command.about)}"
         for name, command in COMMANDS.items()
     ]
-    options = [_fish_line(f"not {seen}", option) for option in link_options()]
+    options = [_fish_line(f"not {seen_command}", option) for option in link_options()]
     for name in OTHER_COMMANDS:
         conditions = [f"__fish_seen_subcommand_from {name}"]
         first, _, second = name.partition("-")
@@ -151,7 +152,8 @@ def fish() -> str:
     return FISH.format(names="\n".join(names), options="\n".join(options))
 
 
-SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+# The function that returns the script for a shell.
+SHELLS: dict[str, Callable[[], str]] = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -173,6 +175,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _zsh_specs(option_helps: list[OptionHelp]) -> list[str]:
+    """The arguments of zsh's `_arguments`: one for each spelling of an option."""
     specs = []
     for option in option_helps:
         about = option.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
@@ -188,6 +191,7 @@ def _zsh_specs(option_helps: list[OptionHelp]) -> list[str]:
 
 
 def _fish_line(condition: str, option: OptionHelp) -> str:
+    """The command that defines an option in fish, where `condition`, a fish command, is true."""
     parts = [f"complete -c pylink -n {_quote(condition)}"]
     for spelling in option.spellings:
         if spelling.startswith("--"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pylink.command.words import command_parser
+from pylink.command.optionhelp import command_parser
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.help import explanation

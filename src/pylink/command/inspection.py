@@ -34,7 +34,9 @@ from pylink.size.screen import level_table
 from pylink.size.walk import measure_bytes
 from pylink.terminal.running import run
 
+# Exit statuses.
 EQUAL, DIFFERENT, ERROR = 0, 1, 2
+# Differences to show for each section without --limit.
 DEFAULT_LIMIT = 20
 SUMMARY_FUNCTIONS = 10  # number of functions in the summary of a large cubin
 
@@ -163,7 +165,7 @@ def _show(arguments: argparse.Namespace) -> None:
             texts += [f"{part}\n" for part in (*parts, *_hints_without_code(name))]
             documents += [{"file": part.name, "kind": part.kind, "sm": part.arch} for part in parts]
             continue
-        for label, image in _images(name, parts):
+        for label, image in _read_images(name, parts):
             try:
                 if arguments.json:
                     documents.append(image_document(label, image, selected))
@@ -181,6 +183,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _select_parts(arguments: argparse.Namespace) -> list[Part]:
+    """The parts of a cubin that options ask for; without such an option, all but sizes."""
     names = arguments.parts or ()
     if arguments.all:
         return [*PARTS, SIZES]
@@ -209,16 +212,17 @@ def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
+    """Print how two cubins differ; return EQUAL or DIFFERENT."""
     images = []
     for name in arguments.files:
-        images_here = _images(name, _read_parts(name, arguments.arch))
+        images_here = _read_images(name, _read_parts(name, arguments.arch))
         if len(images_here) != 1:
             hint = "choose one with --arch, or name an object"
             raise UnreadableCubin(f"{name}: holds {len(images_here)} cubins; {hint}")
         images.append(images_here[0][1])
     first, second = images
     for name, image in zip(arguments.files, (first, second), strict=True):
-        _check(name, image)
+        _decode_all(name, image)
     ignore = Ignore(arguments.ignore_tool_note, arguments.ignore_scoreboards)
     changes = differences(first, second, ignore)
     if arguments.json:
@@ -261,7 +265,7 @@ def _read_parts(
         raise UnreadableCubin("\n".join(hidden))
     if arch is not None:
         number = re.sub(r"\D", "", arch)
-        parts = [part for part in parts if str(part.arch or _read(part).sm) == number]
+        parts = [part for part in parts if str(part.arch or _read_image(part).sm) == number]
     return parts
 
 
@@ -271,9 +275,9 @@ def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
     return [hint.message for hint in hints if hint.kind in WITHOUT_CODE]
 
 
-def _images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
+def _read_images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
     """The cubins, each with a name, which has the architecture if the file has several parts."""
-    cubins = [(part, _read(part)) for part in parts if part.kind == "cubin"]
+    cubins = [(part, _read_image(part)) for part in parts if part.kind == "cubin"]
     if not cubins:
         raise UnreadableCubin(f"{name}: there is no cubin in it")
     return [
@@ -282,14 +286,14 @@ def _images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
     ]
 
 
-def _read(part: DeviceCode) -> Image:
+def _read_image(part: DeviceCode) -> Image:
     try:
         return Image(part.data)
     except MalformedCubin as problem:
         raise UnreadableCubin(f"{part.name}: {problem}") from problem
 
 
-def _check(name: str, image: Image) -> None:
+def _decode_all(name: str, image: Image) -> None:
     """Decode all sections once, so that a comparison cannot fail later."""
     for section in image.sections:
         read = find_reader(section)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pylink import __version__
-from pylink.command.words import OptionHelp, command_options, command_parser, link_options
+from pylink.command.optionhelp import OptionHelp, command_options, command_parser, link_options
 from pylink.diagnostics.stream import show
 from pylink.options.commands import COMMANDS
 from pylink.terminal.running import run
@@ -46,18 +46,18 @@ STATUS = """\
 def manual() -> str:
     """The page pylink(1)."""
     commands = [
-        f".TP\n.B pylink {_text(name)} {_text(command.usage)}\n{_text(command.about)}\n"
+        f".TP\n.B pylink {_escape(name)} {_escape(command.usage)}\n{_escape(command.about)}\n"
         for name, command in COMMANDS.items()
         if name != "link"
     ]
     return "".join(
         [
-            _head("PYLINK", "pylink", "a CUDA device linker"),
+            _page_head("PYLINK", "pylink", "a CUDA device linker"),
             '.SH SYNOPSIS\n.B pylink\n.RI [ link "] [" options "] " objects\n.br\n',
             '.B pylink\n.IR command " ..."\n',
             f".SH DESCRIPTION\n{DESCRIPTION}",
             f".SH COMMANDS\n{''.join(commands)}",
-            f".SH OPTIONS\n{_options(link_options())}",
+            f".SH OPTIONS\n{_option_entries(link_options())}",
             f".SH ENVIRONMENT\n{ENVIRONMENT}",
             f".SH EXIT STATUS\n{STATUS}",
         ]
@@ -70,15 +70,15 @@ def command_manual(name: str) -> str:
     parser = command_parser(name)
     text = (parser.description or "") if parser else command.about
     parts = [
-        _head(f"PYLINK-{name.upper()}", f"pylink-{name}", command.about.rstrip(".")),
-        f".SH SYNOPSIS\n.B pylink {_text(name)}\n{_text(command.usage)}\n",
-        f".SH DESCRIPTION\n{_text(text)}\n",
+        _page_head(f"PYLINK-{name.upper()}", f"pylink-{name}", command.about.rstrip(".")),
+        f".SH SYNOPSIS\n.B pylink {_escape(name)}\n{_escape(command.usage)}\n",
+        f".SH DESCRIPTION\n{_escape(text)}\n",
     ]
     option_helps = command_options(name)
     if option_helps:
-        parts.append(f".SH OPTIONS\n{_options(option_helps)}")
+        parts.append(f".SH OPTIONS\n{_option_entries(option_helps)}")
     if parser and parser.epilog:
-        parts.append(f".SH NOTES\n{_lines(parser.epilog)}\n")
+        parts.append(f".SH NOTES\n{_escape_lines(parser.epilog)}\n")
     return "".join([*parts, ".SH SEE ALSO\n.BR pylink (1)\n"])
 
 
@@ -108,34 +108,35 @@ def _main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _head(title: str, name: str, about: str) -> str:
+def _page_head(title: str, name: str, about: str) -> str:
+    """The title of a page and its section NAME, with what the command is for."""
     return (
         f'.TH {title} 1 "" "pylink {__version__}"\n'
-        f".SH NAME\n{_text(name)} \\- {_text(about[0].lower() + about[1:])}\n"
+        f".SH NAME\n{_escape(name)} \\- {_escape(about[0].lower() + about[1:])}\n"
     )
 
 
-def _options(option_helps: Iterable[OptionHelp]) -> str:
+def _option_entries(option_helps: Iterable[OptionHelp]) -> str:
     return "".join(
-        f".TP\n.B {', '.join(map(_text, option.spellings))} {_text(option.argument)}".rstrip()
-        + f"\n{_text(option.about)}\n"
+        f".TP\n.B {', '.join(map(_escape, option.spellings))} {_escape(option.argument)}".rstrip()
+        + f"\n{_escape(option.about)}\n"
         for option in option_helps
     )
 
 
-def _lines(text: str) -> str:
+def _escape_lines(text: str) -> str:
     """The text escaped for roff; several lines keep their breaks and blanks."""
     if "\n" not in text:
-        return _text(text)
-    return "\n".join([".nf", *map(_escape, text.split("\n")), ".fi"])
-
-
-def _text(text: str) -> str:
-    """The text as one line, escaped for roff."""
-    return _escape(" ".join(text.split()))
+        return _escape(text)
+    return "\n".join([".nf", *map(_escape_line, text.split("\n")), ".fi"])
 
 
 def _escape(text: str) -> str:
-    """The text escaped for roff: dashes stay dashes, and no line is a request."""
+    """The text in one line, escaped for roff."""
+    return _escape_line(" ".join(text.split()))
+
+
+def _escape_line(text: str) -> str:
+    """A line escaped for roff: dashes stay dashes, and it is not a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{text}" if text[:1] == "." else text

@@ -41,6 +41,7 @@ LINKER = "nvlink"
 # Programs of the toolkit that the overlay replaces, and their new names, under which it runs them.
 PACKER = "fatbinary"
 REPLACED = {COMPILER: "toolkit-nvcc", PACKER: "toolkit-fatbinary"}
+# The directory of libraries in an overlay.
 LIBRARIES = "lib64"
 
 # The program, the script beside it, and the start of that script's second line in an editable
@@ -99,7 +100,7 @@ def make_overlay(
     except OSError as error:
         raise OverlayError(f"cannot write in {parent}: {error.strerror}") from error
     try:
-        _fill(unfinished, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
+        _fill_overlay(unfinished, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
         os.chmod(unfinished, 0o755)
         if os.path.lexists(directory):
             shutil.rmtree(directory)
@@ -142,12 +143,17 @@ def _may_replace(directory: str) -> bool:
     if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
         others.remove(libraries)
         others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
-    # The target of the link may have been removed. In a toolkit of links nvlink links to an nvlink.
+    # The program may have been removed, so only its name is compared. In another directory of links
+    # to a toolkit, bin/nvlink is a link to a file called nvlink.
     is_own_linker = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
     return is_own_linker and all(os.path.islink(path) for path in others)
 
 
-def _fill(unfinished: str, toolkit: str | None, marks: Sequence[str]) -> None:
+def _fill_overlay(unfinished: str, toolkit: str | None, mark_files: Sequence[str]) -> None:
+    """Create the contents of an overlay in the directory `unfinished`.
+
+    `mark_files` are the names of empty files to create beside the linker.
+    """
     binaries = os.path.join(unfinished, "bin")
     os.mkdir(binaries)
     launcher = os.path.join(binaries, LINKER)
@@ -158,13 +164,13 @@ def _fill(unfinished: str, toolkit: str | None, marks: Sequence[str]) -> None:
         with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
             stream.write(launcher_text(sys.executable))
         os.chmod(launcher, 0o755)
-    for name in marks:
+    for name in mark_files:
         with open(os.path.join(binaries, name), "w", encoding="ascii"):
             pass  # only the presence of the file matters
     if toolkit is not None:
         _link_toolkit(unfinished, toolkit)
         if program is not None:
-            _put_programs(binaries, program)
+            _replace_programs(binaries, program)
         release = find_release(toolkit)
         if release is not None:
             with open(os.path.join(binaries, RELEASE_FILE), "w", encoding="ascii") as stream:
@@ -212,7 +218,7 @@ def _link_toolkit(unfinished: str, toolkit: str) -> None:
             os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
 
 
-def _put_programs(binaries: str, program: str) -> None:
+def _replace_programs(binaries: str, program: str) -> None:
     """Put copies of `program` in the place of the toolkit's programs, and rename the latter.
 
     A copy has the time stamp of the program that it replaces, since compiler caches compare it.
@@ -247,7 +253,7 @@ def _fill_libraries(directory: str, lib: str) -> None:
 
 
 def find_native_program() -> str | None:
-    """The program `pylink` beside the interpreter, if it starts this pylink with it."""
+    """The program `pylink` beside the interpreter, if it starts this package with it, else None."""
     directory = os.path.dirname(sys.executable)
     program, script = os.path.join(directory, PROGRAM), os.path.join(directory, SCRIPT)
     try:
@@ -262,11 +268,11 @@ def find_native_program() -> str | None:
     ):
         return None
     start, _, source = place.rstrip(b"\n").partition(PATH_PREFIX)
-    start_at = source if not start and source else os.fsencode(_site_packages())
+    package_parent = source if not start and source else os.fsencode(_site_packages())
     own_package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return (
         program
-        if os.path.realpath(start_at) == os.path.realpath(os.fsencode(own_package))
+        if os.path.realpath(package_parent) == os.path.realpath(os.fsencode(own_package))
         else None
     )
 
@@ -343,13 +349,13 @@ def report(directory: str, toolkit: str | None, *, plain: bool) -> str:
         release = ""
     if toolkit is None:
         lines = [f"{directory}/bin/nvlink is pylink"]
-        following = f"clang++ --cuda-path={directory} ...  (with --cuda PATH, nvcc works, too)"
+        next_command = f"clang++ --cuda-path={directory} ...  (with --cuda PATH, nvcc works, too)"
     else:
         lines = [f"{directory} is the CUDA{release} toolkit in {toolkit}, with pylink as nvlink"]
-        following = f"{binaries}/nvcc -arch=sm_90 -rdc=true FILE.cu ... -o PROGRAM"
+        next_command = f"{binaries}/nvcc -arch=sm_90 -rdc=true FILE.cu ... -o PROGRAM"
     if plain:
         lines.append("prints only nvlink's messages")
     else:
         lines.append("'pylink note' lines follow nvlink's messages (--plain: only nvlink's)")
-    lines.append(f"next: {following}")
+    lines.append(f"next: {next_command}")
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pylink.size.levels import Selection
     from pylink.size.model import Sizes
 
+# Exit statuses: success, a limit of --budget is exceeded, a file is unreadable.
 GOOD, OVER, ERROR = 0, 1, 2
+# Rows of a table without --top.
 TOP = 10
 
 
@@ -39,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--by",
         metavar="LEVEL",
-        type=_levels,
+        type=_parse_levels,
         help=f"table of this level, or of several with commas: {', '.join(LEVELS)}",
     )
     options.add_argument(
@@ -51,13 +53,13 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--match",
         metavar="REGEX",
-        type=_pattern,
+        type=_parse_pattern,
         help="count only functions whose mangled or readable name matches",
     )
     options.add_argument(
         "--what-if",
         metavar="REGEX",
-        type=_pattern,
+        type=_parse_pattern,
         help="measure the sizes without functions whose name matches, by compressing again",
     )
     options.add_argument(
@@ -82,7 +84,8 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _levels(text: str) -> tuple[str, ...]:
+def _parse_levels(text: str) -> tuple[str, ...]:
+    """Split the argument of --by."""
     levels = tuple(text.split(","))
     for level in levels:
         if level not in LEVELS:
@@ -90,7 +93,7 @@ def _levels(text: str) -> tuple[str, ...]:
     return levels
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _parse_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
@@ -126,28 +129,35 @@ def _show_sizes(
     arguments: argparse.Namespace,
     exceeded: Callable[[Sizes, Sizes | None], list[str]],
 ) -> int:
-    """Measure and print; `exceeded` has a line for each limit that is exceeded."""
+    """Measure and print; return the exit status.
+
+    `exceeded` takes the sizes and those of --diff, and returns a line for each exceeded limit.
+    """
     old = experiments = None
     with Progress("measuring", len(arguments.files)) as progress:
         if arguments.diff:
-            old = measure([arguments.diff], progress.tell)
-        plain = not (arguments.by or arguments.arch or arguments.match or arguments.diff)
-        plain = plain and not (arguments.csv or arguments.markdown or arguments.what_if)
+            old = measure([arguments.diff], progress.show_step)
+        is_first_screen = not (arguments.by or arguments.arch or arguments.match or arguments.diff)
+        is_first_screen = is_first_screen and not (
+            arguments.csv or arguments.markdown or arguments.what_if
+        )
         if arguments.thorough or arguments.what_if:
             from pylink.size.experiments import Experiments
 
             experiments = Experiments(arguments.thorough, arguments.what_if)
         sizes = measure(
             arguments.files,
-            progress.tell,
-            recompress=plain,
+            progress.show_step,
+            recompress=is_first_screen,
             experiments=experiments,
             meanwhile=_load_screen,
         )
     if arguments.html:
         _write_page(arguments, sizes)
     lines = exceeded(sizes, old)
-    show(_text(sizes, arguments) if old is None else _diff_text(old, sizes, arguments))
+    show(
+        _output_text(sizes, arguments) if old is None else _diff_output_text(old, sizes, arguments)
+    )
     for line in lines:
         print_error(program, f"over budget: {line}")
     unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
@@ -157,7 +167,7 @@ def _show_sizes(
 
 
 def _load_screen() -> None:
-    """Load what prints while threads still count."""
+    """Load the modules that print the sizes, while other threads still measure files."""
     import pylink.size.screen  # noqa: F401 -- loaded ahead
 
 
@@ -173,7 +183,7 @@ def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
     write_whole(page_path, page(sizes, title).encode("utf-8", "replace"))
 
 
-def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:
+def _output_text(sizes: Sizes, arguments: argparse.Namespace) -> str:
     from pylink.size import screen
     from pylink.size.levels import Selection
 
@@ -217,7 +227,7 @@ def _formatted(
     return formats.markdown_table(sizes, by, top, selection)
 
 
-def _diff_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> str:
+def _diff_output_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> str:
     from pylink.size import diffshow
     from pylink.size.levels import Selection
 

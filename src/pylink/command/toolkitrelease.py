@@ -1,7 +1,7 @@
-"""Reads the files beside the linker of an overlay: the toolkit's release, and that for notes.
+"""Reads the files beside the linker of an overlay: the toolkit's release, and whether to add notes.
 
 `overlay.py` writes the files. Every start under the name nvlink reads the release, so this module
-loads only small ones.
+imports only small modules.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class OptionHelp:
 def link_options() -> list[OptionHelp]:
     """The options of a link, in alphabetical order."""
     option_helps = []
-    for option in sorted(OPTIONS, key=lambda word: word.long.lower()):
+    for option in sorted(OPTIONS, key=lambda option: option.long.lower()):
         if option.built:
             spellings = [f"--{option.long}", *([f"-{option.short}"] if option.short else [])]
             argument = "" if option.takes == FLAG else HELP[option.long][0] or "<value>"

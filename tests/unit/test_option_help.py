@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pylink.command import completion, manual
-from pylink.command.words import command_options, link_options
+from pylink.command.optionhelp import command_options, link_options
 from pylink.options.commands import COMMANDS
 from pylink.options.table import OPTIONS
 
@@ -26,7 +26,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 def complete(folder: Path, *words: str) -> set[str]:
     """What bash offers for the last word."""
-    (folder / "script").write_text(completion.bash())
+    (folder / "script").write_text(completion.bash_script())
     done = subprocess.run(
         ["bash", "-c", BASH, "bash", "pylink", *words],
         cwd=folder,
