@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 ESC = "\x1b"
+# Markers. RESET ends a color.
 RESET = ESC + "\x01"
 ERROR = ESC + "\x02"
 WARNING = ESC + "\x03"
 NOTE = ESC + "\x04"
 LOCUS = ESC + "\x05"  # also quoted names: both are bold
 
-# SGR parameters that the CUDA 13.0 front end uses by default.
+# Parameters of the terminal escape for a marker, as the CUDA 13.0 front end uses by default.
 _SGR = {ERROR: "01;31", WARNING: "01;35", NOTE: "01;36", LOCUS: "01"}
 _MARKER = re.compile(ESC + "[\x01-\x05]")
 

@@ -16,6 +16,9 @@ else:
     Base = tuple
 
 
+# At run time the plain class: subscripting it would not be a class to derive from.
+
+
 class Diagnostics(Base):
     """Records of a link, in order. `table` has them with columns, for numpy, pandas and Arrow."""
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Diagnostic
 
+    # The setting of notes, or a function that returns it; see NvlinkRenderer.
     Notes = bool | None | Callable[[], bool | None]
 
+# The name of the tool in lines that are nvlink's to the letter.
 NVLINK = "nvlink"
 # The name at the start of notes, also in nvlink's place, since nvlink has no notes.
 OWN_NAME = "pylink"
@@ -95,7 +97,7 @@ class NvlinkRenderer(Renderer):
 
     @property
     def notes(self) -> bool | None:
-        """The notes to show after a line: True, False or None."""
+        """The notes to show after a line: all (True), none (False), or the default (None)."""
         if callable(self._notes):
             self._notes = self._notes()
         return self._notes

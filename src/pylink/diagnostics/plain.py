@@ -23,12 +23,12 @@ def plain_text(diagnostic: Diagnostic, sources: SourceFiles) -> str:
     `sources` has the source files that may be shown.
     """
     lines = [printable(diagnostic.message)]
-    lines += [f"{INDENT}{line}" for line in _details(diagnostic, sources)]
+    lines += [f"{INDENT}{line}" for line in _detail_lines(diagnostic, sources)]
     return "\n".join(lines)
 
 
-def _details(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
-    yield from _place(diagnostic, sources)
+def _detail_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
+    yield from _place_lines(diagnostic, sources)
     readable = diagnostic.demangled
     if readable != diagnostic.symbol:
         yield printable(f"'{diagnostic.symbol}' is {readable}")
@@ -40,10 +40,10 @@ def _details(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
         return
     for note in (*diagnostic.notes, *diagnostic.context):
         yield f"note: {printable(note.message)}"
-        yield from (f"{INDENT}{line}" for line in _place(note, sources))
+        yield from (f"{INDENT}{line}" for line in _place_lines(note, sources))
 
 
-def _place(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
+def _place_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
     source = diagnostic.source
     if source is not None:
         yield printable(f"at {source.file}:{source.line}")

@@ -9,6 +9,7 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 
+# Stands for a severity: reports of the kind are dropped.
 SUPPRESSED = 0
 
 # Severities that `--diag-*` options assign.
@@ -31,8 +32,9 @@ class Policy:
     * `error_limit`: the number of errors after which the link ends; 0: no limit.
     * `numbers`: shows numbers, and once the hint that explains them.
     * `in_nvlinks_place`: the program has nvlink's name and prints nvlink's lines.
-
-    `assign` affects only kinds up to `DISCRETIONARY`.
+    * `as_nvlink`: with nvlink's exceptions: `BEFORE_OPTIONS`, `DROPPED_BY_NVLINK`, `SHOWN_WITH_W`.
+    * `assigned`: severities that `assign` gave to kinds.
+    * `once`: kinds of which only the first report is shown.
     """
 
     __slots__ = (

@@ -17,23 +17,26 @@ if TYPE_CHECKING:
     Facts: TypeAlias = Mapping[str, Fact]
 
 # Types of a record. Only top-level records have a location and a label of their own. A detail
-# belongs to the message above it; a child explains how that came about.
+# belongs to the message above it; a child explains how that came about; a continuation is further
+# text of that message.
 TOP_LEVEL = 0
 DETAIL = 1
 CHILD = 2
 CONTINUATION = 3
 
-# The start of a template with the place; renderers that show the place in front omit it.
+# The start of templates that begin with the place; renderers that print the place themselves omit
+# it.
 _WHERE = "{where}: "
-# The end of a template whose text, nvlink's, does not name a file.
+# The end of templates with a text of nvlink that does not name a file: the place, in brackets.
 _AT = "{at}"
 
 
 class Source:
     """A place in source text: 1-based line and column, in code points; column 0 is unknown.
 
-    `column_end` is the last column of a range, or 0. `text` is the line itself if an input contains
-    it and `file` does not name a file: PTX that a cubin was compiled from.
+    `column_end` is the last column of a range, or 0. `tab_width` is that of the file, None if
+    unknown. `text` is the line itself if an input contains it and `file` does not name a file: PTX
+    that a cubin was compiled from.
     """
 
     __slots__ = ("column", "column_end", "file", "line", "tab_width", "text")
@@ -176,7 +179,7 @@ class Diagnostic:
             self.source, self.context = source, list(context)
             self.notes = [*self.hints, *notes]
             self._set_unknown()
-            self._adopt()
+            self._set_parents()
 
     if not TYPE_CHECKING:
 
@@ -199,10 +202,11 @@ class Diagnostic:
         if explain is not None:
             explain(self)
             self.notes[:0] = self.hints
-            self._adopt()
+            self._set_parents()
             self.hide(self.hidden)
 
     def _set_unknown(self) -> None:
+        """Give those of `_EXPLAINED` that are not set the value that means unknown."""
         for name in _EXPLAINED:
             try:
                 object.__getattribute__(self, name)
@@ -219,7 +223,7 @@ class Diagnostic:
             for note in self.notes:
                 note.hide(kinds)
 
-    def _adopt(self) -> None:
+    def _set_parents(self) -> None:
         for record in (*self.children, *self.notes, *self.context, *self.extra):
             record.parent = self
 

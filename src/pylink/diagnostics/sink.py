@@ -39,7 +39,7 @@ class Renderer(ABC):
 
 
 def suffix_of(target: str | None) -> str:
-    """The suffix of messages with -report-arch."""
+    """The end of each message with -report-arch, which sets `target`; empty without it."""
     return f" (target: {target})" if target else ""
 
 
@@ -53,8 +53,8 @@ class Sink:
     """
 
     __slots__ = (
-        "_hinted",
-        "_seen",
+        "_has_shown_hint",
+        "_reported_kinds",
         "catastrophes",
         "diagnostics",
         "errors",
@@ -74,8 +74,8 @@ class Sink:
         self.catastrophes = 0
         self.terminated = False
         self.follows: Release | None = None
-        self._hinted = False
-        self._seen: set[str] = set()
+        self._has_shown_hint = False
+        self._reported_kinds: set[str] = set()  # for kinds that are shown only once
 
     def report(
         self,
@@ -143,12 +143,12 @@ class Sink:
             self.errors += 1
         elif severity >= WARNING:
             self.warnings += 1
-        repeated = diagnostic.kind in self.policy.once and diagnostic.kind in self._seen
+        repeated = diagnostic.kind in self.policy.once and diagnostic.kind in self._reported_kinds
         if not repeated:
-            self._seen.add(diagnostic.kind)
+            self._reported_kinds.add(diagnostic.kind)
             self._show(diagnostic)
             if WARNING <= (diagnostic.assigned or diagnostic.original) <= CAUTION:
-                self._hint()
+                self._show_suppression_hint()
         if severity >= CATASTROPHE:
             self._terminate()
         if severity >= DISCRETIONARY and self.errors == self.policy.error_limit:
@@ -156,10 +156,10 @@ class Sink:
             self._terminate()
         return None if repeated else diagnostic
 
-    def _hint(self) -> None:
+    def _show_suppression_hint(self) -> None:
         """After the first warning, show how to silence it by its number, if numbers are shown."""
-        if self.policy.numbers and not self._hinted:
-            self._hinted = True
+        if self.policy.numbers and not self._has_shown_hint:
+            self._has_shown_hint = True
             self._show_kind("suppression-hint")
 
     def _show_kind(self, kind: str) -> None:
@@ -181,7 +181,7 @@ class Sink:
         self.stop()
 
     def stop(self) -> NoReturn:
-        """Raise LinkError with all records so far, for example after a phase with errors."""
+        """Raise LinkError with all records up to here, for example after a phase with errors."""
         from pylink.diagnostics.errors import LinkError
 
         raise LinkError(self.diagnostics)

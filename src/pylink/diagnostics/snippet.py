@@ -19,20 +19,20 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
     to multiples of the record's tab width, or else of `tab_width`. A place without a column has no
     caret line.
     """
-    expanded, starts = _expand(text, max(1, source.tab_width or tab_width))
+    expanded, columns = _expand(text, max(1, source.tab_width or tab_width))
     lines = f"{_INDENT}{expanded}\n"
     if source.column > 0:
         first = min(source.column - 1, len(text))
         last = min(source.column_end - 1, len(text) - 1)
-        tildes = starts[last + 1] - starts[first] - 1 if last > first else 0
-        lines += f"{_INDENT}{' ' * starts[first]}^{'~' * tildes}\n"
+        tildes = columns[last + 1] - columns[first] - 1 if last > first else 0
+        lines += f"{_INDENT}{' ' * columns[first]}^{'~' * tildes}\n"
     return lines
 
 
 def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
-    """The text for the terminal, and the cell at which each character and the end are."""
+    """The text for the terminal, and the column (from 0) of each character and of the end."""
     pieces: list[str] = []
-    starts = [0]
+    columns = [0]
     cell = 0
     for character in text:
         if character == "\t":
@@ -45,5 +45,5 @@ def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
             piece = character
             cell += cells(character)
         pieces.append(piece)
-        starts.append(cell)
-    return "".join(pieces), starts
+        columns.append(cell)
+    return "".join(pieces), columns

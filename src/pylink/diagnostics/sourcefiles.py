@@ -45,7 +45,7 @@ class SourceFiles:
     `directories` further directories with source. The present working directory is allowed, too.
     """
 
-    __slots__ = ("_read", "_roots")
+    __slots__ = ("_last_read", "_roots")
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class SourceFiles:
         self._roots: list[tuple[str, bool]] = []
         for is_requested, group in ((True, roots), (False, implied)):
             for directory in group:
-                for form in dict.fromkeys(_both_names(directory)):
-                    if is_requested or form != "/":
-                        self._roots.append((form, is_requested))
+                for path in dict.fromkeys(_both_paths(directory)):
+                    if is_requested or path != "/":
+                        self._roots.append((path, is_requested))
         # The file that was read last; diagnostics are often about the same file.
-        self._read: deque[tuple[str, list[bytes]]] = deque(maxlen=1)
+        self._last_read: deque[tuple[str, list[bytes]]] = deque(maxlen=1)
 
     def line(self, source: Source) -> str | None:
         """The line of a place, from the record or the file, without its newline.
@@ -73,7 +73,7 @@ class SourceFiles:
         if source.text is not None:
             return source.text
         try:
-            lines = self._lines(os.path.abspath(source.file))
+            lines = self._read_lines(os.path.abspath(source.file))
         except (OSError, ValueError):
             return None
         if not 0 < source.line <= len(lines):
@@ -83,9 +83,9 @@ class SourceFiles:
             raise Withheld(TOO_LONG)
         return text.decode("utf-8", "replace").rstrip("\r")
 
-    def _lines(self, path: str) -> list[bytes]:
-        if self._read and self._read[0][0] == path:
-            return self._read[0][1]
+    def _read_lines(self, path: str) -> list[bytes]:
+        if self._last_read and self._last_read[0][0] == path:
+            return self._last_read[0][1]
         if not self._is_within(path):
             raise Withheld(OUTSIDE)
         real = os.path.realpath(path)
@@ -105,7 +105,7 @@ class SourceFiles:
             lines = stream.read(status.st_size).split(b"\n")
         if not lines[-1]:
             del lines[-1]
-        self._read.append((path, lines))
+        self._last_read.append((path, lines))
         return lines
 
     def _is_within(self, path: str) -> bool:
@@ -118,7 +118,7 @@ class SourceFiles:
         return False
 
 
-def _both_names(directory: str) -> list[str]:
+def _both_paths(directory: str) -> list[str]:
     """The absolute paths of a directory; none if it was deleted."""
     try:
         return [os.path.abspath(directory), os.path.realpath(directory)]

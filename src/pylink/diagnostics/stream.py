@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 # The name in errors of standard output.
 STANDARD_OUTPUT = "standard output"
-_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str | bytes) -> str:
@@ -38,7 +38,7 @@ def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xDC80 <= code < 0xDD00:
         code -= 0xDC00  # the byte
-    return _SHORT.get(match[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    return _SHORT_ESCAPES.get(match[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -67,7 +67,7 @@ def write(stream: TextIO | None, text: str) -> bool:
         if stream is None:  # the process was started with descriptor 2 closed
             return False
     try:
-        _put(stream, text)
+        _write_and_flush(stream, text)
     except (OSError, ValueError):
         return False
     return True
@@ -76,7 +76,7 @@ def write(stream: TextIO | None, text: str) -> bool:
 def show(text: str) -> None:
     """Write the output of a command to standard output; OSError if not all was written."""
     try:
-        _put(_standard_output(), text)
+        _write_and_flush(_standard_output(), text)
     except OSError as error:
         error.filename = STANDARD_OUTPUT
         raise
@@ -101,15 +101,15 @@ def _standard_output() -> TextIO:
     return sys.stdout
 
 
-def _put(stream: TextIO, text: str) -> None:
+def _write_and_flush(stream: TextIO, text: str) -> None:
     """Write and flush; OSError, or ValueError for a closed stream."""
-    standard = stream is sys.stderr or stream is sys.stdout
+    is_standard = stream is sys.stderr or stream is sys.stdout
     stream.flush()
     buffer = getattr(stream, "buffer", None)
-    if buffer is None or (text.isascii() and not standard):
+    if buffer is None or (text.isascii() and not is_standard):
         stream.write(text)
         stream.flush()
-    elif standard:
+    elif is_standard:
         _write_whole(buffer, to_bytes(text))
     else:
         buffer.write(to_bytes(text))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+# Local variables that hide the frame that has them.
 HIDING = ("__tracebackhide__", "_rich_traceback_omit")
 
 
@@ -55,6 +56,7 @@ def ipython_lines(error: BaseException) -> list[str]:
 
 
 def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """Yield the objects of a traceback, one for each frame, from the caller down."""
     while trace is not None:
         yield trace
         trace = trace.tb_next

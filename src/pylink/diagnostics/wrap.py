@@ -43,22 +43,22 @@ def wrap(text: str, margin: int, indent: int, width: int) -> str:
 def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
     """Wrap text without colors: search backwards from the limit for a space."""
     lines = []
-    start, left = 0, margin
+    start, first_column = 0, margin
     while True:
-        limit = _limit(text, start, max(1, width - left))
+        limit = _end_of_fit(text, start, max(1, width - first_column))
         if limit == len(text):
-            lines.append(" " * left + text[start:])
+            lines.append(" " * first_column + text[start:])
             return "\n".join(lines)
         # The space may be just after the limit, since it is dropped.
         space = text.rfind(" ", start + 1, limit + 1)
         end = space if space > start else limit
-        lines.append(" " * left + text[start:end])
+        lines.append(" " * first_column + text[start:end])
         start = end + 1 if space > start else end
-        left = indent
+        first_column = indent
 
 
-def _limit(text: str, start: int, room: int) -> int:
-    """The end of the longest piece from `start` that fits into `room` columns."""
+def _end_of_fit(text: str, start: int, room: int) -> int:
+    """The position after the longest piece from `start` that fits into `room` columns."""
     if text.isascii():
         return min(len(text), start + room)
     used = 0
@@ -74,38 +74,39 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
 
     A color that is on at a break is switched off before the indent of the next line, then on again.
     """
-    lines: list[str] = [" " * margin]
-    color = space_color = RESET
-    room, used, empty = margin, 0, True
-    space = -1  # position in `out` of the last space on this line
+    pieces: list[str] = [" " * margin]  # characters, markers of colors and line breaks
+    color = space_color = RESET  # now, and at the last space of this line
+    first_column, used, empty = margin, 0, True  # of this line; `used` columns after the first
+    space = -1  # position in `pieces` of the last space of this line, -1 without one
     i = 0
-    resume = 0  # position in `text` after that space
+    after_space = 0  # position in `text` after that space
     while i < len(text):
         if text[i] == ESC:
             color = text[i : i + 2]
-            lines.append(color)
+            pieces.append(color)
             i += 2
             continue
         width_here = cells(text[i])
-        if not empty and used + width_here > max(1, width - room):
+        if not empty and used + width_here > max(1, width - first_column):
             if text[i] == " ":
                 i += 1
             elif space >= 0:
-                del lines[space:]
-                i, color = resume, space_color
-            lines.append(_line_break(color, indent))
-            room, used, empty, space = indent, 0, True, -1
+                del pieces[space:]
+                i, color = after_space, space_color
+            pieces.append(_line_break(color, indent))
+            first_column, used, empty, space = indent, 0, True, -1
             continue
         if text[i] == " " and not empty:
-            space, space_color, resume = len(lines), color, i + 1
-        lines.append(text[i])
+            space, space_color, after_space = len(pieces), color, i + 1
+        pieces.append(text[i])
         used += width_here
         empty = False
         i += 1
-    return "".join(lines)
+    return "".join(pieces)
 
 
 def _line_break(color: str, indent: int) -> str:
+    """A newline and an indent without color; `color` is on before and after."""
     if color == RESET:
         return "\n" + " " * indent
     return "\n" + RESET + " " * indent + color

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.table import Value
 
-FAST_COMPILE = ("0", "min", "mid", "max")
+FAST_COMPILE_VALUES = ("0", "min", "mid", "max")
 
-# Conflicts: an option, another one, whether it must be absent (True) or present (False), and the
-# spelling of both.
+# Conflicts: an option, a second one, whether the second must be absent (True) or present (False)
+# beside the first, and the spelling of both in the message.
 CONFLICTS = (
     ("suppress_debug_info", "debug", False, "-suppress-debug-info", "no -g"),
     (
@@ -48,29 +48,29 @@ def check(
     needs_output: bool,
     needs_nvvmpath: bool = True,
     toolkit: str | None = None,
-    spelled: Mapping[str, str] | None = None,
+    spellings: Mapping[str, str] | None = None,
 ) -> None:
     """Refuse, with a fatal diagnostic, options that a link cannot use.
 
-    `toolkit` is the release of the toolkit whose linker pylink replaces, `spelled` the spelling of
-    options that not all releases have. Without `needs_nvvmpath` the installed libraries for
-    link-time optimization are used.
+    `toolkit` is the release of the toolkit whose linker pylink replaces. `spellings` says, by
+    attribute, how the user spelled options that not all releases have. Without `needs_nvvmpath` the
+    installed libraries for link-time optimization are used.
     """
     release = values.get("nvlink_version") or toolkit
     if release is not None:
-        _check_known(values, str(release), spelled or {}, sink)
+        _check_release(values, str(release), spellings or {}, sink)
     arch = values.get("arch")
     if not isinstance(arch, str):
         from pylink.diagnostics.record import note
 
         sink.fatal("unknown-arch", arch="(null)", hints=[note("arch-missing")])
-    virtual = not arch.startswith("sm_")
-    if needs_output and not virtual and values.get("output_file") is None:
+    is_virtual = not arch.startswith("sm_")
+    if needs_output and not is_virtual and values.get("output_file") is None:
         sink.fatal("no-output-file")
     if not (has_inputs or values.get("allow_empty")):
         sink.fatal("no-input-files")
-    for first, second, chosen, option, other in CONFLICTS:
-        if values.get(first) and bool(values.get(second)) == chosen:
+    for first, second, must_be_absent, option, other in CONFLICTS:
+        if values.get(first) and bool(values.get(second)) == must_be_absent:
             sink.fatal("conflicting-options", option=option, other=other)
     if arch.startswith("lto_"):
         sink.fatal("virtual-target", arch=arch)
@@ -79,15 +79,15 @@ def check(
     for row in OPTIONS:
         if not row.built and row.attribute in values:
             sink.fatal("option-not-built", option=f"-{row.short}")
-    if virtual:
+    if is_virtual:
         sink.fatal("virtual-target-not-built", arch=arch)
     if values.get("use_host_info") and (values.get("kernels_used") or values.get("variables_used")):
         sink.report("host-info-ignored")
-    _report_splitting(values, sink)
+    _report_split_compile(values, sink)
 
 
-def _check_known(
-    values: Mapping[str, Value], release: str, spelled: Mapping[str, str], sink: Sink
+def _check_release(
+    values: Mapping[str, Value], release: str, spellings: Mapping[str, str], sink: Sink
 ) -> None:
     """Refuse options that nvlink of the requested release does not know."""
     from pylink.facts.releases import BY_NAME
@@ -100,7 +100,7 @@ def _check_known(
         ):
             from pylink.diagnostics.record import note
 
-            name = spelled.get(row.attribute, f"--{row.long}")
+            name = spellings.get(row.attribute, f"--{row.long}")
             hint = note("option-since", option=name, since=row.since, release=release)
             sink.fatal("unknown-option", option=name[1:], hints=[hint])
 
@@ -113,6 +113,7 @@ def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
 
 
 def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath: bool) -> None:
+    """Refuse options of link-time optimization that contradict each other or have no effect."""
     partial = values.get("force_partial_lto") or values.get("relocatable_link")
     if not (values.get("link_time_opt") or values.get("dlto")):
         for attribute, option in LTO_OPTIONS:
@@ -122,11 +123,11 @@ def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath:
         sink.fatal("nvvmpath-missing")
     elif values.get("force_whole_lto") and partial:
         sink.fatal("conflicting-options", option="-force-partial-lto", other="-force-whole-lto")
-    elif values.get("Ofast_compile", "0") not in FAST_COMPILE:
+    elif values.get("Ofast_compile", "0") not in FAST_COMPILE_VALUES:
         sink.fatal("invalid-argument", option="--Ofast-compile")
 
 
-def _report_splitting(values: Mapping[str, Value], sink: Sink) -> None:
+def _report_split_compile(values: Mapping[str, Value], sink: Sink) -> None:
     """Report which option of split compilation is used, if options conflict."""
     extended, plain = "-split-compile-extended", "-split-compile"
     if "split_compile_extended" not in values:

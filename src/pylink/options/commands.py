@@ -8,7 +8,10 @@ from __future__ import annotations
 
 
 class Command:
-    """One command: its arguments, its purpose, and the modules of `main` and `parser`."""
+    """One command: its arguments, its purpose, and the modules of `main` and `parser`.
+
+    `parser` None is the module of `main`, an empty one stands for no parser.
+    """
 
     __slots__ = ("about", "main", "parser", "usage")
 

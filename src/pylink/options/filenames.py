@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options.table import Value
 
+# Options that name files beside the output.
 SIDE_OPTIONS = tuple(
     option.attribute for option in OPTIONS if option.writes and option.recorded == NEVER
 )

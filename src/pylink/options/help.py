@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options.table import Option
 
+# Columns of a line of help, and the indent of descriptions.
 WIDTH = 80
 INDENT = " " * 8
 
@@ -278,6 +279,7 @@ def commands_text() -> str:
 
 
 def _short_entry(name: str) -> str:
+    """The line of a common option in `pylink --help`; `name` is the long name."""
     option = BY_ATTRIBUTE[name.replace("-", "_")]
     argument = HELP[name][0].strip("<>").split(" ")[0].split(">")[0]
     argument = {"arch": "ARCH", "explain": "NUMBER", "notes": "yes|no"}.get(name, argument.upper())
@@ -286,6 +288,7 @@ def _short_entry(name: str) -> str:
 
 
 def _entry(name: str, text: str, column: int = 18) -> str:
+    """A line with a name, and a text that starts at a column (counted from 0)."""
     return f"{name:<{column - 1}} {text}\n"
 
 
@@ -296,10 +299,10 @@ def help_text(tool: str) -> str:
 
 def options_text() -> str:
     """The section of options, without the ones that are not built, in alphabetical order."""
-    working = sorted(
+    built_options = sorted(
         filter(lambda option: option.built, OPTIONS), key=lambda option: option.long.lower()
     )
-    return HEADING + "".join(f"{option_text(option)}\n" for option in working)
+    return HEADING + "".join(f"{option_text(option)}\n" for option in built_options)
 
 
 def option_text(option: Option) -> str:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Identity = tuple[int, int]  # device and inode
 
-# Limits of nested options files (nvlink allows 15), and of all: files that name each other twice
-# would multiply without end.
+# Greatest depth of options files in options files (nvlink allows 15), and number of files that are
+# opened: files that name each other twice would multiply without end.
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
 MAX_SIZE = 1 << 28  # bytes of one file
@@ -36,15 +36,15 @@ class CommandLine:
 
     `whole_inputs` and `whole_libraries` say for each input, and each value of -l, whether all
     members of an archive are linked. `files` are the options files in the order of opening.
-    `lists` collects values of list options until all arguments are read. `spelled` has the
-    spelling of options that not all releases have.
+    `lists` collects values of list options until all arguments are read. `spellings` says, by
+    attribute, how the user spelled options that not all releases have.
     """
 
     __slots__ = (
         "files",
         "inputs",
         "lists",
-        "spelled",
+        "spellings",
         "values",
         "whole_archive",
         "whole_inputs",
@@ -53,12 +53,12 @@ class CommandLine:
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
-        self.spelled: dict[str, str] = {}
+        self.spellings: dict[str, str] = {}
         self.lists: dict[str, list[str]] = {}
         self.inputs: list[str] = []
         self.whole_inputs: list[bool] = []
         self.whole_libraries: list[bool] = []
-        self.whole_archive = False  # for the inputs that follow
+        self.whole_archive = False  # for the inputs and libraries that follow
         self.files: list[str] = []
 
 
@@ -103,6 +103,7 @@ def split_leniently(text: str) -> list[str]:
 
 
 def _finish_lists(line: CommandLine) -> None:
+    """Copy the collected values of list options to `values`."""
     for attribute, items in line.lists.items():
         line.values[attribute] = tuple(items)
 
@@ -167,7 +168,7 @@ def read_argument(
         else:
             line.values[option.attribute] = True
         if option.since:
-            line.spelled[option.attribute] = spelling
+            line.spellings[option.attribute] = spelling
         return position
     if value is None:
         at_end = position == len(argv)
@@ -238,6 +239,7 @@ def _recognize(argument_text: str, sink: Sink) -> tuple[Option, str, str | None]
 
 
 def _store(option: Option, text: str, line: CommandLine, sink: Sink) -> None:
+    """Convert the argument of an option, and add it to `line`; a fatal diagnostic if invalid."""
     value: Value
     if option.takes == LIST:
         items = split_items(text, sink)

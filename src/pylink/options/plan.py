@@ -50,7 +50,7 @@ class OutputPlan:
     at `root`. `refused` are outputs that would have destroyed a file.
     """
 
-    __slots__ = ("_written", "members", "opened", "outputs", "refused", "root")
+    __slots__ = ("_existing_outputs", "members", "opened", "outputs", "refused", "root")
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class OutputPlan:
         self.opened = tuple(opened)
         self.refused: list[Output] = []
         self.root = ""
-        self._written: dict[Identity, Output] | None = None
-        self._compare(sink)
+        self._existing_outputs: dict[Identity, Output] | None = None
+        self._refuse_repeats(sink)
         early = list(self.opened)
         if any(output.option in REPORTS for output in self.outputs):
             early += inputs
@@ -80,15 +80,16 @@ class OutputPlan:
         for file in early:
             self.check_input(file, sink)
 
-    def _compare(self, sink: Sink) -> None:
+    def _refuse_repeats(self, sink: Sink) -> None:
+        """A fatal diagnostic if two outputs are one file."""
         outputs_by_identity: dict[OutputIdentity, Output] = {}
         if len(self.outputs) < 2:
             return
         for output in self.outputs:
-            key = output_identity(output.path)
-            if key is None:
+            file_id = output_identity(output.path)
+            if file_id is None:
                 continue
-            other = outputs_by_identity.setdefault(key, output)
+            other = outputs_by_identity.setdefault(file_id, output)
             if other is not output:
                 sink.fatal(
                     "output-named-twice",
@@ -99,11 +100,13 @@ class OutputPlan:
                 )
 
     def existing_outputs(self, *, again: bool = False) -> dict[Identity, Output]:
-        """The outputs that exist, by device and inode; `again` ignores the cache."""
-        if self._written is None or again:
+        """The outputs that exist, by device and inode; `again` looks at the files again."""
+        if self._existing_outputs is None or again:
             outputs = ((identity(output.path), output) for output in self.outputs)
-            self._written = {path: output for path, output in outputs if path is not None}
-        return self._written
+            self._existing_outputs = {
+                file_id: output for file_id, output in outputs if file_id is not None
+            }
+        return self._existing_outputs
 
     def check_input(self, file: str, sink: Sink, status: os.stat_result | None = None) -> None:
         """Refuse an input that is also an output, before anything is written.

@@ -26,7 +26,7 @@ MOST_MATCHES = 5
 
 
 def suggest_option(diagnostic: Diagnostic) -> None:
-    """Add the options that are most similar to an unknown one."""
+    """Add notes with the options that are most similar to an unknown one."""
     from pylink.options.table import OPTIONS
 
     typed = f"-{diagnostic.args['option']}"
@@ -39,15 +39,15 @@ def suggest_option(diagnostic: Diagnostic) -> None:
             return
     names = {option.long: f"--{option.long}" for option in OPTIONS if option.built}
     names |= {option.short: f"-{option.short}" for option in OPTIONS if option.short}
-    close = closest_names(typed_name, names)
-    _suggest(diagnostic, typed, names[close[0]] if close else None)
-    if len(close) > 1:
-        _add_choices(diagnostic, "options like it", (names[name] for name in close))
+    matches = closest_names(typed_name, names)
+    _suggest(diagnostic, typed, names[matches[0]] if matches else None)
+    if len(matches) > 1:
+        _add_choices(diagnostic, "options like it", (names[name] for name in matches))
     _add_choices(diagnostic, "all options", ["pylink --help"])
 
 
 def suggest_value(diagnostic: Diagnostic) -> None:
-    """Add the values of an option, and the most similar one."""
+    """Add notes with the values of an option, and the one most similar to an invalid value."""
     from pylink.options.help import linkable_choices
     from pylink.options.table import BY_ATTRIBUTE
 
@@ -55,8 +55,8 @@ def suggest_value(diagnostic: Diagnostic) -> None:
     choices = linkable_choices(option)
     value = str(diagnostic.args["value"])
     if not _note_dropped(diagnostic, value):
-        close = closest_names(value, choices)
-        _suggest(diagnostic, value, close[0] if close else None)
+        matches = closest_names(value, choices)
+        _suggest(diagnostic, value, matches[0] if matches else None)
     _add_choices(diagnostic, "values of this option", choices)
 
 
@@ -92,23 +92,23 @@ def dropped_note(arch: str) -> str | None:
 
 
 def suggest_command(diagnostic: Diagnostic) -> None:
-    """Add the commands, and the most similar one."""
+    """Add notes with the commands, and the one most similar to an unknown command."""
     from pylink.options.commands import COMMANDS
 
     name = str(diagnostic.args["command"])
-    close = closest_names(name, COMMANDS)
-    _suggest(diagnostic, name, close[0] if close else None)
+    matches = closest_names(name, COMMANDS)
+    _suggest(diagnostic, name, matches[0] if matches else None)
     _add_choices(diagnostic, "commands", COMMANDS)
 
 
 def suggest_kind(diagnostic: Diagnostic) -> None:
-    """Add the most similar names of diagnostics."""
+    """Add notes with the names of diagnostics most similar to an unknown one."""
     from pylink.diagnostics.kinds import KINDS
 
     value = str(diagnostic.args["value"])
-    close = closest_names(value, KINDS)
-    _suggest(diagnostic, value, close[0] if close else None)
-    _add_choices(diagnostic, "diagnostics like it", close)
+    matches = closest_names(value, KINDS)
+    _suggest(diagnostic, value, matches[0] if matches else None)
+    _add_choices(diagnostic, "diagnostics like it", matches)
 
 
 def closest_names(typed: str, names: Iterable[str]) -> list[str]:
@@ -116,9 +116,9 @@ def closest_names(typed: str, names: Iterable[str]) -> list[str]:
     from difflib import get_close_matches
 
     # Truncated, since no name is as long and the time grows with both lengths.
-    folded = {name.lower(): name for name in names}
-    matches = get_close_matches(typed.lower()[:100], folded, MOST_MATCHES)
-    return [folded[name] for name in matches]
+    by_lowercase = {name.lower(): name for name in names}
+    matches = get_close_matches(typed.lower()[:100], by_lowercase, MOST_MATCHES)
+    return [by_lowercase[name] for name in matches]
 
 
 def refuse_unknown_command(word: str, values: Mapping[str, Value], sink: Sink) -> None:

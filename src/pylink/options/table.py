@@ -9,8 +9,8 @@ from __future__ import annotations
 from pylink.facts.releases import FOLLOWED_NAMES
 from pylink.facts.target import NAMES
 
-# Arguments of options.
-FLAG = "flag"  # nothing
+# Values of the column `takes`: the argument of an option.
+FLAG = "flag"  # none
 TEXT = "text"  # one argument, unquoted
 NUMBER = "number"  # a 32-bit integer in C notation
 SIZE = "size"  # bytes in C notation, of any size
@@ -233,10 +233,11 @@ OPTIONS = (
 
 BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
 
+# The option by each of its spellings, with dashes.
 SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
 SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
-# Long names with one dash: nvlink accepts them only if the short name is the same, and for these,
-# which nvcc spells so.
+# Long names with one dash: nvlink accepts them only if the short name is the same, and for the
+# following three, which nvcc spells with one dash.
 SPELLINGS.update(
     {f"-{name}": BY_ATTRIBUTE[name] for name in ("help", "version")},
 )
@@ -249,4 +250,5 @@ for option in OPTIONS:
         for name in (option.long.replace("-", "_"), option.long.replace("_", "-")):
             SPELLINGS[f"--{name}"] = option
             SPELLINGS[f"-{name}"] = option
+# By short name: options whose argument may follow without a blank, such as -lfoo.
 JOINABLE = {option.short: option for option in OPTIONS if option.joined}

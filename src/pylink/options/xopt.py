@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.table import Value
 
+# The start of the names of remark options.
 PREFIX = "pass-remarks"
 
 # Channels of unstructured text, see pylink.remarks.profuse.
@@ -24,7 +25,7 @@ TRUTH_VALUES = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkey
 
 
 def read_xopt(arguments: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
-    """Add the remark options to `values`; returns the settings of the profuse channels.
+    """Add the remark options to `values`, by attribute; return which profuse channels are on.
 
     An option has one dash or two; its value follows an equals sign or is the next argument, and is
     optional for a switch. The last of several counts. An error is a fatal diagnostic.
@@ -37,13 +38,13 @@ def read_xopt(arguments: Iterable[str], values: dict[str, Value], sink: Sink) ->
         if not argument.startswith("-") or not (option or name in PROFUSE_CHANNELS):
             sink.fatal("unknown-option", option=f"-Xopt {argument}")
         if option is None or option.takes == FLAG:
-            truth = TRUTH_VALUES.get(text if equals else "true")
-            if truth is None:
+            is_on = TRUTH_VALUES.get(text if equals else "true")
+            if is_on is None:
                 sink.fatal("boolean-expected", value=text)
             if option is None:
-                profuse[name] = truth
+                profuse[name] = is_on
             else:
-                values[option.attribute] = truth
+                values[option.attribute] = is_on
             continue
         if not equals:
             following = next(remaining, None)
