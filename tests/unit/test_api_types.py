@@ -206,7 +206,7 @@ def test_every_option_is_a_keyword_and_an_attribute_with_its_words() -> None:
     "option", [option for option in generate.call_options() if option.takes in (NUMBER, SIZE)]
 )
 def test_every_number_has_a_unit(option: Option) -> None:
-    unit = generate.unit(option)
+    unit = generate.unit_of(option)
     assert unit in UNITS
     assert described(option.attribute).endswith(f"Unit: {unit}.")
 

@@ -35,7 +35,7 @@ from pylink.api.generate import REFERENCE
 from pylink.api.keywords import LinkKeywords
 from pylink.bench.processes import Run
 from pylink.bench.results import WARM, WHOLE, Results
-from pylink.command.words import command_options
+from pylink.command.optionhelp import command_options
 from pylink.facts import header
 from pylink.options.commands import COMMANDS
 from pylink.options.table import SPELLINGS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pylink.packages.extras import EXTRAS, PACKAGES, advice
+from pylink.packages.extras import EXTRAS, PACKAGES, install_advice
 
 PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
 
@@ -16,7 +16,7 @@ PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf
 def test_the_extra_has_the_package(module: str) -> None:
     said = re.fullmatch(
         r"this needs the package (\S+): pip install 'pylink-cuda\[(\S+)\]'",
-        advice(f"{module}.part"),
+        install_advice(f"{module}.part"),
     )
     assert said is not None
     package, extra = said.groups()

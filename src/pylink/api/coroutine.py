@@ -52,7 +52,7 @@ async def alink(
 
     Raises the exceptions of `link`, and asyncio.CancelledError.
     """
-    unwanted = threading.Event()
+    task_cancelled = threading.Event()
     task = asyncio.ensure_future(
         asyncio.to_thread(
             link,
@@ -62,7 +62,7 @@ async def alink(
             output=output,
             log=log,
             progress=progress,
-            cancel=EitherCancel(unwanted, cancel),
+            cancel=EitherCancel(task_cancelled, cancel),
             **keywords,
         )
     )
@@ -70,7 +70,7 @@ async def alink(
         with ONE_FRAME:
             return await asyncio.shield(task)
     except asyncio.CancelledError:
-        unwanted.set()
+        task_cancelled.set()
         while not task.done():  # this task may be cancelled again while it waits
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])

@@ -6,7 +6,7 @@ import os
 from threading import Lock
 
 from pylink.api.following import ONE_FRAME, Following, logging_renderers
-from pylink.api.inputs import as_input, name_of, to_link
+from pylink.api.inputs import as_input, name_of, to_linker_input
 from pylink.api.values import check_keywords, without_defaults
 from pylink.devicelink.compression import MODES
 from pylink.devicelink.hostobject import MACHINES
@@ -53,7 +53,7 @@ class DlinkResult:
         cubins: Mapping[str, bytes],
         diagnostics: Iterable[Diagnostic],
     ) -> None:
-        self._pieces = pieces
+        self._pieces = pieces  # of the output; `data` joins them
         self.cubins = cubins
         self.diagnostics = Diagnostics(diagnostics)
 
@@ -110,13 +110,13 @@ def dlink(
         raise TypeError("inputs is a list, also of one input")
     names = [archs] if isinstance(archs, str) else list(archs)
     request = Request(names, [])
-    request.form = _one_of("form", form, DEFAULT_OUTPUTS)
-    request.compress_mode = _one_of("compress_mode", compress_mode, MODES)
+    request.form = _check_one_of("form", form, DEFAULT_OUTPUTS)
+    request.compress_mode = _check_one_of("compress_mode", compress_mode, MODES)
     _check_archs(names)
     if form == CUBIN:
         del names[1:]
     if host_machine is not None:
-        _one_of("host_machine", host_machine, MACHINES)
+        _check_one_of("host_machine", host_machine, MACHINES)
     request.machine = host_machine
     request.output = None if output is None else os.fspath(output)
     request.line_info, request.hides = line_info, hidden
@@ -126,13 +126,13 @@ def dlink(
     _set_options(request, without_defaults(check_keywords(keywords)))
     following = Following(progress, cancel)
     lock = Lock()
-    done = 0
+    finished_count = 0
 
     def end_link() -> None:
-        nonlocal done
+        nonlocal finished_count
         with lock:
-            done += 1
-            following.reach("link", done, len(names))
+            finished_count += 1
+            following.report_progress("link", finished_count, len(names))
 
     callbacks = (
         LinkCallbacks(lambda tag: following.check(), end_link) if following.is_wanted else None
@@ -141,7 +141,7 @@ def dlink(
     try:
         with ONE_FRAME:
             following.check()
-            opened = _open(inputs, sink)
+            opened = _prepare_inputs(inputs, sink)
             request.inputs = [opened_file.name for opened_file in opened]
             tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
             step = make_step(request, tools, sink, opened, log, callbacks)
@@ -155,7 +155,8 @@ def dlink(
     return DlinkResult(step.pieces, cubins, sink.diagnostics)
 
 
-def _one_of(argument: str, value: str, allowed: Iterable[str]) -> str:
+def _check_one_of(argument: str, value: str, allowed: Iterable[str]) -> str:
+    """Return `value`; ValueError if it is not allowed for this argument of `dlink`."""
     if value not in allowed:
         raise ValueError(f"{argument} is one of {', '.join(allowed)}, not {value!r}")
     return value
@@ -189,13 +190,16 @@ def _set_options(request: Request, values: dict[str, Value]) -> None:
         values["relocatable_link"] = True
 
 
-def _open(inputs: Iterable[InputLike], sink: Sink) -> list[LinkInput]:
-    """The inputs of the step; it reads files that have their path as name."""
+def _prepare_inputs(inputs: Iterable[InputLike], sink: Sink) -> list[LinkInput]:
+    """The inputs of the step, each with its name in diagnostics.
+
+    The step reads a file that is called by its path; one with another name is read here.
+    """
     sources: list[LinkInput] = []
-    numbers: dict[str, int] = {}
+    numbers: dict[str, int] = {}  # by name: number of the first input with this name
     for number, item in enumerate(inputs):
         source = as_input(item, number)
         name = name_of(source, number, numbers)
         numbers.setdefault(name, number)
-        sources.append(to_link(source, name, sink))
+        sources.append(to_linker_input(source, name, sink))
     return sources

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
         def is_set(self) -> bool:
             """Return whether to cancel the link; called between two phases."""
 
+    # Phase that ended, number of finished phases, number of all phases.
     ProgressCall = Callable[[str, int, int], object]
 
 # The phases of every link of cubins; link-time optimization adds others between them.
 PHASES = ("init", "read", "merge", "layout", "relocate", "finalize", "write")
 
+# Name of the logger of `logging` that gets diagnostics.
 LOGGER = "pylink"
 
 
@@ -49,7 +51,10 @@ class LinkCancelled(Exception):
 
 
 class OneFrame:
-    """A context for a public function: if a link fails, tracebacks show no frame below it."""
+    """A context for a public function: if a link fails, tracebacks end in that function.
+
+    Frames of the functions that it calls are hidden.
+    """
 
     __slots__ = ()
 
@@ -101,7 +106,7 @@ class Following:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is a call, a bar or a `cancel`."""
+        """Whether the caller wants progress (by a function or a bar) or may cancel the link."""
         return self._call is not None or self._cancel is not None or self._bar is not None
 
     def check(self) -> None:
@@ -112,14 +117,14 @@ class Following:
     def end_phase(self, tag: str) -> None:
         """Report a finished phase; LinkCancelled if the link was cancelled."""
         if tag in PHASES:
-            self.reach(tag, PHASES.index(tag) + 1, len(PHASES))
+            self.report_progress(tag, PHASES.index(tag) + 1, len(PHASES))
         if tag != PHASES[-1]:  # the last phase has written the output
             self.check()
 
-    def reach(self, tag: str, done: int, total: int) -> None:
+    def report_progress(self, tag: str, done: int, total: int) -> None:
         """Report that `done` of `total` parts are finished, `tag` last."""
         if self._bar is not None:
-            self._bar.reach(done, total)
+            self._bar.set_amount(done, total)
         if self._call is not None:
             self._call(tag, done, total)
 

@@ -21,6 +21,7 @@ from pylink.options.table import FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH, Optio
 from pylink.tabular.columns import kinds_of, units_of
 
 PACKAGE = Path(__file__).parents[1]
+# Columns of a line of the generated modules.
 WIDTH = 100
 # Columns of a signature in one line of the reference, without the name.
 SIGNATURE_WIDTH = 70
@@ -90,7 +91,7 @@ class LinkOptions(OptionValues):
     __slots__ = ()
 
     def __init__(self, **keywords: Unpack[LinkKeywords]) -> None:
-        self._keep(keywords)
+        self._set_options(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
         """Options with these values; others are copied from this object."""
@@ -143,20 +144,20 @@ def call_options() -> list[Option]:
     return sorted(options, key=lambda option: option.attribute.lower())
 
 
-def argument(option: Option) -> str:
-    """The placeholder of the argument in help; of a list that of an item."""
+def placeholder_of(option: Option) -> str:
+    """The placeholder of an option's argument in its help; for a list that of one item."""
     return HELP[option.long][0].removesuffix(",...")
 
 
-def unit(option: Option) -> str:
+def unit_of(option: Option) -> str:
     """The unit of a number, or the meaning of a text; empty for a switch or fixed choices."""
     if option.takes in (FLAG, TRUTH) or (option.choices and option.takes != NUMBER):
         return ""
-    return argument(option).strip("<>")
+    return placeholder_of(option).strip("<>")
 
 
 def keyword_type(option: Option) -> str:
-    """The type of the keyword."""
+    """The type of an option's keyword, as source text."""
     if option.attribute == "profile":
         return "bool | Path"
     if option.takes in (FLAG, TRUTH):
@@ -165,12 +166,12 @@ def keyword_type(option: Option) -> str:
         return f"Literal[{', '.join(map(_literal, option.choices))}]"
     if option.takes in (NUMBER, SIZE):
         return "int"
-    text = "Path" if argument(option) in PATHS else "str"
+    text = "Path" if placeholder_of(option) in PATHS else "str"
     return f"{text} | Iterable[{text}]" if option.takes == LIST else text
 
 
 def attribute_type(option: Option) -> tuple[str, str]:
-    """The type of the attribute, and the method that reads it."""
+    """The type of an option's attribute, and the method of OptionValues that reads it."""
     if option.takes == FLAG:
         return "bool", "_flag"
     if option.takes == TRUTH:
@@ -180,16 +181,16 @@ def attribute_type(option: Option) -> tuple[str, str]:
     return ("tuple[str, ...]", "_list") if option.takes == LIST else ("str | None", "_text")
 
 
-def about(option: Option) -> str:
+def help_of(option: Option) -> str:
     """The help of the option, with the unit of its value."""
     text = HELP[option.long][1]
-    if option.takes in (NUMBER, SIZE) and unit(option):
-        text = f"{text} Unit: {unit(option)}."
+    if option.takes in (NUMBER, SIZE) and unit_of(option):
+        text = f"{text} Unit: {unit_of(option)}."
     return text
 
 
 def keywords_text() -> str:
-    """The module `keywords`."""
+    """The source text of the module `keywords`."""
     lines = [_keyword_line(name, kind) for name, kind in _keywords()]
     return KEYWORDS_HEAD + "".join(lines)
 
@@ -206,13 +207,13 @@ def _keyword_line(name: str, kind: str) -> str:
 
 
 def options_text() -> str:
-    """The module `options`."""
+    """The source text of the module `options`."""
     parts = [OPTIONS_HEAD]
     for option in call_options():
         kind, method = attribute_type(option)
         parts.append(
             f"\n    @property\n    def {option.attribute}(self) -> {kind}:\n"
-            f"{_docstring(about(option))}"
+            f"{_docstring_lines(help_of(option))}"
             f'        return self.{method}("{option.attribute}")\n'
         )
     return "".join(parts)
@@ -234,25 +235,26 @@ def reference_text() -> str:
     )
     for option in call_options():
         aliases = [name for name, attribute in ALIASES.items() if attribute == option.attribute]
-        meanings = [*(f"also `{name}`" for name in aliases), *filter(None, [unit(option)])]
+        meanings = [*(f"also `{name}`" for name in aliases), *filter(None, [unit_of(option)])]
         brackets = f" ({'; '.join(meanings)})" if meanings else ""
-        kind = f"`{option.attribute}: {keyword_type(option)}`"
-        parts.append(f"* {kind}{brackets}: {HELP[option.long][1]}\n")
+        signature = f"`{option.attribute}: {keyword_type(option)}`"
+        parts.append(f"* {signature}{brackets}: {HELP[option.long][1]}\n")
     return "".join(parts)
 
 
 def generated_files(pages: Path) -> dict[Path, str]:
     """The texts of all that is generated, by file; `pages` is the directory of docs/python.md."""
     page = pages / "python.md"
-    written = page.read_text(encoding="utf-8").partition(REFERENCE)[0]
+    written_by_hand = page.read_text(encoding="utf-8").partition(REFERENCE)[0]
     return {
         PACKAGE / "api" / "keywords.py": keywords_text(),
         PACKAGE / "api" / "options.py": options_text(),
-        page: written + reference_text(),
+        page: written_by_hand + reference_text(),
     }
 
 
 def _keywords() -> list[tuple[str, str]]:
+    """Name and type of each keyword, including other names of options, in alphabetical order."""
     pairs = [(option.attribute, keyword_type(option)) for option in call_options()]
     types = dict(pairs)
     pairs += [(alias, types[attribute]) for alias, attribute in ALIASES.items()]
@@ -263,7 +265,8 @@ def _literal(value: str | int) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _docstring(text: str) -> str:
+def _docstring_lines(text: str) -> str:
+    """A docstring of a method, in lines of at most WIDTH columns."""
     text = text.replace("\\", "\\\\")
     indent = " " * 8
     if len(indent) + len(text) + 2 * len('"""') <= WIDTH:
@@ -301,7 +304,7 @@ def _about_table(name: str, row: type) -> str:
 def _attributes(owner: type) -> Iterator[str]:
     """Yield texts on attributes with a docstring, or on the members of an enumeration."""
     if issubclass(owner, Severity):
-        yield from (f"`{statement.name}`: {statement.title}" for statement in owner)
+        yield from (f"`{level.name}`: {level.title}" for level in owner)
         return
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(tree, ast.ClassDef)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Curve = Sequence[tuple[float, float]]
 
-# Size in pixels of the drawing, and of its margin, which has the least and the largest values.
+# Pixels: width and height of the drawing, and width of its margin, where the captions stand.
 WIDTH, HEIGHT, MARGIN = 420, 220, 28
 # Number of straight segments of the curve.
 STEPS = 60
@@ -66,7 +66,7 @@ def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> st
 
 
 class _Axis:
-    """A logarithmic axis from pixel `start` to pixel `end`."""
+    """A logarithmic axis of `values` from pixel `start` to pixel `end`."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         self._least = log(min(values))
@@ -74,4 +74,5 @@ class _Axis:
         self._start, self._end = start, end
 
     def at(self, value: float) -> float:
+        """The pixel of a value."""
         return self._start + (self._end - self._start) * (log(value) - self._least) / self._span

@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[int, ...]] = {
     "library": (inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE),
 }
 
-# Bytes at the start of a file that show its kind. PTX may begin with long comments.
+# Number of bytes at the start of a file that show its kind. PTX may begin with long comments.
 HEAD_SIZE = 1 << 16
 
 
@@ -108,12 +108,15 @@ def as_input(source: InputLike, number: int) -> Input:
 
 
 def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
-    """The name of an input in diagnostics; contents with a used name get another."""
+    """The name of an input in diagnostics; contents with a used name get another.
+
+    `number` is that of the input in the call, `used_names` has the numbers of earlier inputs.
+    """
     name = f"<input {number}>" if source.name is None else source.name
     return f"{name} (input {number})" if source.data is not None and name in used_names else name
 
 
-def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
+def to_linker_input(source: Input, name: str, sink: Sink) -> LinkInput:
     """Convert an input for the linker; a file with another name than its path is read here."""
     if source.data is not None or name == source.path:
         return LinkInput(name, source.data, whole_archive=source.whole_archive)
@@ -125,8 +128,8 @@ def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
         sink.fatal("cannot-open-input", file=name)
 
 
-def is_plain(source: Input, *, must_exist: bool) -> bool:
-    """Return whether no check of an input can fail; with `must_exist` a file must exist."""
+def needs_no_check(source: Input, *, must_exist: bool) -> bool:
+    """Return whether `check_input` cannot fail; with `must_exist` only for an existing file."""
     if source.kind != "any":
         return False
     try:

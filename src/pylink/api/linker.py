@@ -6,7 +6,7 @@ import os
 from io import StringIO
 
 from pylink.api.following import ONE_FRAME, Following, logging_renderers
-from pylink.api.inputs import Input, as_input, check_input, is_plain, name_of, to_link
+from pylink.api.inputs import Input, as_input, check_input, name_of, needs_no_check, to_linker_input
 from pylink.api.result import LinkResult
 from pylink.api.values import check_choices, check_keywords, without_defaults
 from pylink.diagnostics import Sink
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# Options that open files; a check of the options omits them.
+# Options with files for diagnostics, which a check of the other options must not open.
 _FILES = ("diag_log", "sarif_output")
 
 
@@ -99,7 +99,7 @@ class Linker:
     wrong type.
     """
 
-    __slots__ = ("_following", "_inputs", "_log", "_numbers", "_open", "_result", "_values")
+    __slots__ = ("_following", "_inputs", "_is_open", "_log", "_numbers", "_result", "_values")
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class Linker:
         expand_names(self._values)
         self._log = log
         self._following = (progress, cancel)
-        Following(progress, cancel)
+        Following(progress, cancel)  # checks the types; each link makes its own
         # Inputs with their names in diagnostics; None is the file with this path.
         self._inputs: list[tuple[str, Input | None]] = []
-        self._numbers: dict[str, int] = {}  # numbers of inputs by name
-        self._open = True
+        self._numbers: dict[str, int] = {}  # by name: number of the first input with this name
+        self._is_open = True
         self._result: LinkResult | None = None
         with ONE_FRAME:
             self._check(self._check_options)
@@ -137,7 +137,7 @@ class Linker:
         that its `Input` requires, TypeError for an object that is not an input, ValueError after
         `close`.
         """
-        if not self._open:
+        if not self._is_open:
             raise ValueError("the linker is closed")
         with ONE_FRAME:
             self._add(source, must_exist=True)
@@ -150,7 +150,7 @@ class Linker:
             return
         added = as_input(source, number)
         name = self._unique_name(name_of(added, number, self._numbers), number)
-        if not is_plain(added, must_exist=must_exist):
+        if not needs_no_check(added, must_exist=must_exist):
             self._check(lambda sink: check_input(added, name, sink))
         self._inputs.append((name, added))
 
@@ -182,7 +182,7 @@ class Linker:
 
         More inputs can be added afterwards, and another call links all of them.
         """
-        if not self._open:
+        if not self._is_open:
             raise ValueError("the linker is closed")
         with ONE_FRAME:
             return self._complete(None)
@@ -201,7 +201,7 @@ class Linker:
 
     def close(self) -> None:
         """Release the inputs; a second call does nothing."""
-        self._open = False
+        self._is_open = False
         self._inputs.clear()
 
     def __enter__(self) -> Self:
@@ -215,7 +215,7 @@ class Linker:
     ) -> None:
         self.close()
 
-    def _shareable(self) -> list[LinkInput]:
+    def _list_shareable_inputs(self) -> list[LinkInput]:
         """The inputs that other links can share: contents, and files with their path as name."""
         return [
             LinkInput(name, None if source is None else source.data)
@@ -224,11 +224,12 @@ class Linker:
         ]
 
     def _link(self, sink: Sink, plan: OutputPlan, shared: SharedInputs | None) -> LinkResult:
+        """Link the added inputs; LinkError if that fails."""
         self._check_options(sink)
         if not (self._inputs or self._values.get("allow_empty")):
             sink.fatal("no-input-files")
         inputs = [
-            LinkInput(name) if source is None else to_link(source, name, sink)
+            LinkInput(name) if source is None else to_linker_input(source, name, sink)
             for name, source in self._inputs
         ]
         following = Following(*self._following)
@@ -261,7 +262,10 @@ class Linker:
         check(self._values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False)
 
     def _check(self, work: Callable[[Sink], None]) -> None:
-        """Do `work` with a silent sink; if it fails, again with one that reports."""
+        """Do `work`, which checks something, with a silent sink.
+
+        If that fails, do it again with a sink that reports, and raise LinkError.
+        """
         silent_sink = Sink()
         try:
             values = {name: value for name, value in self._values.items() if name not in _FILES}
@@ -272,12 +276,15 @@ class Linker:
             raise
 
     def _run(self, work: Callable[[Sink, OutputPlan], T]) -> T:
-        """Do `work` with a sink for the options, and return its result."""
+        """Return the result of `work`, called with a sink as the options say and the output plan.
+
+        LinkError if it fails, or if a report cannot be written.
+        """
         sink = Sink()
         try:
             configure_sink(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
             if self._log is None:
-                del sink.renderers[0]
+                del sink.renderers[0]  # the one that would print to `log`
             sink.renderers += logging_renderers()
             files = (name for name, source in self._inputs if source is None or source.data is None)
             plan = OutputPlan(self._values, files, sink)

@@ -77,7 +77,11 @@ class LinkJob:
 
 
 class _JobRun:
-    """A job with its linker and its log, and later its outcome."""
+    """A job with its linker and its log, and later its outcome.
+
+    `linker` is None after the link, and if an option or input was refused. `log` collects what is
+    written to the job's log at the end; None without a log.
+    """
 
     __slots__ = ("job", "linker", "log", "outcome")
 
@@ -122,7 +126,7 @@ class _JobRun:
             return []
         silent_sink = Sink()
         try:
-            inputs = self.linker._shareable()
+            inputs = self.linker._list_shareable_inputs()
             values = self.linker._values
             if values.get("library"):
                 options = Options(values, [])
@@ -170,8 +174,8 @@ def link_many(
         _JobRun(
             job,
             [
-                _to_input(source, place, number, shared_inputs)
-                for place, source in enumerate(job.inputs)
+                _to_input(source, input_number, number, shared_inputs)
+                for input_number, source in enumerate(job.inputs)
             ],
             cancel,
         )
@@ -188,14 +192,14 @@ def link_many(
     )
     del inputs
     lock = Lock()
-    ended_count = 0
+    finished_count = 0
 
     def work(job: _JobRun) -> None:
-        nonlocal ended_count
+        nonlocal finished_count
         job.link(shared)
         with lock:
-            ended_count += 1
-            following.reach("link", ended_count, len(prepared))
+            finished_count += 1
+            following.report_progress("link", finished_count, len(prepared))
 
     try:
         with ONE_FRAME:
@@ -208,40 +212,50 @@ def link_many(
     return [prepared_job.outcome for prepared_job in prepared if prepared_job.outcome is not None]
 
 
-def _to_input(source: InputLike, place: int, job: int, sources: dict[int, Input]) -> Input | str:
-    """Convert an input; the same object gives the same Input, so that contents are shared."""
+def _to_input(
+    source: InputLike, number: int, job: int, converted_inputs: dict[int, Input]
+) -> Input | str:
+    """Convert input `number` of job `job` (both for errors); a path stays a path.
+
+    `converted_inputs`, by `id` of the object, gives the same Input for the same object, so that
+    contents are shared.
+    """
     if type(source) is str:
         return source
-    loaded = sources.get(id(source))
-    if loaded is None:
+    converted = converted_inputs.get(id(source))
+    if converted is None:
         try:
-            loaded = sources[id(source)] = as_input(source, place)
+            converted = converted_inputs[id(source)] = as_input(source, number)
         except TypeError as error:
             raise TypeError(f"job {job}, {error}") from None
-    return loaded
+    return converted
 
 
 def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]]) -> None:
-    """Refuse jobs that would write a file that another job writes or reads."""
-    places: dict[OutputIdentity, tuple[int, str]] = {}
+    """Refuse jobs that would write a file that another job writes or reads.
+
+    `inputs` has the inputs of each job.
+    """
+    # By output file: number of the job that writes it, and its path there.
+    writers: dict[OutputIdentity, tuple[int, str]] = {}
     for number, job in enumerate(jobs):
         if job.linker is None:
             continue
         for output in plan_outputs(job.linker._values, Sink()):
-            place = output_identity(output.path)
-            if place is None:
+            file = output_identity(output.path)
+            if file is None:
                 continue
-            other, _ = places.setdefault(place, (number, output.path))
+            other, _ = writers.setdefault(file, (number, output.path))
             if other != number:
                 raise ValueError(f"jobs {other} and {number} both write {output.path!r}")
-    if not places:
+    if not writers:
         return
-    seen: dict[str, OutputIdentity | None] = {}
+    files: dict[str, OutputIdentity | None] = {}  # by path, since inputs are often the same
     for number, sources in enumerate(inputs):
         for source in sources:
-            if source.data is None and source.name not in seen:
-                seen[source.name] = identity(source.name)
-            place = seen.get(source.name) if source.data is None else None
-            writer, path = places.get(place, (number, "")) if place is not None else (number, "")
+            if source.data is None and source.name not in files:
+                files[source.name] = identity(source.name)
+            file = files.get(source.name) if source.data is None else None
+            writer, path = writers.get(file, (number, "")) if file is not None else (number, "")
             if writer != number:
                 raise ValueError(f"job {writer} writes {path!r}, which job {number} reads")

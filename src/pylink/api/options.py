@@ -32,7 +32,7 @@ class LinkOptions(OptionValues):
     __slots__ = ()
 
     def __init__(self, **keywords: Unpack[LinkKeywords]) -> None:
-        self._keep(keywords)
+        self._set_options(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
         """Options with these values; others are copied from this object."""

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def result_html(
     title: str, sections: Table[SectionRow], timings: dict[str, float], diagnostics: Diagnostics
 ) -> str:
-    """HTML of a result, with few rows and the names of all tables; `title` is HTML."""
+    """HTML of a result, with few rows and the names of all tables.
+
+    `title` is HTML; `timings` are milliseconds by phase.
+    """
     largest = sections.sorted_by("size", descending=True)
     return (
         f"<p>{title}</p>"

@@ -63,7 +63,8 @@ class LinkResult:
         self.diagnostics = Diagnostics(diagnostics)
         self.timings = timings
         self.profile = profile
-        # Names, and the sizes of inputs in memory.
+        # The name and the size in bytes of each input, None for the size of a file; a table after
+        # the first use of `inputs`.
         self._inputs: Sequence[tuple[str, int | None]] | Table[InputRow] = inputs
         self._relocations: Table[RelocationRow] | None = None
         self._sections: Table[SectionRow] | None = None

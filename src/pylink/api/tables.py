@@ -27,7 +27,7 @@ class SectionRow(NamedTuple):
 
 
 class SymbolRow(NamedTuple):
-    """A symbol of an image; `value` counts from its section, `size` is bytes."""
+    """A symbol of an image; `value` is bytes from the start of its section, `size` is bytes."""
 
     name: str
     demangled: str

@@ -19,7 +19,7 @@ NO_FILE = ""
 # Other names of options, which are in common use.
 ALIASES = {"lto": "link_time_opt"}
 
-# Other parameters of `link`, for suggestions.
+# Parameters of `link` that are not options, for suggestions.
 _OTHER_ARGUMENTS = ("arch", "cancel", "log", "options", "output", "progress")
 
 
@@ -32,15 +32,15 @@ def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
     for name, value in keywords.items():
         option = BY_ATTRIBUTE.get(ALIASES.get(name, name))
         if option is None or not option.in_call:
-            raise TypeError(_unknown(name))
+            raise TypeError(_unknown_option_message(name))
         if value is not None:
-            values[option.attribute] = _value(option, name, value)
+            values[option.attribute] = _convert_value(option, name, value)
     return values
 
 
 def without_defaults(values: Mapping[str, Value]) -> dict[str, Value]:
     """The values without those that equal the default: False and empty lists."""
-    return {name: value for name, value in values.items() if not _is_idle(name, value)}
+    return {name: value for name, value in values.items() if not _is_default(name, value)}
 
 
 def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
@@ -56,11 +56,12 @@ def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
                 )
 
 
-def _is_idle(name: str, value: Value) -> bool:
+def _is_default(name: str, value: Value) -> bool:
+    """Return whether the value is an option's default; None does not occur."""
     return value == () or (value is False and BY_ATTRIBUTE[name].takes == FLAG)
 
 
-def _unknown(name: str) -> str:
+def _unknown_option_message(name: str) -> str:
     from difflib import get_close_matches
 
     names = [option.attribute for option in OPTIONS if option.in_call and option.built]
@@ -69,7 +70,8 @@ def _unknown(name: str) -> str:
     return f"unknown option {name!r}{hint}"
 
 
-def _value(option: Option, name: str, value: object) -> Value:
+def _convert_value(option: Option, name: str, value: object) -> Value:
+    """Convert the value of the keyword `name` for its option; TypeError for a wrong type."""
     if option.takes in (FLAG, TRUTH):
         if isinstance(value, bool):
             return value
@@ -77,7 +79,7 @@ def _value(option: Option, name: str, value: object) -> Value:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
     elif option.takes == LIST:
-        items = _items(value)
+        items = _convert_list(value)
         if items is not None:
             return items
     elif isinstance(value, (str, os.PathLike)):
@@ -87,7 +89,7 @@ def _value(option: Option, name: str, value: object) -> Value:
     raise TypeError(f"option {name!r} does not take {value!r}")
 
 
-def _items(value: object) -> tuple[str, ...] | None:
+def _convert_list(value: object) -> tuple[str, ...] | None:
     """The items of a list, each a text or a path; None if it is not such a list."""
     if isinstance(value, (str, os.PathLike)):
         return (os.fspath(value),)
@@ -112,7 +114,7 @@ class OptionValues:
 
     _values: dict[str, Value]
 
-    def _keep(self, keywords: Mapping[str, object]) -> None:
+    def _set_options(self, keywords: Mapping[str, object]) -> None:
         ordered = {name: keywords[name] for name in sorted(keywords, key=str.lower)}
         object.__setattr__(self, "_values", check_keywords(ordered))
 
@@ -121,10 +123,14 @@ class OptionValues:
         """The options that were given, by name."""
         return dict(self._values)
 
+    # Attributes of LinkOptions are read by these, by the type that the option takes.
+
     def _flag(self, name: str) -> bool:
+        """The value of an option without an argument; False if it was not given."""
         return bool(self._values.get(name))
 
     def _truth(self, name: str) -> bool | None:
+        """The value of an option that can be on or off; None if it was not given."""
         value = self._values.get(name)
         return value if isinstance(value, bool) else None
 

@@ -76,7 +76,7 @@ def _main(options: argparse.Namespace) -> int:
             arch=options.arch,
             prefilter=options.prefilter,
             identity=options.identity,
-            progress=progress.reach,
+            progress=progress.set_amount,
         )
     if options.json:
         show(formats.as_json(analysis))

@@ -134,8 +134,8 @@ def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTab
     hidden = len(ordered) - len(rows)
     title = f"Objects, {hidden} more with --top or --csv" if hidden else "Objects"
     if not everything:
-        return TextTable(title, ("object", "fate", "reason"), rows, left=3)
-    return TextTable(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
+        return TextTable(title, ("object", "fate", "reason"), rows, text_columns=3)
+    return TextTable(title, ("object", "fate", "code", "stage", "reason"), rows, text_columns=5)
 
 
 def _families_table(analysis: Analysis) -> TextTable:

@@ -95,7 +95,9 @@ def prepare(
         return
     tasks = find_tasks(database, schema)
     with Progress("linking") as progress:
-        folded = fold(index, tasks, runner, every="blockers" in columns, progress=progress.reach)
+        folded = fold(
+            index, tasks, runner, every="blockers" in columns, progress=progress.set_amount
+        )
     for name in columns:
         rows = [[*map(row.get, SAVING[name])] for row in list_rows(folded, tasks, name)]
         database.add_table(name, SAVING[name], rows, schema)

@@ -82,7 +82,7 @@ def _main(parsed: argparse.Namespace) -> int:
     )
     try:
         with Progress("indexing") as progress:
-            done = update(index, roots, runner, progress.reach, targets, names)
+            done = update(index, roots, runner, progress.set_amount, targets, names)
     finally:
         runner.close()
     for directory, reason in done.closed:

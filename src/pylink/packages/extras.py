@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Packages of other extras than REPORT.
+# The extra that installs a module; modules that are not listed are in REPORT.
 EXTRAS = {
     "distributed": "fleet-dask",
     "duckdb": "fleet",
@@ -18,7 +18,7 @@ EXTRAS = {
     "yaml": "remarks",
 }
 REPORT = "report"
-# Modules whose package has another name.
+# The package that contains a module, if its name differs.
 PACKAGES = {"google": "protobuf", "yaml": "PyYAML"}
 
 
@@ -31,10 +31,10 @@ def need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingPackage(advice(module)) from error
+        raise MissingPackage(install_advice(module)) from error
 
 
-def advice(module: str) -> str:
+def install_advice(module: str) -> str:
     """The text that says which package to install for a module."""
     top = module.partition(".")[0]
     extra = EXTRAS.get(top, REPORT)
@@ -45,4 +45,4 @@ def advice(module: str) -> str:
 def reason_of_import(error: ImportError) -> str:
     """Why a command cannot run: the error's text if it names a remedy, else what to install."""
     has_advice = "pip install" in str(error) or error.name is None
-    return str(error) if has_advice else advice(error.name or "")
+    return str(error) if has_advice else install_advice(error.name or "")

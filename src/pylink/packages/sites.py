@@ -38,7 +38,7 @@ def add_sites() -> None:
     """Set `sys.path` and `sys.prefix` as in a process that was started with `site`."""
     if Sites in sys.meta_path:
         sys.meta_path.remove(Sites)
-        import site  # takes a fifth of the interpreter's start
+        import site  # only here: this takes a fifth of the interpreter's start
 
         site.main()
         # -I omits the user's site directory, where pylink itself may be installed.

@@ -51,7 +51,7 @@ HOTNESS = 7
 ARGUMENT_WITH_LOCATION = 8
 ARGUMENT = 9
 
-# What the abbreviation id in front of each record says. Ids from FIRST_ABBREVIATION on are those
+# Meanings of the abbreviation id in front of each record. Ids from FIRST_ABBREVIATION on are those
 # that the block defines, in the order of RECORDS.
 END_BLOCK = 0
 ENTER_BLOCK = 1

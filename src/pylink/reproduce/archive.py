@@ -19,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, Any
 
-# Limits of an archive, unpacked.
+# Limits of an archive: bytes of all files unpacked, number of files and directories, bytes of the
+# manifest, bytes of memory that Zstandard may use to look back.
 MAX_BYTES = 1 << 33
 MAX_FILES = 1 << 18
 MAX_MANIFEST = 1 << 26
@@ -64,6 +65,7 @@ def _unpack(archive: tarfile.TarFile, directory: str) -> None:
 
 
 def _copy(contents: IO[bytes], target: IO[bytes], row: tarfile.TarInfo) -> None:
+    """Write the contents of a file to `target`; BadArchiveError if they are shorter than stated."""
     shutil.copyfileobj(contents, target, 1 << 20)
     if target.tell() != row.size:
         raise BadArchiveError(f"it ends within '{row.name}'")

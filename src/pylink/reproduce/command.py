@@ -91,30 +91,35 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class RecordedLink:
-    """The link that a manifest describes, checked."""
+    """The link that a manifest describes, checked.
+
+    The archive is unpacked in `_archive_directory`. In it, `_directory` stands for the directory
+    where the link ran. `_path_to_root` is the relative path from there to the directory that stands
+    for `/`, such as `../../root`.
+    """
 
     def __init__(self, manifest: dict[str, Any], directory: str, *, trusted: bool) -> None:
         """Check the manifest; BadArchiveError if --reproduce would not write it."""
-        self._top = os.path.realpath(directory)
+        self._archive_directory = os.path.realpath(directory)
         try:
             place = manifest["folder"]
-            self._directory = os.path.join(self._top, place)
+            self._directory = os.path.join(self._archive_directory, place)
             if place != ROOT + "/" and not place.startswith(ROOT + "/"):
                 raise ValueError("the entry 'folder' is not valid")
-            self._up = up_to_root(place.removeprefix(ROOT))
+            self._path_to_root = up_to_root(place.removeprefix(ROOT))
             self._check_path(self._directory)
             if not os.path.isdir(self._directory):
                 raise ValueError("the entry 'folder' is not valid")
             output_name = manifest["values"].get("output_file")
             self._output = (
-                None if output_name is None else restore_paths(str(output_name), self._up)
+                None if output_name is None else restore_paths(str(output_name), self._path_to_root)
             )
             self._values = self._read_values(manifest["values"], trusted=trusted)
             self._recorded = str(manifest["recorded"])
             self._whole_libraries = [bool(is_whole) for is_whole in manifest["whole_libraries"]]
             self._library_path = self._read_library_path(manifest["environment"])
             self._inputs = [
-                self._input(number, source) for number, source in enumerate(manifest["inputs"])
+                self._read_input(number, source) for number, source in enumerate(manifest["inputs"])
             ]
             self._check_members()
             if len(self._whole_libraries) != len(self._list("library")):
@@ -128,8 +133,8 @@ class RecordedLink:
 
     def link(self, link_arguments: Sequence[str], start_directory: str) -> int:
         """Link with further arguments, whose file names are relative to `start_directory`."""
-        sink = RestoringSink(self._up)
-        enter_root(os.path.join(self._top, ROOT))
+        sink = RestoringSink(self._path_to_root)
+        enter_root(os.path.join(self._archive_directory, ROOT))
         try:
             line = parse(link_arguments, sink, CommandLine())
             _make_absolute(start_directory, line.values)
@@ -142,11 +147,11 @@ class RecordedLink:
             ]
             added = line.inputs or set(line.values) - {"output_file"}
             os.chdir(self._directory)
-            names = [restore_paths(source.name, self._up) for source in inputs]
+            names = [restore_paths(source.name, self._path_to_root) for source in inputs]
             settings = {**values, "output_file": self._output}
             configure_sink(sink, settings, inputs=names, terminal_form="text")
             plan = OutputPlan(values, [source.name for source in inputs], sink)
-            plan.root = self._up
+            plan.root = self._path_to_root
             open_reports(sink, values)
             check(
                 values,
@@ -163,7 +168,7 @@ class RecordedLink:
                 self._whole_libraries + line.whole_libraries,
                 noted=(
                     note_output(settings),
-                    restore_paths(note_text(values, names), self._up) if added else self._recorded,
+                    self._noted_options(values, names, added=bool(added)),
                 ),
                 library_path=self._library_path,
             )
@@ -174,10 +179,18 @@ class RecordedLink:
             leave_root()
         return sink.exit_code()
 
+    def _noted_options(self, values: dict[str, Value], names: list[str], *, added: bool) -> str:
+        """The options in the tool note: the recorded ones, unless options or inputs were added."""
+        return (
+            restore_paths(note_text(values, names), self._path_to_root) if added else self._recorded
+        )
+
     def _list(self, attribute: str) -> tuple[str, ...]:
+        """The recorded value of an option that takes a list."""
         return _items(self._values.get(attribute, ()))
 
     def _read_values(self, manifest_values: dict[str, Any], *, trusted: bool) -> dict[str, Value]:
+        """The recorded options, checked, without those that write files."""
         values = {
             name: value for name, value in manifest_values.items() if name not in IGNORED_OPTIONS
         }
@@ -189,26 +202,28 @@ class RecordedLink:
                 "it has arguments for compilers (-Xptxas, -Xnvvm), which could write any file; "
                 "if you trust it, add --trust"
             )
-        read: dict[str, Value] = {**check_keywords(values), "arch": arch}
-        check_choices(read, Sink())
-        if manifest_values.get(
-            "register_link_binaries"
-        ):  # that link did not report removed kernels
-            read["diag_suppress"] = (*_items(read.get("diag_suppress")), "kernels-removed")
-        if read.get("Xopt") and plan_outputs({"Xopt": read["Xopt"]}, Sink()):
-            del read["Xopt"]  # its value writes a file
+        checked: dict[str, Value] = {**check_keywords(values), "arch": arch}
+        check_choices(checked, Sink())
+        # A link with --register-link-binaries does not report removed kernels. That option is not
+        # repeated, since it writes a file.
+        if manifest_values.get("register_link_binaries"):
+            checked["diag_suppress"] = (*_items(checked.get("diag_suppress")), "kernels-removed")
+        if checked.get("Xopt") and plan_outputs({"Xopt": checked["Xopt"]}, Sink()):
+            del checked["Xopt"]  # its value writes a file
         for attribute in ("library_path", "source_root"):
-            for name in _items(read.get(attribute, ())):
+            for name in _items(checked.get(attribute, ())):
                 self._check_path(os.path.join(self._directory, name))
-        return read
+        return checked
 
     def _read_library_path(self, environment: dict[str, Any]) -> str:
+        """The recorded value of the variable with directories of libraries, checked."""
         directories = str(environment.get(LIBRARY_VARIABLE, ""))
         for name in directories.split(":"):
             self._check_path(os.path.join(self._directory, name))
         return directories
 
-    def _input(self, number: int, row: dict[str, Any]) -> Input:
+    def _read_input(self, number: int, row: dict[str, Any]) -> Input:
+        """The input of a row of the manifest; contents of inputs in memory are read."""
         name, is_whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")
@@ -217,37 +232,41 @@ class RecordedLink:
             return Input(name, whole_archive=is_whole)
         if not row["data"]:
             return Input(name, b"", whole_archive=is_whole)
-        with open(os.path.join(self._top, DATA, str(number)), "rb") as stream:
+        with open(os.path.join(self._archive_directory, DATA, str(number)), "rb") as stream:
             return Input(name, stream.read(), whole_archive=is_whole)
 
     def _check_members(self) -> None:
-        """ValueError if a thin archive names a file outside the archive of the link."""
-        root = os.path.join(self._top, ROOT)
-        for place, _, names in os.walk(root):
+        """Raise ValueError if a thin archive names a file outside the archive of the link.
+
+        A path of a member is relative to the thin archive or to the working directory.
+        """
+        root = os.path.join(self._archive_directory, ROOT)
+        for directory, _, names in os.walk(root):
             for name in names:
-                for member in thin_members(os.path.join(place, name)):
-                    if not member.startswith(self._top + "/"):
+                for member in thin_members(os.path.join(directory, name)):
+                    if not member.startswith(self._archive_directory + "/"):
                         self._check_path(f"{root}/{member}")
                         continue
                     self._check_path(member)
                     if not os.path.lexists(member):
-                        member_path = os.path.relpath(member, place)
+                        member_path = os.path.relpath(member, directory)
                         self._check_path(os.path.join(self._directory, member_path))
 
     def _check_path(self, path: str) -> None:
-        """ValueError if a path leads out of the archive."""
-        if os.path.commonpath([self._top, os.path.realpath(path)]) != self._top:
+        """Raise ValueError if a path leads out of the archive."""
+        top = self._archive_directory
+        if os.path.commonpath([top, os.path.realpath(path)]) != top:
             raise ValueError(f"the name '{path}' leads out of the archive")
 
 
 class RestoringSink(Sink):
     """A sink that reports file names as on the machine where the link first ran."""
 
-    __slots__ = ("_up",)
+    __slots__ = ("_path_to_root",)
 
-    def __init__(self, up_path: str) -> None:
+    def __init__(self, path_to_root: str) -> None:
         super().__init__(NvlinkRenderer(tool="pylink"))
-        self._up = up_path
+        self._path_to_root = path_to_root
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
         self._restore(diagnostic)
@@ -255,10 +274,10 @@ class RestoringSink(Sink):
 
     def _restore(self, record: Diagnostic) -> None:
         if record.file is not None:
-            record.file = restore_paths(record.file, self._up)
+            record.file = restore_paths(record.file, self._path_to_root)
         for name, value in record.args.items():
             if isinstance(value, str):
-                record.args[name] = restore_paths(value, self._up)
+                record.args[name] = restore_paths(value, self._path_to_root)
         for part in (*record.children, *record.hints, *record.notes, *record.extra):
             self._restore(part)
 
@@ -277,4 +296,5 @@ def _make_absolute(directory: str, values: dict[str, Value]) -> None:
 
 
 def _items(value: Value) -> tuple[str, ...]:
+    """The items of a list; none for another value."""
     return value if isinstance(value, tuple) else ()

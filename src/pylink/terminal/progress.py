@@ -24,18 +24,22 @@ LAST_PHASE = "write"
 
 
 class Progress:
-    """Shows how much of a piece of work is done; also a context manager."""
+    """Shows how much of a piece of work is done; also a context manager.
 
-    __slots__ = ("_bar", "_begun", "_done", "_is_shown", "_task", "_text", "_total")
+    `text` names the work, `total` is its amount in any unit. With `enabled` False nothing is shown.
+    """
+
+    __slots__ = ("_bar", "_finished", "_is_shown", "_start_time", "_task", "_text", "_total")
 
     def __init__(self, text: str, total: int = 0, *, enabled: bool = True) -> None:
         self._text = text
         self._total = total
-        self._done = 0
-        self._begun = time.monotonic()
+        self._finished = 0
+        self._start_time = time.monotonic()
+        # Whether to show a bar, once SHOW_AFTER is over.
         self._is_shown = enabled and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: Any = None  # of rich; None until it appears
+        self._task: Any = None  # the bar's only line
 
     def __enter__(self) -> Progress:
         return self
@@ -45,15 +49,15 @@ class Progress:
 
     def advance(self, done: int = -1, text: str = "") -> None:
         """Set the amount done (default: one more) and show `text`, the current step."""
-        self._done = self._done + 1 if done < 0 else done
-        self.tell(text)
+        self._finished = self._finished + 1 if done < 0 else done
+        self.show_step(text)
 
-    def reach(self, done: int, total: int) -> None:
+    def set_amount(self, done: int, total: int) -> None:
         """Set the amount done and the total."""
         self._total = total
         self.advance(done)
 
-    def tell(self, text: str = "") -> None:
+    def show_step(self, text: str = "") -> None:
         """Show `text`, the current step."""
         if not self._is_shown:
             return
@@ -61,7 +65,7 @@ class Progress:
             return
         description = f"{self._text}: {text}" if text else self._text
         self._bar.update(
-            self._task, completed=self._done, total=self._total, description=description
+            self._task, completed=self._finished, total=self._total, description=description
         )
 
     def stop(self) -> None:
@@ -71,7 +75,8 @@ class Progress:
         self._is_shown = False
 
     def _start(self) -> bool:
-        if time.monotonic() - self._begun < SHOW_AFTER:
+        """Let the bar appear; False if it is too early or rich is not installed."""
+        if time.monotonic() - self._start_time < SHOW_AFTER:
             return False
         try:
             console = importlib.import_module("rich.console").Console(stderr=True)
@@ -89,14 +94,14 @@ class ProgressObserver(Observer):
 
     __slots__ = ("_progress",)
 
-    # The phases from init to write.
+    # Number of the phases from init to write.
     PHASES = 7
 
     def __init__(self) -> None:
         self._progress = Progress("linking", self.PHASES)
 
     def step_ended(self, name: str, detail: object) -> None:
-        self._progress.tell(f"{name.replace('_', ' ')} done")
+        self._progress.show_step(f"{name.replace('_', ' ')} done")
 
     def phase_ended(self, tag: str, result: object) -> None:
         self._progress.advance(text=f"{tag} done")

@@ -27,7 +27,7 @@ def run(
 
     It is `error_status` after a file error, a missing package and the `expected` errors, whose text
     is the reason; the reason is written to standard error. With `intermixed`, options may stand
-    between the arguments of one list.
+    between the arguments of one list. `argv` None is that of the process.
     """
     try:
         return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(argv))

@@ -14,14 +14,24 @@ if TYPE_CHECKING:
 
 
 class TextTable:
-    """Rows of text under a title; the columns after the first `left` are numbers."""
+    """Rows of text under a title; the columns after the first `text_columns` are numbers.
 
-    __slots__ = ("columns", "left", "rows", "title")
+    Numbers are aligned to the right.
+    """
+
+    __slots__ = ("columns", "rows", "text_columns", "title")
 
     def __init__(
-        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        text_columns: int = 1,
     ) -> None:
-        self.title, self.columns, self.rows, self.left = title, columns, rows, left
+        self.title = title
+        self.columns = columns
+        self.rows = rows
+        self.text_columns = text_columns
 
     def printable(self) -> list[tuple[str, ...]]:
         """The rows with control characters escaped: names come from inputs."""
@@ -29,7 +39,10 @@ class TextTable:
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  ") -> list[str]:
-    """One line per row with aligned columns; an r in `right` aligns that column to the right."""
+    """One line per row with aligned columns, `gap` between them.
+
+    An `r` at a column's position in `right` aligns that column to the right.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         gap.join(
@@ -44,7 +57,7 @@ def as_text(tables: Sequence[TextTable]) -> str:
     """Tables in plain text."""
     lines = []
     for table in tables:
-        right = " " * table.left + "r" * (len(table.columns) - table.left)
+        right = " " * table.text_columns + "r" * (len(table.columns) - table.text_columns)
         rows = align_columns([table.columns, *table.printable()], right)
         lines += [table.title, *(f"  {row}".rstrip() for row in rows), ""]
     return "\n".join(lines) + "\n"
@@ -74,11 +87,11 @@ def print_tables(tables: Sequence[TextTable]) -> None:
 
 def print_rich(console: Any, tables: Sequence[TextTable]) -> None:
     """Print tables to a console of rich."""
-    make = importlib.import_module("rich.table").Table
+    rich_table_class = importlib.import_module("rich.table").Table
     for table in tables:
-        rich_table = make(title=table.title, title_justify="left")
+        rich_table = rich_table_class(title=table.title, title_justify="text_columns")
         for number, name in enumerate(table.columns):
-            justify = "left" if number < table.left else "right"
+            justify = "text_columns" if number < table.text_columns else "right"
             rich_table.add_column(name, justify=justify, overflow="fold")
         for row in table.printable():
             rich_table.add_row(*row)
