@@ -1,8 +1,8 @@
-"""What following an advice of the stock rules saves, against what the rule says that it will.
+"""Advice of the stock rules: the time that it saves, and the time that the rule claims.
 
-Each case links a program that the rule warns of, does what the rule says, and links again: both in
-turn, several times, and of each the least processor time counts. A claim may be too small, and too
-large by `MARGIN` percent of the link: the advice is then still worth what it says.
+Each case links a program about which a rule warns, follows the advice, and links again: both in
+turn, several times, and the least processor time of each counts. A claim may be too small by any
+amount, and too large by `MARGIN` percent of the link.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pylink.report import read_report
 from pylink.report.model import Report
 from pylink.report.rules.frontend import SPEEDUP_METRIC
 
-COUNT = 240
-TURNS = 7
-MARGIN = 10.0
+COUNT = 240  # inputs of a link
+TURNS = 7  # links of each kind, the fastest of which counts
+MARGIN = 10.0  # percent
 
 
-def program(
+def compile_modules(
     folder: Path, arch: str, flags: tuple[str, ...], size: str = "15KB", count: int = COUNT
 ) -> list[str]:
-    """The modules of the benchmarks, compiled with these flags."""
+    """Write `count` modules of the benchmarks, compiled with these flags; return their names."""
     group = [oracle.compile(text, arch, flags, name=n) for n, text in sources(size).items()]
     names = []
     for number in range(count):
@@ -42,33 +42,33 @@ def program(
     return names
 
 
-def in_turn(links: list[Callable[[], Profile]]) -> list[Profile]:
-    """The profile of least processor time of each of the links."""
+def fastest_profiles(links: list[Callable[[], Profile]]) -> list[Profile]:
+    """Run the links in turn, and return for each the profile with the least processor time."""
     best: list[Profile | None] = [None] * len(links)
     for _ in range(TURNS):
-        for at, link in enumerate(links):
-            made, known = link(), best[at]
-            if known is None or made.cpu_ns < known.cpu_ns:
-                best[at] = made
-    return [time for time in best if time is not None]
+        for number, link in enumerate(links):
+            profile, best_so_far = link(), best[number]
+            if best_so_far is None or profile.cpu_ns < best_so_far.cpu_ns:
+                best[number] = profile
+    return [profile for profile in best if profile is not None]
 
 
-def linker(
+def link_function(
     names: list[str], arch: str, output: Path, merc_dedup: Literal["on", "off"] = "on"
 ) -> Callable[[], Profile]:
     def link() -> Profile:
-        made = pylink.link(
+        profile = pylink.link(
             names, arch=f"sm_{arch}", output=output, profile=True, merc_dedup=merc_dedup
         ).profile
-        assert made is not None
-        return made
+        assert profile is not None
+        return profile
 
     return link
 
 
-def check(claimed: float, before: Profile, after: Profile, what: str) -> None:
+def check(claimed: float, before: Profile, after: Profile, label: str) -> None:
     gained = 100 * (1 - after.cpu_ns / before.cpu_ns)
-    print(f"{what}: claimed {claimed:.1f}%, gained {gained:.1f}%")
+    print(f"{label}: claimed {claimed:.1f}%, gained {gained:.1f}%")
     assert claimed <= gained + MARGIN
 
 
@@ -78,20 +78,28 @@ def check(claimed: float, before: Profile, after: Profile, what: str) -> None:
     ("given", "advised"), [(("-G",), ("-lineinfo",)), (("-lineinfo",), ())], ids=["G", "lineinfo"]
 )
 def test_debug_data(
-    arch: str, given: tuple[str, ...], advised: tuple[str, ...], tmp_path: Path
+    arch: str, flags_before: tuple[str, ...], flags_after: tuple[str, ...], tmp_path: Path
 ) -> None:
     output = tmp_path / "linked.cubin"
-    links = [linker(program(tmp_path, arch, flags), arch, output) for flags in (given, advised)]
-    before, after = in_turn(links)
-    check(100 * debug_ns(before) / before.cpu_ns, before, after, f"{arch} {given} to {advised}")
+    links = [
+        link_function(compile_modules(tmp_path, arch, flags), arch, output)
+        for flags in (flags_before, flags_after)
+    ]
+    before, after = fastest_profiles(links)
+    check(
+        100 * debug_ns(before) / before.cpu_ns,
+        before,
+        after,
+        f"{arch} {flags_before} to {flags_after}",
+    )
 
 
 @oracle.needs_oracle
 def test_deduplication(tmp_path: Path) -> None:
-    names, output = program(tmp_path, "100", ("-lineinfo",)), tmp_path / "linked.cubin"
-    # Modules that are there twice cannot be linked; kernels of weak templates could.
-    before, after = in_turn(
-        [linker(names, "100", output), linker(names, "100", output, merc_dedup="off")]
+    names, output = compile_modules(tmp_path, "100", ("-lineinfo",)), tmp_path / "linked.cubin"
+    # No module is linked twice, since its symbols would clash; so nothing folds here.
+    before, after = fastest_profiles(
+        [link_function(names, "100", output), link_function(names, "100", output, merc_dedup="off")]
     )
     check(100 * folding_ns(before) / before.cpu_ns, before, after, "--merc-dedup=off")
 
@@ -102,23 +110,27 @@ def test_deduplication(tmp_path: Path) -> None:
 def test_what_is_said_holds_for_other_programs(
     size: str, count: int, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Many small inputs, few large ones: debug data is named where there is some, nowhere else."""
-    names = program(tmp_path, "100", flags, size, count)
+    """The rule on debug data speaks exactly if there is some, with many inputs and with few."""
+    names = compile_modules(tmp_path, "100", flags, size, count)
     output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
     pylink.link(names, arch="sm_100", output=output, profile=report)
-    told = {name: text for name, (_, text) in said(read_report(report)).items()}
-    assert ("LinkDebugBytes" in told) == bool(flags)
+    texts = {name: text for name, (_, text) in claims_of(read_report(report)).items()}
+    assert ("LinkDebugBytes" in texts) == bool(flags)
     if flags:
-        assert ("compile with -lineinfo" in told["LinkDebugBytes"]) == (flags == ("-G",))
-        less = program(tmp_path, "100", ("-lineinfo",) if flags == ("-G",) else (), size, count)
-        before, after = in_turn([linker(name, "100", output) for name in (names, less)])
+        assert ("compile with -lineinfo" in texts["LinkDebugBytes"]) == (flags == ("-G",))
+        names_after = compile_modules(
+            tmp_path, "100", ("-lineinfo",) if flags == ("-G",) else (), size, count
+        )
+        before, after = fastest_profiles(
+            [link_function(name, "100", output) for name in (names, names_after)]
+        )
         share = 100 * debug_ns(before) / before.cpu_ns
         check(share, before, after, f"{count} of {size}, {flags}")
 
 
 @oracle.needs_oracle
 def test_a_second_link_does_not_wait_for_the_disk(tmp_path: Path) -> None:
-    names = program(tmp_path, "90a", ("-lineinfo",), "50KB", 400)
+    names = compile_modules(tmp_path, "90a", ("-lineinfo",), "50KB", 400)
     output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
 
     def forget() -> None:
@@ -130,23 +142,23 @@ def test_a_second_link_does_not_wait_for_the_disk(tmp_path: Path) -> None:
     claims, cold, warm = [], [], []
     for _ in range(TURNS):
         forget()
-        made = pylink.link(names, arch="sm_90a", output=output, profile=report).profile
-        assert made is not None
-        found = said(read_report(report)).get("LinkColdCache")
-        if found is None:
+        profile = pylink.link(names, arch="sm_90a", output=output, profile=report).profile
+        assert profile is not None
+        claim = claims_of(read_report(report)).get("LinkColdCache")
+        if claim is None:
             pytest.skip("this file system does not forget what it has read")
-        claims.append(found[0])
-        cold.append(made.wall_ns)
-        made = pylink.link(names, arch="sm_90a", output=output, profile=True).profile
-        assert made is not None
-        warm.append(made.wall_ns)
+        claims.append(claim[0])
+        cold.append(profile.wall_ns)
+        profile = pylink.link(names, arch="sm_90a", output=output, profile=True).profile
+        assert profile is not None
+        warm.append(profile.wall_ns)
     claimed, gained = min(claims), 100 * (1 - min(warm) / min(cold))
     print(f"cold cache: claimed {claimed:.1f}%, gained {gained:.1f}% of wall time")
     assert claimed <= gained + MARGIN
 
 
-def said(report: Report) -> dict[str, tuple[float, str]]:
-    """By rule, the gain that it claims in percent, 0 without one, and its words."""
+def claims_of(report: Report) -> dict[str, tuple[float, str]]:
+    """By rule: the gain that it claims in percent (0 without a claim), and its message."""
     return {
         result.identifier: (
             max(

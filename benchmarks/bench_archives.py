@@ -1,7 +1,7 @@
 """Links of one large archive of host objects, whose device code is compressed with Zstandard.
 
-Beside them runs what no linker can do without: reading the archive, decompressing the code for the
-target in two threads with the library that the link has, and writing it to one file.
+Beside them, the work that no linker can avoid is measured: to read the archive, to decompress the
+code for the target in two threads with the same library, and to write it to one file.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from pylink.tables import extent
 
 MEMBERS = 2000
 ROUNDS = 9
-# Targets that every object has code for, as a library that is shipped does; only one is linked.
+# Targets for which every object has code, as in published libraries; a link is for one of them.
 TARGETS = {"75": 75, "90a": 90, "100": 100}
-# How many times as long as pylink nvlink is to take.
+# Goals by contender: nvlink's time divided by its own.
 GOALS = {API: 10, CLI: 5}
 
 
-def archive(size: str) -> tuple[Path, str]:
-    """A folder and the archive in it, made when it is not there."""
-    made = {arch: inputs.cubins(arch, size, MEMBERS) for arch in TARGETS}
-    folder = made["75"][0].parent / "archives"
+def make_archive(size: str) -> tuple[Path, str]:
+    """A folder, and the name of the archive in it, which is made if it is missing."""
+    cubins_by_arch = {arch: inputs.cubins(arch, size, MEMBERS) for arch in TARGETS}
+    folder = cubins_by_arch["75"][0].parent / "archives"
     folder.mkdir(exist_ok=True)
     path = folder / f"lib{size}-{MEMBERS}.a"
     if not path.is_file():
@@ -50,7 +50,7 @@ def archive(size: str) -> tuple[Path, str]:
         for number in range(MEMBERS):
             entries = [
                 entry((cubins / names[number]).read_bytes(), TARGETS[arch], mode="zstd")
-                for arch, (cubins, names) in made.items()
+                for arch, (cubins, names) in cubins_by_arch.items()
             ]
             sections = [
                 ("__nv_relfatbin", container(*entries)),
@@ -64,8 +64,8 @@ def archive(size: str) -> tuple[Path, str]:
     return folder, path.name
 
 
-def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
-    """Reads, decompresses and writes the code for an architecture; gives the seconds of that."""
+def minimal_work(path: Path, sm: int, output: Path) -> Callable[[], float]:
+    """A function that reads, decompresses and writes the code for a target; returns the seconds."""
     data = path.read_bytes()
     members = list(read_archive(data, 0, len(data)))
     extents = b"".join(extent(member.offset, member.size) for member in members)
@@ -112,15 +112,15 @@ def test_bench_archive(
     arch: str,
     size: str,
 ) -> None:
-    folder, name = archive(size)
+    folder, name = make_archive(size)
     contest = Contest(launcher, arch, folder, [name])
     times: dict[str, list[float]] = {CLI: [], NVLINK: []}
-    least = floor(folder / name, TARGETS[arch], folder / f"floor-{arch}")
+    least = minimal_work(folder / name, TARGETS[arch], folder / f"floor-{arch}")
     floors: list[float] = []
 
     def others() -> None:
-        for contender, taken in times.items():
-            taken.append(contest.seconds(contender))
+        for contender, seconds_by_round in times.items():
+            seconds_by_round.append(contest.seconds(contender))
         floors.append(least())
         contest.clear()
 
@@ -130,9 +130,9 @@ def test_bench_archive(
     benchmark.pedantic(contest.link, setup=others, rounds=ROUNDS)
     if benchmark.stats is not None:  # None when benchmarks are disabled
         times[API] = list(benchmark.stats.stats.data)
-        for ours in (API, CLI):
-            report.archives[f"sm_{arch}, {size}, {ours}"] = (
-                ratio(times[NVLINK], times[ours]),
+        for contender in (API, CLI):
+            report.archives[f"sm_{arch}, {size}, {contender}"] = (
+                ratio(times[NVLINK], times[contender]),
                 ratio(times[NVLINK], floors),
-                GOALS[ours],
+                GOALS[contender],
             )

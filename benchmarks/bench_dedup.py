@@ -1,4 +1,4 @@
-"""What comparing and folding Mercury sections costs, as ratios measured in one run.
+"""The cost of comparing and folding Mercury sections, as ratios of times of one run.
 
 `python benchmarks/bench_dedup.py` prints the ratios; `pytest benchmarks/bench_dedup.py
 --benchmark-enable` sweeps the sizes. Times are the best of several runs.
@@ -30,28 +30,31 @@ from pylink.dedup import MercuryObject, compare, fold
 MEMCMP = ctypes.CDLL(None).memcmp
 MEMCMP.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
 
-LARGE = 256 << 20
-SWEEP = (256, 1024, 4096, 16384, 65536)
-LINEAR = 4096
-BUILD = 2000
+LARGE = 256 << 20  # bytes of an object that is compared as a whole
+SWEEP = (256, 1024, 4096, 16384, 65536)  # numbers of headers or targets
+LINEAR = 4096  # number of these for which all pairs are compared
+BUILD = 2000  # objects that are folded
 
 
 def header_vectors(count: int) -> tuple[Plain, Plain]:
-    """The same headers in two orders: each has its twin anywhere in the reference."""
+    """Two objects with the same headers in two orders: twins may be anywhere in the reference."""
     headers = [(f".nv.merc.text.kernel_{i}", 64 * i, i, 16) for i in range(count)]
     shuffled = random.Random(count).sample(headers, count)
     return Plain(headers=headers), Plain(headers=shuffled)
 
 
 def target_vectors(count: int) -> tuple[Plain, Plain]:
-    """Targets of one name and size in two orders: only their bytes tell them apart."""
+    """Two objects with the same targets in two orders, which differ only in their bytes."""
     rng = random.Random(count)
     targets = [(".nv.merc.rela.text.k", rng.randbytes(48)) for _ in range(count)]
     return Plain(targets=targets), Plain(targets=rng.sample(targets, count))
 
 
 def build(count: int, early: bool = True) -> list[MercuryObject]:
-    """Objects of 20 sections of 4 KiB, half of them copies; others differ early or at the end."""
+    """Objects of 20 sections of 4 KiB, half of the objects copies of the other half.
+
+    Different objects differ in their first bytes (`early`), or only in the last section.
+    """
 
     def item(seed: int) -> MercuryObject:
         rng = random.Random(seed)
@@ -67,7 +70,7 @@ def build(count: int, early: bool = True) -> list[MercuryObject]:
 
 
 def read_once(items: list[MercuryObject]) -> None:
-    """The cheapest pass over all bytes at hand: XXH3 of each section, in one call."""
+    """Read all bytes once in the cheapest way available: XXH3 of each section."""
     payloads = [data for item in items for data in item.primary]
     list(map(xxhash.xxh3_64_intdigest, payloads))
 
@@ -78,17 +81,21 @@ def large_pair() -> tuple[bytes, bytes]:
 
 
 def measure_memcmp() -> None:
-    ours, theirs = large_pair()
-    reference, candidate = MercuryObject([ours]), MercuryObject([theirs])
+    first, second = large_pair()
+    reference, candidate = MercuryObject([first]), MercuryObject([second])
     rounds = [
         (
-            fastest(lambda: MEMCMP(ours, theirs, LARGE), 3),
+            fastest(lambda: MEMCMP(first, second, LARGE), 3),
             fastest(lambda: compare(reference, candidate), 3),
         )
         for _ in range(5)
     ]
-    plain, whole = (min(column) for column in zip(*rounds, strict=True))
-    show("equal objects of 256 MiB", f"memcmp {ms(plain)}, compare {ms(whole)}", whole / plain)
+    plain, comparing = (min(column) for column in zip(*rounds, strict=True))
+    show(
+        "equal objects of 256 MiB",
+        f"memcmp {ms(plain)}, compare {ms(comparing)}",
+        comparing / plain,
+    )
 
 
 def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> None:
@@ -154,7 +161,7 @@ def test_bench_fold(benchmark: BenchmarkFixture, count: int, prefilter: str) -> 
     items = build(count)
     benchmark.group = f"fold n={count}"
     result = benchmark(fold, items, prefilter=prefilter)
-    assert sum(found is not None for found in result.reference) == count // 2
+    assert sum(reference is not None for reference in result.reference) == count // 2
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
-"""The device-link step: `nvcc -dlink`, that with pylink as its nvlink, the nvcc of an overlay, and
-`pylink dlink` as a process of its own and by a server, in turn.
+"""The device-link step, by five contenders in turn.
 
-Each case has a goal: how many times as fast as nvcc the step must be. The ratios are those of runs
-in the same round, so that a busy machine is busy for both. Inputs are host objects with code for
-several architectures, made of the modules of the other benchmarks. Every round runs all contenders
-once; what the rounds were is printed at the end.
+They are `nvcc -dlink`, nvcc with pylink in place of nvlink, the nvcc of an overlay, and `pylink
+dlink` as a process of its own and by a server.
+
+The goals of a case say how many times as fast as nvcc the step must be. Ratios are of runs in the
+same round, so that other programs disturb both alike. Inputs are host objects with code for several
+architectures, from the modules of the other benchmarks. Every round runs all contenders once. The
+times of all rounds are summarized at the end.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ ARCHS = ("75", "80", "86", "90", "100", "120")
 SIZE = "15KB"
 DLINK, NVCC, OVERLAY = "pylink dlink", "nvcc", "nvcc of an overlay"
 AS_NVLINK, SERVED = "pylink as nvlink", "pylink serve"
-# Objects, architectures, rounds, and the goal for each contender.
+# Number of objects, of architectures and of rounds, and the goal for each contender: nvcc's time
+# divided by its own.
 CASES = [
     (2, 1, 15, {DLINK: 1.0, SERVED: 3.0}),
     (2, 6, 15, {DLINK: 1.0, SERVED: 3.0}),
@@ -40,8 +43,8 @@ CASES = [
 ]
 
 
-def objects(count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
-    """A folder and the names of so many host objects in it, made when they are not there."""
+def host_objects(count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
+    """A folder, and the names of `count` host objects in it; missing ones are made."""
     sets = [inputs.cubins(arch, SIZE, count) for arch in archs]
     folder = sets[0][0].parent / f"hosted-{'-'.join(archs)}"
     folder.mkdir(exist_ok=True)
@@ -76,19 +79,19 @@ def test_bench_dlink(
     goals: dict[str, float],
 ) -> None:
     chosen = ARCHS[-archs:] if archs > 1 else ("90",)
-    folder, names = objects(count, chosen)
+    folder, names = host_objects(count, chosen)
     home = oracle.toolchain().bin.parent
     for name in ("overlay", "linker"):
         make_overlay(str(tmp_path / name), str(home))
     start_nvlink(tmp_path / "linker")
-    words = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in chosen]
+    options = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in chosen]
     (tmp_path / "words").write_text("\n".join(names))
-    words += ["-shared", "--options-file", str(tmp_path / "words"), "-o"]
-    step = [this_program(), "dlink", "--cuda", str(home), *words]
+    options += ["-shared", "--options-file", str(tmp_path / "words"), "-o"]
+    step = [this_program(), "dlink", "--cuda", str(home), *options]
     commands = {
-        NVCC: [oracle.toolchain().tool("nvcc"), "-dlink", *words, str(tmp_path / "real.o")],
-        AS_NVLINK: [f"{tmp_path}/linker/bin/nvcc", "-dlink", *words, f"{tmp_path}/linker.o"],
-        OVERLAY: [f"{tmp_path}/overlay/bin/nvcc", "-dlink", *words, f"{tmp_path}/overlay.o"],
+        NVCC: [oracle.toolchain().tool("nvcc"), "-dlink", *options, str(tmp_path / "real.o")],
+        AS_NVLINK: [f"{tmp_path}/linker/bin/nvcc", "-dlink", *options, f"{tmp_path}/linker.o"],
+        OVERLAY: [f"{tmp_path}/overlay/bin/nvcc", "-dlink", *options, f"{tmp_path}/overlay.o"],
         DLINK: [*step, str(tmp_path / "made.o")],
         SERVED: [*step, str(tmp_path / "served.o")],
     }
@@ -105,18 +108,20 @@ def test_bench_dlink(
         benchmark.pedantic(turn, rounds=rounds, warmup_rounds=1)
     finally:
         server.close()
-    made, real = (contents(tmp_path, name, ".nv_fatbin") for name in ("made.o", "real.o"))
-    assert differences(made, real) == []
+    dlink_contents, nvcc_contents = (
+        contents(tmp_path, name, ".nv_fatbin") for name in ("made.o", "real.o")
+    )
+    assert differences(dlink_contents, nvcc_contents) == []
     assert (tmp_path / "served.o").read_bytes() == (tmp_path / "made.o").read_bytes()
     with capsys.disabled():
         print(f"\n{count} objects x {archs}: least and median s, processor, peak MiB, nvcc / it")
-        for name, taken in runs.items():
-            seconds = [run.seconds for run in taken[1:] or taken]
-            pairs = zip(runs[NVCC], taken, strict=True)
-            ratio = median(other.seconds / ours.seconds for other, ours in pairs)
+        for name, measured in runs.items():
+            seconds = [run.seconds for run in measured[1:] or measured]
+            pairs = zip(runs[NVCC], measured, strict=True)
+            ratio = median(nvcc_run.seconds / run.seconds for nvcc_run, run in pairs)
             goal = f" (goal: {goals[name]:g})" if name in goals else ""
             print(
                 f"  {name:<20} {min(seconds):.3f} {median(seconds):.3f} "
-                f"{min(run.cpu for run in taken):.3f} {max(run.rss for run in taken) >> 20} "
+                f"{min(run.cpu for run in measured):.3f} {max(run.rss for run in measured) >> 20} "
                 f"{ratio:.1f}{goal}"
             )

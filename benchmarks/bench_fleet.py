@@ -1,16 +1,16 @@
-"""What an index of a build tree costs, beside a plain read of the same files.
+"""The cost of an index of a build tree, beside a plain read of the same files.
 
     python benchmarks/bench_fleet.py [--objects N] [--folder DIR] [--disk] [--dask]
 
 makes a tree of N objects from the cubins of the demo, half of them copies and half with code of
-their own, and prints for each step what the whole process takes: seconds, processor seconds, peak
-memory, and the shares of a plain read (`open`, `read`, `close` in Python) and of an index from
-nothing, in processor seconds. The steps follow the life of an index: made, nothing changed, a
-hundredth of the objects new (found by a walk, and given as a list), changed in place, gone. Where
-no list is given each file has to be looked at: `look at each file` is that alone, in this process.
-The files are in the page cache; with --disk an index is also made of files that are not.
+their own. For each step it prints the cost of the whole process: seconds, processor seconds and
+peak memory, and its processor seconds divided by those of a plain read (`open`, `read`, `close` in
+Python) and of a new index. The steps follow the life of an index: it is made, nothing changes, a
+hundredth of the objects is new (found by a walk, then named in a list), changed in place, removed.
+Without a list, pylink must look at each file: `look at each file` is the cost of that, in this
+process. The files are in the page cache; with --disk an index is also made of files that are not.
 
-After each step the sums of `repeats` are compared with what was planted. With --dask an index of
+After each step the sums of `repeats` are compared with those of the tree. With --dask an index by
 two workers, one of which is killed, is compared byte for byte with that of one process.
 """
 
@@ -50,9 +50,10 @@ from pylink.packages.extras import need
 
 FILES_OF_A_FOLDER = 200
 ROUNDS = 3
-# So many-th objects are new, changed or gone in a step.
-PART = 100
+# One of this number of objects is new, changed or removed in a step.
+STEP_SHARE = 100
 
+# A program that reads all files of a tree.
 READ = """
 import os, sys
 for inside in os.scandir(sys.argv[1]):
@@ -64,7 +65,7 @@ for inside in os.scandir(sys.argv[1]):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took: seconds, processor seconds, peak memory in MB."""
+    """The cost of a process: seconds, processor seconds, peak memory in MB."""
 
     wall: float
     processor: float
@@ -72,40 +73,40 @@ class Cost:
 
 
 class Tree:
-    """A tree of objects, and what is in it: the number of each, and whether its code is its own."""
+    """A tree of objects; `objects` says, by number of an object, whether it has code of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.objects: dict[int, bool] = {}
         self._cubins = [path.read_bytes() for path in demo.cubins("sm_100")]
-        self._code = [code_of(cubin) for cubin in self._cubins]
+        self._code = [code_offset(cubin) for cubin in self._cubins]
 
     def path(self, number: int) -> Path:
         return self.folder / str(number // FILES_OF_A_FOLDER) / f"{number}.cubin"
 
-    def write(self, number: int, own: bytes = b"") -> int:
-        """Make an object, or write it anew; its bytes."""
+    def write(self, number: int, code: bytes = b"") -> int:
+        """Write an object, with these bytes in its code if any are given; return its size."""
         kind = number % len(self._cubins)
         data = self._cubins[kind]
-        if own:
+        if code:
             at = self._code[kind] + 16
-            data = data[:at] + own + data[at + len(own) :]
+            data = data[:at] + code + data[at + len(code) :]
         path = self.path(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "r+b" if number in self.objects else "wb") as file:
             file.write(data)
-        self.objects[number] = bool(own)
+        self.objects[number] = bool(code)
         return len(data)
 
     def make(self, numbers: Sequence[int]) -> int:
-        """Objects of these numbers, every second with code that no other has; bytes of all."""
+        """Write objects, every second with code that no other has; return the size of all."""
         return sum(
             self.write(number, number.to_bytes(8, "little") if number % 2 else b"")
             for number in numbers
         )
 
     def change(self, numbers: Sequence[int]) -> None:
-        """Other code in each, in the same file."""
+        """Write other code into each object, in the same file."""
         for number in numbers:
             self.write(number, (number + (1 << 40)).to_bytes(8, "little"))
 
@@ -115,8 +116,11 @@ class Tree:
             del self.objects[number]
 
     def repeats(self) -> dict[str, tuple[int, int, int, int]]:
-        """By family: sections, bytes, copies beyond the first of a content, and their bytes."""
-        kinds = Counter((number % len(self._cubins), own) for number, own in self.objects.items())
+        """By family: number and bytes of its sections, and of those that repeat another one."""
+        kinds = Counter(
+            (number % len(self._cubins), has_own_code)
+            for number, has_own_code in self.objects.items()
+        )
         copies: Counter[tuple[str, bytes]] = Counter()
         alone: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
@@ -127,31 +131,31 @@ class Tree:
                 name = family(section.name)
                 if not data:
                     continue
-                plain, own = kinds[kind, False], kinds[kind, True]
+                plain_count, own_count = kinds[kind, False], kinds[kind, True]
                 if section.offset == self._code[kind]:
-                    alone[name] += own
-                    sizes[name] += own * len(data)
+                    alone[name] += own_count
+                    sizes[name] += own_count * len(data)
                 else:
-                    plain += own
-                if plain:
-                    copies[name, data] += plain
-        found = {name: (alone[name], sizes[name], 0, 0) for name in alone}
+                    plain_count += own_count
+                if plain_count:
+                    copies[name, data] += plain_count
+        sums_by_family = {name: (alone[name], sizes[name], 0, 0) for name in alone}
         for (name, data), count in copies.items():
             more = (count, count * len(data), count - 1, (count - 1) * len(data))
-            sums = zip(found.get(name, (0, 0, 0, 0)), more, strict=True)
-            found[name] = tuple(map(sum, sums))  # type: ignore[assignment]
-        return found
+            sums = zip(sums_by_family.get(name, (0, 0, 0, 0)), more, strict=True)
+            sums_by_family[name] = tuple(map(sum, sums))  # type: ignore[assignment]
+        return sums_by_family
 
 
-def code_of(cubin: bytes) -> int:
-    """Where the first function of a cubin begins."""
+def code_offset(cubin: bytes) -> int:
+    """The offset in a cubin of the code of its first function."""
     return next(
         section.offset for section in Image(cubin).sections if section.name.startswith(".text.")
     )
 
 
 def family(name: str) -> str:
-    """The part of a name that is the same in every file, for the names that the demo has."""
+    """The part of a section's name before the function's, for the names in the demo."""
     for start in ("", ".nv.merc", ".nv.capmerc"):
         for rest in (
             ".text",
@@ -169,8 +173,8 @@ def family(name: str) -> str:
     return name
 
 
-def forget(folder: Path) -> None:
-    """Have the next read of each file come from the disk."""
+def drop_from_cache(folder: Path) -> None:
+    """Drop the files of a tree from the page cache, so that they are read from the disk."""
     os.sync()
     for inside in os.scandir(folder):
         for file in os.scandir(inside.path):
@@ -179,7 +183,7 @@ def forget(folder: Path) -> None:
             os.close(descriptor)
 
 
-def least(costs: Sequence[Cost]) -> Cost:
+def least_cost(costs: Sequence[Cost]) -> Cost:
     return Cost(
         min(cost.wall for cost in costs),
         min(cost.processor for cost in costs),
@@ -187,8 +191,8 @@ def least(costs: Sequence[Cost]) -> Cost:
     )
 
 
-def look(root: str) -> Cost:
-    """What looking at each file takes, of which nothing is known."""
+def look_at_files(root: str) -> Cost:
+    """The cost of looking at each file of a tree without an index."""
     wall, processor = time.perf_counter(), time.process_time()
     Census().walk(os.fsencode(root), b"", 1 << 40, 0)
     return Cost(time.perf_counter() - wall, time.process_time() - processor, 0)
@@ -196,7 +200,7 @@ def look(root: str) -> Cost:
 
 @dataclass
 class Life:
-    """The steps in the life of an index, and what each took."""
+    """The steps in the life of an index, and the cost of each by label."""
 
     folder: Path
     count: int
@@ -207,13 +211,13 @@ class Life:
         self.tree = Tree(self.folder / "tree")
         self.index = self.folder / "index"
 
-    def run(self, *words: str) -> Cost:
-        """What a process of Python takes."""
-        done = self.launcher.run([sys.executable, *words], self.folder)
+    def run(self, *arguments: str) -> Cost:
+        """Run a process of Python, and return its cost."""
+        done = self.launcher.run([sys.executable, *arguments], self.folder)
         return Cost(done.seconds, done.cpu, done.rss / 1e6)
 
-    def step(self, label: str, *words: str, rounds: int = ROUNDS) -> None:
-        """Run `pylink dedup index`, each time from the index as it is, and check what it made."""
+    def step(self, label: str, *arguments: str, rounds: int = ROUNDS) -> None:
+        """Measure `pylink dedup index`, each round from the present index, and check the result."""
         time.sleep(0.3)  # younger files are read again
         before = self.folder / "before"
         self.index.rename(before)
@@ -221,12 +225,12 @@ class Life:
         for _ in range(rounds):
             shutil.rmtree(self.index, ignore_errors=True)
             shutil.copytree(before, self.index)
-            costs.append(self.run("-m", "pylink", "dedup-index", "-o", str(self.index), *words))
+            costs.append(self.run("-m", "pylink", "dedup-index", "-o", str(self.index), *arguments))
         shutil.rmtree(before)
-        self.tell(label, least(costs))
+        self.print_cost(label, least_cost(costs))
         self.check()
 
-    def tell(self, label: str, cost: Cost) -> None:
+    def print_cost(self, label: str, cost: Cost) -> None:
         self.costs[label] = cost
         read, index = self.costs.get("plain read", cost), self.costs.get("index", cost)
         shares = f"{cost.processor / read.processor:7.2f} {cost.processor / index.processor:8.3f}"
@@ -251,23 +255,25 @@ class Life:
             name: sums[3] for name, sums in planted.items() if name in repeats
         }
 
-    def live(self, *, disk: bool = False) -> None:
-        more = max(1, self.count // PART)
+    def run_steps(self, *, disk: bool = False) -> None:
+        more = max(1, self.count // STEP_SHARE)
         size = self.tree.make(range(self.count))
         root = str(self.tree.folder)
         print(f"{self.count} objects, {size} bytes", flush=True)
         head = "wall  processor    memory   shares of read, index"
         print(f"{'':33} {head}", flush=True)
-        # First what warms the cache; the two take turns.
-        read, made = [], []
+        # The plain read comes first, since it loads the files into the page cache.
+        read, indexing = [], []
         for _ in range(ROUNDS):
             read.append(self.run("-c", READ, root))
             shutil.rmtree(self.index, ignore_errors=True)
-            made.append(self.run("-m", "pylink", "dedup-index", "-o", str(self.index), root))
-        self.tell("plain read", least(read))
-        self.tell("index", least(made))
+            indexing.append(self.run("-m", "pylink", "dedup-index", "-o", str(self.index), root))
+        self.print_cost("plain read", least_cost(read))
+        self.print_cost("index", least_cost(indexing))
         self.check()
-        self.tell("look at each file", least([look(root) for _ in range(ROUNDS)]))
+        self.print_cost(
+            "look at each file", least_cost([look_at_files(root) for _ in range(ROUNDS)])
+        )
         self.step("nothing changed")
         saved = self.folder / "saved"
         shutil.copytree(self.index, saved)
@@ -279,44 +285,44 @@ class Life:
         shutil.rmtree(self.index)
         saved.rename(self.index)
         self.step("1 % new, in a list", "--changed-from", str(listed))
-        self.tree.change(range(0, self.count, PART))
+        self.tree.change(range(0, self.count, STEP_SHARE))
         self.step("1 % changed in place")
-        self.tree.remove(range(1, self.count, PART))
+        self.tree.remove(range(1, self.count, STEP_SHARE))
         self.step("1 % gone")
         if disk:
-            forget(self.tree.folder)
-            self.tell("plain read from disk", self.run("-c", READ, root))
-            forget(self.tree.folder)
+            drop_from_cache(self.tree.folder)
+            self.print_cost("plain read from disk", self.run("-c", READ, root))
+            drop_from_cache(self.tree.folder)
             shutil.rmtree(self.index)
             self.index.mkdir()
             self.step("index from disk", root, rounds=1)
 
     def ask(self) -> None:
         for name in ("repeats", "contents", "templates", "targets", "files"):
-            words = ("-m", "pylink", "dedup-ask", str(self.index), name)
-            self.tell(f"ask {name}", self.run(*words))
+            arguments = ("-m", "pylink", "dedup-ask", str(self.index), name)
+            self.print_cost(f"ask {name}", self.run(*arguments))
 
 
 def compare_with_dask(life: Life) -> None:
-    """That two workers, of which one is killed, make the same files."""
+    """Check that two workers, one of which is killed, make the same index as one process."""
     distributed: Any = need("distributed")
 
     root, folder = str(life.tree.folder), life.folder
-    made = folder / "alone", folder / "spread"
-    life.run("-m", "pylink", "dedup-index", "-o", str(made[0]), root)
+    indexes = folder / "alone", folder / "spread"
+    life.run("-m", "pylink", "dedup-index", "-o", str(indexes[0]), root)
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
     ) as cluster:
-        words = ["-o", str(made[1]), root, "--scheduler", cluster.scheduler_address]
+        arguments = ["-o", str(indexes[1]), root, "--scheduler", cluster.scheduler_address]
         begun = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "pylink", "dedup-index", *words])
-        while len(list(made[1].glob("fragments/0*"))) < 2 and process.poll() is None:
+        process = subprocess.Popen([sys.executable, "-m", "pylink", "dedup-index", *arguments])
+        while len(list(indexes[1].glob("fragments/0*"))) < 2 and process.poll() is None:
             time.sleep(0.01)
         next(iter(cluster.workers.values())).process.process.kill()
         status = process.wait()
     assert status == 0
     seconds = time.perf_counter() - begun
-    alone, spread = map(bytes_of, made)
+    alone, spread = map(bytes_of, indexes)
     assert alone == spread
     assert alone
     print(f"two workers, one killed: {seconds:.2f} s, {len(spread)} files, the same bytes")
@@ -330,7 +336,7 @@ def test_bench_fleet(
 ) -> None:
     life = Life(tmp_path, count, launcher)
     benchmark.group = "index of a build tree"
-    benchmark.pedantic(life.live, rounds=1)
+    benchmark.pedantic(life.run_steps, rounds=1)
     costs = {label: cost.processor for label, cost in life.costs.items()}
     benchmark.extra_info.update(costs)
     assert costs["nothing changed"] < costs["index"]
@@ -344,17 +350,17 @@ def main() -> None:
     options.add_argument(
         "--dask", action="store_true", help="also on a cluster that loses a worker"
     )
-    found = options.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="pylink-fleet-", dir=found.folder))
-    # As installed: compiling all modules anew is not a part of the work.
+    arguments = options.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="pylink-fleet-", dir=arguments.folder))
+    # Let the processes use and write bytecode, as installed packages do.
     environment = {**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     launcher = Launcher(environment)
     try:
-        life = Life(folder, found.objects, launcher)
-        life.live(disk=found.disk)
+        life = Life(folder, arguments.objects, launcher)
+        life.run_steps(disk=arguments.disk)
         life.ask()
-        if found.dask:
+        if arguments.dask:
             compare_with_dask(life)
     finally:
         launcher.close()

@@ -1,4 +1,4 @@
-"""How time and memory of a link grow up to 100,000 inputs, and inputs beyond 4 GiB in all."""
+"""Growth of the time and memory of a link up to 100,000 inputs, and inputs of more than 4 GiB."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTS = (100, 1000, 10000, 100000)
 ROUNDS = {100: 15, 1000: 9, 10000: 3, 100000: 2}
 BARE = 2  # inputs of a link whose memory is that of the interpreter
 
-# Links `count` inputs some times, and says what the fastest took.
+# A program that links `count` inputs several times, and prints the least processor seconds.
 PROGRAM = """
 import resource, sys
 import pylink
@@ -46,7 +46,7 @@ def test_bench_growth(
     pytestconfig: pytest.Config,
     arch: str,
 ) -> None:
-    """Tiny modules: what a link does for each input, section and symbol, and little copying."""
+    """Links of tiny modules: work for each input, section and symbol, and little copying."""
     counts = COUNTS if pytestconfig.getoption("--bench-large") else COUNTS[:-1]
     folder, _ = inputs.cubins(arch, "TINY", counts[-1])
     output = folder.parent / "linked" / f"{folder.name}.cubin"
@@ -61,11 +61,13 @@ def test_bench_growth(
         return {count: measure(count, ROUNDS[count]) for count in counts}
 
     bare = measure(BARE, 1)[1]
-    found = benchmark.pedantic(sweep, rounds=1)
-    report.growth[arch] = {count: (seconds, rss - bare) for count, (seconds, rss) in found.items()}
+    measured = benchmark.pedantic(sweep, rounds=1)
+    report.growth[arch] = {
+        count: (seconds, rss - bare) for count, (seconds, rss) in measured.items()
+    }
 
 
-# Modules and bytes between the header of a file and the rest: no disk space, but memory.
+# Number of modules, and bytes of a hole after the header of each: it needs memory but no disk.
 WIDE, HOLE = 80, 60 << 20
 
 
@@ -74,7 +76,7 @@ WIDE, HOLE = 80, 60 << 20
 def test_inputs_beyond_4_gib(
     benchmark: BenchmarkFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every offset into the inputs has 64 bits: moved far away, they link to the same bytes."""
+    """Offsets of the inputs have 64 bits: inputs with large holes link to the same bytes."""
     folder, names = inputs.cubins("90a", "TINY", WIDE)
     monkeypatch.chdir(folder)
     expected = pylink.link(names, arch="sm_90a").image
@@ -87,14 +89,14 @@ def test_inputs_beyond_4_gib(
 
 
 def widen(cubin: bytes, path: Path) -> None:
-    """Write the cubin with a hole behind its header."""
+    """Write the cubin with a hole after its header, and correct all offsets."""
     data = bytearray(cubin)
-    (table,) = struct.unpack_from("<Q", data, 40)
-    (count,) = struct.unpack_from("<H", data, 60)
+    (table,) = struct.unpack_from("<Q", data, 40)  # e_shoff
+    (count,) = struct.unpack_from("<H", data, 60)  # e_shnum
     struct.pack_into("<Q", data, 40, table + HOLE)
-    for place in range(table + 24, table + 24 + 64 * count, 64):
-        (offset,) = struct.unpack_from("<Q", data, place)
-        struct.pack_into("<Q", data, place, offset + HOLE if offset else 0)
+    for field in range(table + 24, table + 24 + 64 * count, 64):  # sh_offset of each header
+        (offset,) = struct.unpack_from("<Q", data, field)
+        struct.pack_into("<Q", data, field, offset + HOLE if offset else 0)
     with open(path, "wb") as stream:
         stream.write(data[:64])
         stream.seek(64 + HOLE)

@@ -1,6 +1,6 @@
 """The demo's link through cuda.core: with nvJitLink, and with pylink in its place.
 
-Each runs in a process of its own, since a process has one libnvJitLink.
+Each runs in a process of its own, since a process can load only one libnvJitLink.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from benchmarks.report import Report
 ROUNDS = 20
 THREADS = 8
 
-# Milliseconds of the fastest link, and of a link of several threads at once.
+# A program that prints the milliseconds of the fastest link, and of each link if several threads
+# link at once.
 PROGRAM = """
 import sys, time
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,7 @@ print(1000 * one, 1000 * several)
 
 
 def measure(arch: str, *, standin: bool) -> tuple[float, float]:
+    """The two times of PROGRAM, with pylink (`standin`) or with nvJitLink."""
     words = ["yes" if standin else "no", arch, str(ROUNDS), str(THREADS)]
     command = [sys.executable, "-c", PROGRAM, *words, *map(str, demo.cubins(arch))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -51,10 +53,10 @@ def measure(arch: str, *, standin: bool) -> tuple[float, float]:
 @oracle.needs_oracle
 @pytest.mark.parametrize("arch", demo.ARCHES)
 def test_bench_jitlink(benchmark: BenchmarkFixture, report: Report, arch: str) -> None:
-    theirs = measure(arch, standin=False)
-    found: list[tuple[float, float]] = []
+    nvjitlink_ms = measure(arch, standin=False)
+    standin_ms: list[tuple[float, float]] = []
     benchmark.group = "13 cubins through cuda.core"
-    benchmark.pedantic(lambda: found.append(measure(arch, standin=True)), rounds=3)
+    benchmark.pedantic(lambda: standin_ms.append(measure(arch, standin=True)), rounds=3)
     if benchmark.stats is not None:
-        single, several = (min(column) for column in zip(*found, strict=True))
-        report.jitlink[arch] = (single, several, *theirs)
+        single, several = (min(column) for column in zip(*standin_ms, strict=True))
+        report.jitlink[arch] = (single, several, *nvjitlink_ms)

@@ -14,9 +14,10 @@ from benchmarks.report import Outcome, Report
 from pylink.bench.contenders import API, CLI, COPY
 from pylink.bench.processes import Launcher
 
-# Number of inputs -> rounds.
+# Number of rounds by number of inputs.
 ROUNDS = {2: 21, 10: 21, 100: 11, 400: 7, 1600: 7, 10000: 3}
-# Memory that nobody has used for a while is slower to get: links of so many inputs also run rested.
+# Memory that was free for a while takes longer to allocate, so links of this number of inputs or
+# more are also measured after a rest.
 RESTED = 400
 REST = 5.0  # seconds
 RESTED_ROUNDS = 3
@@ -41,9 +42,9 @@ def test_bench_link(
     times: dict[str, list[float]] = {name: [] for name in contest.contenders()}
 
     def others() -> None:
-        for name, taken in times.items():
-            if not taken or taken[-1] < SLOW:
-                taken.append(contest.seconds(name))
+        for name, seconds_by_round in times.items():
+            if not seconds_by_round or seconds_by_round[-1] < SLOW:
+                seconds_by_round.append(contest.seconds(name))
         contest.clear()
 
     monkeypatch.chdir(folder)
@@ -58,8 +59,8 @@ def test_bench_link(
     rested: dict[str, list[float]] = {CLI: [], API: [], COPY: []}
     if benchmark.stats is not None and count >= RESTED:
         for _ in range(RESTED_ROUNDS):
-            for name, taken in rested.items():
+            for name, seconds_by_round in rested.items():
                 time.sleep(REST)
-                taken.append(contest.seconds(name))
+                seconds_by_round.append(contest.seconds(name))
     input_bytes = sum((folder / name).stat().st_size for name in names)
     report.outcomes.append(Outcome(arch, size, count, input_bytes, times, contest.peaks, rested))

@@ -1,9 +1,9 @@
-"""`pylink.link_many` beside a pool of processes that call `pylink.link`, for programs that share
-most of their inputs.
+"""`pylink.link_many` beside a pool of processes, for programs that share most of their inputs.
 
-Both are given the same paths and as many workers as there are cores, in the same round; both make
-the same images, which the pool sends back. A pool is started for each round, as a build has to
-start one. Objects have code for several architectures, compressed as nvcc has it by default.
+The processes of the pool call `pylink.link`. Both get the same paths and one worker for each core,
+in the same round; both make the same images, which the pool sends back. Each round starts a new
+pool, as a build must. Objects contain code for several architectures, compressed as nvcc does it by
+default.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ ARCHS = ("80", "90", "100", "120")
 TARGET = "sm_90"
 SIZE = "15KB"
 JOBS = 64
-# Objects that all jobs have, how often `link_many` must be faster than the pool, and rounds.
+# Number of objects that all jobs share; the goal, the pool's time divided by that of `link_many`;
+# number of rounds.
 CASES = [(20, 1.5, 5), (100, 1.5, 3)]
 
 
-def objects(count: int) -> list[Path]:
-    """So many host objects with compressed entries, made when they are not there."""
+def host_objects(count: int) -> list[Path]:
+    """The paths of `count` host objects with compressed code; missing ones are made."""
     sets = [inputs.cubins(arch, SIZE, count) for arch in ARCHS]
     folder = sets[0][0].parent / f"compressed-{'-'.join(ARCHS)}"
     folder.mkdir(exist_ok=True)
-    made = []
+    paths = []
     for number, name in enumerate(sets[0][1]):
-        made.append(folder / f"{name.removesuffix('.cubin')}.o")
-        if made[-1].is_file():
+        paths.append(folder / f"{name.removesuffix('.cubin')}.o")
+        if paths[-1].is_file():
             continue
         entries = [
             entry((place / names[number]).read_bytes(), int(arch), mode="zstd")
             for arch, (place, names) in zip(ARCHS, sets, strict=True)
         ]
-        ids = ("__nv_module_id", f"_{number:08x}_5_{made[-1].stem}_cu\0".encode())
-        partial = made[-1].with_suffix(f".{os.getpid()}")
+        ids = ("__nv_module_id", f"_{number:08x}_5_{paths[-1].stem}_cu\0".encode())
+        partial = paths[-1].with_suffix(f".{os.getpid()}")
         partial.write_bytes(host_object([("__nv_relfatbin", container(*entries)), SEGMENT, ids]))
-        os.replace(partial, made[-1])
-    return made
+        os.replace(partial, paths[-1])
+    return paths
 
 
 def link_alone(files: list[Path]) -> bytes:
@@ -64,10 +65,11 @@ def test_bench_many(
     rounds: int,
 ) -> None:
     groups = 16
-    files = objects(shared + groups * MODULES)
-    common, own = files[:shared], files[shared:]
+    files = host_objects(shared + groups * MODULES)
+    common, distinct = files[:shared], files[shared:]
     programs = [
-        common + own[MODULES * (job % groups) : MODULES * (job % groups + 1)] for job in range(JOBS)
+        common + distinct[MODULES * (job % groups) : MODULES * (job % groups + 1)]
+        for job in range(JOBS)
     ]
     workers = len(os.sched_getaffinity(0))
     seconds: list[tuple[float, float]] = []
@@ -83,9 +85,9 @@ def test_bench_many(
 
     benchmark.group = f"{JOBS} links of {shared} objects and {MODULES} of their own"
     benchmark.pedantic(turn, rounds=rounds, warmup_rounds=1)
-    taken = seconds[1:] or seconds
-    ratio = median(pool / many for many, pool in taken)
+    measured = seconds[1:] or seconds
+    ratio = median(pool / many for many, pool in measured)
     with capsys.disabled():
         print(f"\n{JOBS} links, {shared} shared objects: seconds of link_many and of the pool")
-        print("".join(f"  {many:.3f} {pool:.3f}\n" for many, pool in taken), end="")
+        print("".join(f"  {many:.3f} {pool:.3f}\n" for many, pool in measured), end="")
         print(f"  link_many: {ratio:.1f} times as fast as {workers} processes (goal: {goal:g})")

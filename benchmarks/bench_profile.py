@@ -1,9 +1,8 @@
-"""What being profiled costs a link, in processor time: a profiled link in turn with a plain one.
+"""The cost of a profile in processor time: profiled links in turn with plain ones.
 
-Processor time, because what else the machine does moves the time of a link by more than collecting
-takes. `collected` is `pylink.link(..., profile=True)`: all that happens while the link runs, and
-the counts at its end. The others also write their file, which takes the longer the more inputs
-there are, whatever the link took.
+Wall time would not do: other programs change it by more than collecting a profile costs.
+`collected` is `pylink.link(..., profile=True)`: it includes all work during the link, and the
+counts at its end. The others also write their file, whose time grows with the number of inputs.
 """
 
 from __future__ import annotations

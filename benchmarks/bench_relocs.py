@@ -1,6 +1,6 @@
-"""Simple relocations in data that stays in cache: the kernel, numpy and plain Python.
+"""Simple relocations in data that stays in cache: the native kernel, numpy and plain Python.
 
-The kernel writes the data as well, which it patches on the way.
+The kernel also copies the data to the output, and patches it there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from pylink._native import image as native_image
 from pylink._native.image import Canvas
 from pylink._native.tables import Patches
 
-# What code and initialisers hold most of: whole pointers, and the halves that two MOVs take.
+# The most frequent relocation types of code and initializers: whole pointers (R_CUDA_64), and the
+# halves of one in two MOV instructions.
 TYPES = (2, 56, 57)
 STRIDE = 16  # bytes of an instruction
 
 
-def draw(count: int) -> tuple[bytes, list[Patch]]:
-    """Contents, and a patch for every instruction of them."""
+def random_patches(count: int) -> tuple[bytes, list[Patch]]:
+    """Random contents, and a patch for each instruction in them."""
     rng = random.Random(count)
     patches = [
         (STRIDE * number, rng.getrandbits(48), rng.choice(TYPES), 0, 0) for number in range(count)
@@ -56,7 +57,7 @@ def test_bench_patch(
     implementation: Callable[[bytes, Patches], tuple[bytes | bytearray, Callable[[], object]]],
     count: int,
 ) -> None:
-    image, patches = draw(count)
+    image, patches = random_patches(count)
     target, run = implementation(image, pack(patches))
     benchmark.group = f"{count} relocations"
     benchmark(run)

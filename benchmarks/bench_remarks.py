@@ -1,7 +1,7 @@
-"""Writing remarks: a million of six pieces each, from what makes them to the file.
+"""Writing remarks: a million of six pieces each are made and written to a file.
 
-Beside it stand what makes them alone, and LLVM's tool, which reads such remarks as YAML and writes
-the same bitstream. Times are those of the processor, so that other load changes them less.
+For comparison the remarks are made and not written, and LLVM's tool reads such remarks as YAML and
+writes the same bitstream. Times are processor times, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from pylink.remarks import PASSED, Remark, Remarks
 from pylink.remarks.files import open_writer
 
 MILLION = 1_000_000
-# YAML is written and read by the tool at a tenth of the speed or less.
+# Number of remarks as YAML, which takes ten times as long or more.
 FEWER = 100_000
 
+# Format, version of the container, and number of remarks.
 PATHS = {
     "bitstream, LLVM 22": ("bitstream", 1, MILLION),
     "bitstream, LLVM 19": ("bitstream", 0, MILLION),
@@ -31,8 +32,8 @@ PATHS = {
 }
 
 
-def emit(channel: Remarks, count: int) -> None:
-    """What passes do that have ten remarks on each function of a large program."""
+def emit_remarks(channel: Remarks, count: int) -> None:
+    """Emit `count` remarks, ten on each function, as passes do for a large program."""
     for i in range(count):
         channel.emit(
             Remark(
@@ -52,8 +53,8 @@ def emit(channel: Remarks, count: int) -> None:
         )
 
 
-def children() -> float:
-    """Processor seconds of the processes that this one started and waited for."""
+def child_cpu_seconds() -> float:
+    """Processor seconds of all processes that this one started and waited for."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -70,7 +71,7 @@ def test_bench_write(
     def run() -> None:
         writer = open_writer(str(file), format, version) if format else None
         channel = Remarks(Sink(), writer, hotness=True)
-        emit(channel, count)
+        emit_remarks(channel, count)
         channel.close()
 
     benchmark.group = "writing remarks"
@@ -80,14 +81,14 @@ def test_bench_write(
     assert file.exists() == bool(format)
 
 
-@pytest.mark.benchmark(timer=children)
+@pytest.mark.benchmark(timer=child_cpu_seconds)
 def test_bench_llvm(benchmark: BenchmarkFixture, report: Report, tmp_path: Path) -> None:
-    """LLVM's own way to the same bitstream, from YAML: most of it is reading that."""
+    """LLVM's tool writes the same bitstream from YAML; most of its time is reading that."""
     tool = shutil.which("llvm-remarkutil-22")
     if tool is None:
         pytest.skip("no llvm-remarkutil-22 (apt install llvm-22)")
     channel = Remarks(Sink(), open_writer(str(tmp_path / "remarks.yaml")), hotness=True)
-    emit(channel, FEWER)
+    emit_remarks(channel, FEWER)
     channel.close()
     command = [tool, "yaml2bitstream", "remarks.yaml", "-o", "remarks"]
     benchmark.group = "writing remarks"

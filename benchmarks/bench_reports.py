@@ -1,9 +1,9 @@
-"""What reading and writing a large report costs, beside Nsight Compute's own module.
+"""Times of reading and writing a large report, beside Nsight Compute's own module.
 
 `python benchmarks/bench_reports.py` prints seconds and ratios, the best of several runs;
-`pytest benchmarks/bench_reports.py --benchmark-enable` times pylink's part alone. The peer is the
-module `ncu_report`, which loads the same file and takes the value of every metric in a process of
-its own; without it only pylink's times are printed.
+`pytest benchmarks/bench_reports.py --benchmark-enable` measures only pylink. The module
+`ncu_report` loads the same file and reads the value of every metric in a process of its own;
+without it only pylink's times are printed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pylink.report.model import Action, NvtxState, Process, Report
 ACTIONS, METRICS = 1600, 60
 ROUNDS = 5
 
+# A program that loads a report with the module `ncu_report`, and prints the seconds of that.
 PEER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -41,34 +42,37 @@ print(time.perf_counter() - start)
 
 
 def large_report() -> Report:
-    """As many actions as a large link compares pairs of, each with what its phase counts."""
+    """A report with as many actions as a large link compares pairs of files."""
     report = Report(Process(1, "host", "pylink"))
     for number in range(ACTIONS):
         action = Action("dedup", f"dedup(k{number})", f"k{number}", thread_id=1)
-        for each in range(METRICS):
-            action.set(f"dedup__counter{each}.sum", number * each + each / 2 * (each % 3 == 0))
+        for metric in range(METRICS):
+            action.set(
+                f"dedup__counter{metric}.sum",
+                number * metric + metric / 2 * (metric % 3 == 0),
+            )
         action.nvtx = NvtxState()
         action.nvtx.push(1, ["link", "merge"], "pylink")
         report.actions.append(action)
     return report
 
 
-def walk(path: Path) -> float:
-    """Load a report and add up its metrics, as the peer does."""
+def sum_metrics(path: Path) -> float:
+    """Load a report and add up the values of its metrics, as PEER does."""
     context = load_report(path)
     return sum(action[name].as_double() for action in context[0] for name in action)
 
 
-def peer(path: Path) -> float:
-    """Seconds of the fastest round of the real module."""
+def peer_seconds(path: Path) -> float:
+    """Seconds of the fastest run of PEER."""
     command = [ncu.PYTHON, "-c", PEER, str(ncu.MODULES), str(path)]
-    said = [
+    runs = [
         subprocess.run(
             command, capture_output=True, text=True, check=True, env={"HOME": ncu.home()}
         )
         for _ in range(ROUNDS)
     ]
-    return min(float(each.stdout) for each in said)
+    return min(float(run.stdout) for run in runs)
 
 
 @pytest.mark.parametrize("part", ["read", "write", "walk"])
@@ -78,7 +82,7 @@ def test_bench_reports(part: str, benchmark: BenchmarkFixture, tmp_path: Path) -
     path = tmp_path / "large.ncu-rep"
     path.write_bytes(data)
     if part == "walk":
-        assert benchmark(walk, path) > 0
+        assert benchmark(sum_metrics, path) > 0
     elif part == "read":
         assert len(benchmark(parse_report, data).actions) == ACTIONS
     else:
@@ -95,11 +99,12 @@ def main() -> None:
         print(f"{ACTIONS} actions x {METRICS} metrics, {len(data):,} bytes")
         print(f"write                  {fastest(lambda: report_bytes(report)):.3f} s")
         print(f"read                   {fastest(lambda: parse_report(data)):.3f} s")
-        ours = fastest(lambda: walk(path))
-        print(f"load and take values   {ours:.3f} s")
+        pylink_seconds = fastest(lambda: sum_metrics(path))
+        print(f"load and take values   {pylink_seconds:.3f} s")
         if (ncu.MODULES / "ncu_report.py").is_file():
-            theirs = peer(path)
-            print(f"the same by ncu_report {theirs:.3f} s, ratio {ours / theirs:.2f}")
+            ncu_seconds = peer_seconds(path)
+            ratio = pylink_seconds / ncu_seconds
+            print(f"the same by ncu_report {ncu_seconds:.3f} s, ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":

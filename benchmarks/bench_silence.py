@@ -1,8 +1,8 @@
-"""What diagnostics and remarks cost that nobody sees: a link with them filtered out, and without.
+"""The cost of diagnostics and remarks that are all filtered out, compared with a link without them.
 
-Both links make the same file; a round is one of each, in turn. Processor time of the fastest
-rounds counts: a link takes tens of milliseconds, and other programs disturb it by more than the two
-percent that are the limit.
+Both links write the same file; a round is one of each, in turn. The processor time of the fastest
+rounds counts: a link takes tens of milliseconds, and other programs change that by more than the
+limit of two percent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.report import Report
 ROUNDS = 61
 COUNT = 400
 
-# Options that look at a link and then say nothing of it.
+# Options that make a link compute diagnostics or remarks, of which none is shown.
 SILENT: dict[str, dict[str, object]] = {
     "format and numbers": {
         "diagnostics_format": "text",
@@ -64,18 +64,18 @@ def test_bench_silence(
         start = time.process_time()
         log = io.StringIO()
         pylink.link(names, arch=f"sm_{arch}", output=output, log=log, **options)
-        taken = time.process_time() - start
+        seconds = time.process_time() - start
         assert log.getvalue() == ""
-        return taken
+        return seconds
 
     link()
-    made = output.read_bytes()
+    plain_image = output.read_bytes()
     benchmark.group = f"silence, sm_{arch}, {COUNT} inputs"
     benchmark.pedantic(
         lambda: silent.append(link(**SILENT[silence])),
         setup=lambda: plain.append(link()),
         rounds=ROUNDS,
     )
-    assert output.read_bytes() == made
+    assert output.read_bytes() == plain_image
     if benchmark.stats is not None:  # None when benchmarks are disabled
         report.silences[f"sm_{arch}, {COUNT} inputs, {silence}"] = min(silent) / min(plain)

@@ -1,7 +1,7 @@
 """`pylink size` of a library beside cubloaty (PyPI) and cuobjdump: time, processor time, memory.
 
-`python benchmarks/bench_size.py LIBRARY...` runs the tools in turn and prints a table; a tool
-that is not on PATH is left out. The sum of pylink's rows has to be the file's size.
+`python benchmarks/bench_size.py LIBRARY...` runs the tools in turn and prints a table; tools that
+are not on PATH are omitted. The sum of pylink's rows must be the file's size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 3
-# What runs, after whose name the library stands.
+# By title: the command of a tool, to which the name of the library is added.
 TOOLS = {
     "pylink size": ["pylink", "size"],
     "pylink size --by function": ["pylink", "size", "--by", "function"],
@@ -26,7 +26,7 @@ TOOLS = {
 
 
 def cost(command: list[str]) -> tuple[float, float, float]:
-    """Seconds on the wall, seconds of processor time and peak memory in MB of one run."""
+    """Wall seconds, processor seconds and peak memory in MB of one run of a command."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -38,7 +38,7 @@ def cost(command: list[str]) -> tuple[float, float, float]:
 
 
 def check(library: str) -> None:
-    """The rows add up to the file."""
+    """Check that the rows of `pylink size` add up to the size of the file."""
     text = subprocess.run(
         ["pylink", "size", "--json", "--by", "part", library],
         capture_output=True,
@@ -56,8 +56,8 @@ def main(libraries: list[str]) -> None:
         best: dict[str, tuple[float, ...]] = {}
         for _ in range(ROUNDS):
             for name in tools:
-                now = cost([*TOOLS[name], library])
-                best[name] = tuple(map(min, best.get(name, now), now))
+                costs = cost([*TOOLS[name], library])
+                best[name] = tuple(map(min, best.get(name, costs), costs))
         print(f"{library}, {os.path.getsize(library) / 1e6:.0f} MB; best of {ROUNDS}")
         for name, (wall, processor, memory) in best.items():
             print(f"  {name:28}{wall:7.2f} s {processor:7.2f} s of processor {memory:7.0f} MB")

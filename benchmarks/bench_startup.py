@@ -1,5 +1,7 @@
-"""Small links on the command line: two inputs beside `python -c pass`, in turn with it, and 13
-beside nvlink, with a start of their own and by `pylink serve`.
+"""Small links on the command line.
+
+Links of two inputs run in turn with `python -c pass`. Links of 13 inputs run in turn with nvlink,
+as processes of their own and by `pylink serve`.
 """
 
 from __future__ import annotations
@@ -66,4 +68,6 @@ def test_bench_served(
     finally:
         server.close()
     if benchmark.stats is not None:
-        report.small[arch] = {name: ratio(taken, times[NVLINK]) for name, taken in times.items()}
+        report.small[arch] = {
+            name: ratio(seconds_by_round, times[NVLINK]) for name, seconds_by_round in times.items()
+        }

@@ -1,15 +1,15 @@
-"""Whether forecasts of growth hold: links of six kinds, profiled, and then really doubled.
+"""Checks forecasts of growth: links of six kinds are profiled, and compared with twice the link.
 
 `make growth` runs it; CHECK="--repeat 3 debug" runs a part. Each link is profiled by the command
-line, with --profile-aprof. Then a process of its own links it and one with twice the modules in
-turns, and the cost of each phase and step of the one is divided by that of the other: least
-processor time of all rounds. Forecasts are of the link and of what takes `SHARE` of it. The exit
-status is 1 unless, for links and for routines,
+line, with --profile-aprof. Then a process of its own does this link and one with twice the modules
+in turn. For each phase and step (a routine), the least processor time of the second link is divided
+by that of the first: the measured factor. Forecasts are checked for the link and for routines that
+take at least `SHARE` of it. The exit status is 1 unless, for links and for routines,
 
-- nine in ten intervals hold the measured factor, or fewer by chance (19 in 20) alone,
-- four in five forecasts have an interval, those aside that name a change of path as the reason,
-- none is wider than upper / lower = 1.5 where the scatter is under 3 %,
-- nothing "will hurt" whose doubling costs 2.2 or less, within what the measurement tells.
+- nine in ten intervals contain the measured factor, or fewer only by chance (19 in 20),
+- four in five forecasts have an interval, not counting those whose reason is a change of path,
+- no interval is wider than upper / lower = 1.5 if the scatter is under 3 %,
+- no routine is said to hurt if its measured factor is 2.2 or less.
 """
 
 from __future__ import annotations
@@ -32,63 +32,64 @@ from benchmarks.doubled import KINDS, Kind, inputs_of
 from pylink._native.inputfiles import keep_memory
 from pylink.aprof import Fit, fit_report, read
 
+# The limits above, in order.
 SHARE = 0.05
-HARMLESS = 2.2
 HOLDING, TELLING = 0.9, 0.8
-# So seldom is a run this bad by chance.
+# Probability that fewer intervals hold by chance.
 UNLUCKY = 0.05
 NARROW, CALM = 1.5, 0.03
+HARMLESS = 2.2
 FEWEST_ROUNDS = 12
 REPORT = "link.aprof"
-# The reason of a routine that begins to go another way near its largest size.
+# The reason in a forecast of a routine whose path changes near its largest size.
 CHANGED = re.compile(r"from [0-9]+ on it has ")
-# Phases and steps that parts of a link do not repeat.
+# Phases and steps that the links of parts for --profile-aprof do not repeat.
 ONCE = ("init", "write")
 ONCE_STEPS = ("measure", "classify", "unpack")
 
 
 def main() -> int:
-    """Check the kinds that are named, or all."""
+    """Check the kinds of links that arguments name, or all; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="first letters (default: all)")
     parser.add_argument("--seconds", type=float, default=2, help="of each pair (default: 2)")
     parser.add_argument("--repeat", type=int, default=1, help="profile so often (default: 1)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep reports and factors")
     parser.add_argument("--verbose", action="store_true", help="print every forecast")
-    asked = parser.parse_args()
-    begun = time.monotonic()
-    kinds = [k for k in KINDS if not asked.kinds or k.name.startswith(tuple(asked.kinds))]
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    kinds = [k for k in KINDS if not arguments.kinds or k.name.startswith(tuple(arguments.kinds))]
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    if asked.keep:
-        asked.keep.mkdir(parents=True, exist_ok=True)
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         for kind in kinds:
             for arch in kind.archs:
                 for count in kind.counts[:-1]:
-                    factors = measure(kind, arch, count, asked.seconds, Path(scratch))
-                    for number in range(asked.repeat):
-                        found = forecasts(kind, arch, count, Path(scratch))
-                        if asked.keep:
+                    factors = measure(kind, arch, count, arguments.seconds, Path(scratch))
+                    for number in range(arguments.repeat):
+                        fits = forecasts(kind, arch, count, Path(scratch))
+                        if arguments.keep:
                             name = f"{kind.name}_{arch}_{count}_{number}"
-                            shutil.copy(Path(scratch) / REPORT, asked.keep / f"{name}.aprof")
-                            (asked.keep / f"{name}.json").write_text(json.dumps(factors))
-                        for fit in found:
+                            shutil.copy(Path(scratch) / REPORT, arguments.keep / f"{name}.aprof")
+                            (arguments.keep / f"{name}.json").write_text(json.dumps(factors))
+                        for fit in fits:
                             factor = factors.get(fit.routine)
                             if factor is not None:
-                                what = "links" if fit.routine == "link" else "routines"
-                                add(counts[what, kind.name], fit, factor)
-                                if asked.verbose:
-                                    print(f"{kind.name} {arch} {count}: {line(fit, factor)}")
+                                group = "links" if fit.routine == "link" else "routines"
+                                count_forecast(counts[group, kind.name], fit, factor)
+                                if arguments.verbose:
+                                    print(f"{kind.name} {arch} {count}: {describe(fit, factor)}")
                                     sys.stdout.flush()
     faults = summarize(counts)
-    minutes = (time.monotonic() - begun) / 60
+    minutes = (time.monotonic() - start) / 60
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {minutes:.1f} minutes"
     print(f"{load}: {'; '.join(faults) or 'good'}")
     return 1 if faults else 0
 
 
 def forecasts(kind: Kind, arch: str, count: int, scratch: Path) -> list[Fit]:
-    """What a profile of a link says of the link and of what takes a share of it."""
+    """Profile a link, and return the forecasts for it and for routines with a share of it."""
     folder, names = inputs_of(kind, arch, count)
     report = scratch / REPORT
     program = [sys.executable, "-m", "pylink", f"-arch=sm_{arch}", *names]
@@ -99,7 +100,7 @@ def forecasts(kind: Kind, arch: str, count: int, scratch: Path) -> list[Fit]:
 
 
 def measure(kind: Kind, arch: str, count: int, seconds: float, scratch: Path) -> dict[str, float]:
-    """By routine, how many times as much a link of twice the modules costs."""
+    """By routine: its cost in a link of twice the modules, divided by that in the link."""
     work = []
     for modules in (count, 2 * count):
         folder, names = inputs_of(kind, arch, modules)
@@ -117,7 +118,7 @@ def measure(kind: Kind, arch: str, count: int, seconds: float, scratch: Path) ->
 
 
 def link_in_turns(arch: str, seconds: float, output: str) -> None:
-    """Link the inputs that standard input tells, in turns; print the least costs."""
+    """Do the links whose inputs are on standard input, in turn; print the least costs of each."""
     keep_memory()  # as the command line does
     work = json.load(sys.stdin)
     least: list[dict[str, int]] = [{} for _ in work]
@@ -128,22 +129,22 @@ def link_in_turns(arch: str, seconds: float, output: str) -> None:
             os.chdir(folder)
             profile = pylink.link(names, arch=arch, output=output, profile=True).profile
             assert profile is not None
-            whole = 0
+            total_cost = 0
             for phase in profile.phases:
                 if phase.tag in ONCE:
                     continue
                 once = sum(step.cpu_ns for step in phase.steps if step.name in ONCE_STEPS)
-                found = {step.name: step.cpu_ns for step in phase.steps}
-                found[phase.tag] = phase.cpu_ns - once
-                whole += found[phase.tag]
-                for name, cost in found.items():
+                step_costs = {step.name: step.cpu_ns for step in phase.steps}
+                step_costs[phase.tag] = phase.cpu_ns - once
+                total_cost += step_costs[phase.tag]
+                for name, cost in step_costs.items():
                     costs[name] = min(costs.get(name, cost), cost)
-            costs["link"] = min(costs.get("link", whole), whole)
+            costs["link"] = min(costs.get("link", total_cost), total_cost)
     print(json.dumps(least))
 
 
-def add(counts: Counter[str], fit: Fit, factor: float) -> None:
-    """Count what became of a forecast."""
+def count_forecast(counts: Counter[str], fit: Fit, factor: float) -> None:
+    """Count a forecast, and whether the measured factor confirms it."""
     low, high = fit.interval
     counts["forecasts"] += 1
     if high > 1:
@@ -155,8 +156,8 @@ def add(counts: Counter[str], fit: Fit, factor: float) -> None:
     counts["false alarms"] += fit.hurts and factor <= HARMLESS
 
 
-def line(fit: Fit, factor: float) -> str:
-    """A forecast and what was measured, in words."""
+def describe(fit: Fit, factor: float) -> str:
+    """A line with a forecast and the measured factor."""
     low, high = fit.interval
     between = f"{low:.2f} to {high:.2f}" if high > 1 else f"none: {fit.growth.reason}"
     held = "" if high <= 1 or low <= factor <= high else "  MISSED"
@@ -167,46 +168,52 @@ def line(fit: Fit, factor: float) -> str:
 
 
 def summarize(counts: dict[tuple[str, str], Counter[str]]) -> list[str]:
-    """Print the counts of each kind; what is not good, in words."""
+    """Print the counts of each kind of link; return a line for each requirement that fails."""
     columns = ("forecasts", "changed path", "intervals", "held", "too wide", "false alarms")
     print(f"{'':9} {'kind':12}" + "".join(f"{column:>14}" for column in columns))
     faults = []
-    for what in ("links", "routines"):
-        every: Counter[str] = Counter()
-        for (of, kind), each in counts.items():
-            if of == what:
-                every += each
-                print(f"{what:9} {kind:12}" + "".join(f"{each[c]:14}" for c in columns))
-        print(f"{what:9} {'all':12}" + "".join(f"{every[c]:14}" for c in columns))
-        faults += faults_of(what, every)
+    for group in ("links", "routines"):
+        total: Counter[str] = Counter()
+        for (group_here, kind), count in counts.items():
+            if group_here == group:
+                total += count
+                print(f"{group:9} {kind:12}" + "".join(f"{count[c]:14}" for c in columns))
+        print(f"{group:9} {'all':12}" + "".join(f"{total[c]:14}" for c in columns))
+        faults += faults_of(group, total)
     return faults
 
 
-def least_held(given: int) -> int:
-    """How many of `given` intervals hold at least, in 19 of 20 runs, if nine in ten of all do."""
+def least_held(interval_count: int) -> int:
+    """The least number of intervals that hold in 19 of 20 runs, if nine in ten hold on average."""
     chance = 0.0
-    for held in range(given + 1):
-        chance += math.comb(given, held) * HOLDING**held * (1 - HOLDING) ** (given - held)
+    for held in range(interval_count + 1):
+        chance += (
+            math.comb(interval_count, held)
+            * HOLDING**held
+            * (1 - HOLDING) ** (interval_count - held)
+        )
         if chance > UNLUCKY:
             return held
-    return given
+    return interval_count
 
 
-def faults_of(what: str, every: Counter[str]) -> list[str]:
-    """What is not good about forecasts of links or routines, in words."""
-    held, given = every["held"], every["intervals"]
-    asked = every["forecasts"] - every["changed path"]
+def faults_of(group: str, total: Counter[str]) -> list[str]:
+    """A line for each requirement that forecasts of `group`, links or routines, do not meet."""
+    held, interval_count = total["held"], total["intervals"]
+    expected = total["forecasts"] - total["changed path"]
     faults = []
-    if held < least_held(given):
+    if held < least_held(interval_count):
         faults.append(
-            f"{what}: {held} of {given} intervals hold, which are fewer than chance makes of "
-            f"{HOLDING:.0%}"
+            f"{group}: {held} of {interval_count} intervals hold, which are fewer than chance "
+            f"makes of {HOLDING:.0%}"
         )
-    if given < TELLING * asked:
-        faults.append(f"{what}: {given} of {asked} have an interval, {TELLING:.0%} are wanted")
+    if interval_count < TELLING * expected:
+        faults.append(
+            f"{group}: {interval_count} of {expected} have an interval, {TELLING:.0%} are wanted"
+        )
     for fault in ("too wide", "false alarms"):
-        if every[fault]:
-            faults.append(f"{what}: {every[fault]} {fault}")
+        if total[fault]:
+            faults.append(f"{group}: {total[fault]} {fault}")
     return faults
 
 

@@ -13,6 +13,7 @@ from benchmarks.report import Report
 from pylink.bench.processes import Launcher
 
 REPORT = pytest.StashKey[Report]()
+# Number of inputs of the links that run only with --bench-large.
 LARGE = 10000
 
 
@@ -41,24 +42,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _count(item: pytest.Item) -> object:
+    """The parameter `count` of a benchmark; None without one."""
     call = getattr(item, "callspec", None)
     return call.params.get("count") if call else None
 
 
 @pytest.fixture
 def report(pytestconfig: pytest.Config) -> Report:
-    """Where benchmarks leave what they found."""
+    """The object to which benchmarks add their results."""
     return pytestconfig.stash[REPORT]
 
 
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[Launcher]:
-    """The process that starts the measured ones."""
-    # As installed: an environment that forbids writing bytecode would count compiling it.
+    """A process that starts the measured programs."""
+    # Installed packages have compiled modules. In an environment that forbids writing bytecode,
+    # the measured programs would compile them.
     compileall.compile_dir(str(Path(pylink.__file__).parent), quiet=2)
-    made = Launcher()
-    yield made
-    made.close()
+    process = Launcher()
+    yield process
+    process.close()
 
 
 @pytest.hookimpl(trylast=True)  # below the tables of pytest-benchmark

@@ -1,8 +1,8 @@
-"""What links in turn in a benchmark: each contender makes one output file of the same inputs.
+"""The contenders of a benchmark, which link in turn: each writes one file from the same inputs.
 
-`pylink API` and `copy` run in this process, `nvJitLink` in one of its own, and the call counts; of
-`pylink CLI` and `nvlink` the whole process does. They are those of `pylink bench`, which measures
-links that somebody has; here the API is called by pytest-benchmark.
+`pylink API` and `copy` run in this process, `nvJitLink` in a process of its own; their time is that
+of the call. The time of `pylink CLI` and `nvlink` is that of the whole process. `pylink bench` has
+the same contenders for links of its users; here pytest-benchmark calls the API.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], o
 class Contest:
     """The link of some cubins, by every contender that is installed.
 
-    Names are relative to `folder`, which is to be the working directory. What `served` starts has a
-    `pylink serve` link for it. `peaks` holds the peak
-    resident bytes of the contenders' processes.
+    Names are relative to `folder`, which must be the working directory. Programs that
+    `client_launcher` starts use a `pylink serve`. `peaks` has the peak resident bytes of the
+    contenders' processes.
     """
 
     def __init__(
@@ -37,23 +37,23 @@ class Contest:
         arch: str,
         folder: Path,
         names: list[str],
-        served: Launcher | None = None,
+        client_launcher: Launcher | None = None,
     ) -> None:
         self.arch = f"sm_{arch}"
         self.folder = folder
         self.names = names
         self.peaks: dict[str, int] = {}
         self._launcher = launcher
-        self._served = served
+        self._client_launcher = client_launcher
         self._output = folder.parent / "linked" / f"{folder.name}.cubin"
         self._output.parent.mkdir(exist_ok=True)
         self._library = real.find(13)
         self._jit = Resident(resident.NVJITLINK, str(folder))
 
     def contenders(self) -> list[str]:
-        """Everything but `pylink API`, which the benchmark itself calls after the last one.
+        """All contenders except `pylink API`, which the benchmark itself calls after the last.
 
-        That is the copy, so that both find the machine as the other tools left it.
+        The last one is the copy, so that both run under the same conditions.
         """
         return [CLI, NVLINK, *([NVJITLINK] if self._library else []), COPY]
 
@@ -62,7 +62,7 @@ class Contest:
         self._output.unlink(missing_ok=True)
 
     def seconds(self, contender: str) -> float:
-        """The time that one link, or the copy, takes."""
+        """Link, or copy, once with a contender, and return the seconds."""
         self.clear()
         if contender in (COPY, API):
             start = time.perf_counter()
@@ -78,7 +78,7 @@ class Contest:
                 }
             )
         else:
-            launcher = self._served if contender == SERVED else self._launcher
+            launcher = self._client_launcher if contender == SERVED else self._launcher
             assert launcher is not None
             run = launcher.run(self._argv(contender), self.folder)
         self.peaks[contender] = max(self.peaks.get(contender, 0), run.rss)
@@ -89,7 +89,7 @@ class Contest:
         pylink.link(self.names, arch=self.arch, output=self._output)
 
     def measure_api(self) -> None:
-        """Fill the peak of `pylink API`, from a process that does nothing else."""
+        """Set the peak memory of `pylink API`: that of a process that only links."""
         run = self._launcher.run(self._argv(API), self.folder)
         self.peaks[API] = run.rss
 

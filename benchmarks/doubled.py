@@ -1,4 +1,4 @@
-"""Six kinds of links that can be doubled: what `benchmarks/check_growth.py` holds forecasts to.
+"""Six kinds of links of any size, with which `benchmarks/check_growth.py` checks forecasts.
 
 Each kind is a group of modules, compiled by nvcc, and as many copies of it as a link needs (see
 `benchmarks.inputs`). The kinds differ in what a link spends its time on.
@@ -18,8 +18,10 @@ from benchmarks import group
 from benchmarks.inputs import copy_of, name_of
 
 MODULES = group.MODULES
-# Members of an archive.
+# Number of members of an archive.
 MEMBERS = 5
+
+# A module with weak kernels, which is the same in several files, so that its sections fold.
 
 FOLDING = """\
 template <int N> __global__ void blend(float *field, float by)
@@ -50,16 +52,18 @@ def _large() -> list[str]:
 
 
 def _folding() -> list[str]:
-    """Eight units of the same instances, and two others."""
-    own = _modules(group.BODIES["15KB"])
-    return [FOLDING] * (MODULES - 2) + own[MODULES - 2 :]
+    """Eight modules with the same kernels, and two different ones."""
+    distinct = _modules(group.BODIES["15KB"])
+    return [FOLDING] * (MODULES - 2) + distinct[MODULES - 2 :]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Links of one kind: what their modules are, for which targets, and how many modules.
+    """Links of one kind.
 
-    `counts` double from one to the next.
+    `texts` returns the sources of the modules of a group, `flags` are options of the compiler.
+    `archs` are the targets, `counts` the numbers of modules, each twice the one before. With
+    `in_archives` the modules are host objects in archives.
     """
 
     name: str
@@ -67,7 +71,7 @@ class Kind:
     flags: tuple[str, ...]
     archs: tuple[str, ...]
     counts: tuple[int, ...]
-    archived: bool = False
+    in_archives: bool = False
 
 
 KINDS = (
@@ -89,34 +93,35 @@ KINDS = (
         ("-lineinfo", "-compress-mode=none"),
         ("90", "100"),
         (40, 80, 160, 320),
-        archived=True,
+        in_archives=True,
     ),
     Kind("foldable", _folding, (), ("100", "120"), (60, 120, 240, 480)),
 )
 
 
 def inputs_of(kind: Kind, arch: str, count: int) -> tuple[Path, list[str]]:
-    """A folder and the names of the inputs with the first `count` modules, made when missing."""
+    """A folder, and the names of the inputs with the first `count` modules, made if missing."""
     texts = kind.texts()
     recipe = (Path(__file__).read_text(), Path(group.__file__).read_text(), *texts, *kind.flags)
     digest = hashlib.sha256("\0".join((*recipe, oracle.NVLINK_RELEASE)).encode()).hexdigest()
     folder = oracle.cache_root() / "doubled" / digest[:16] / f"{kind.name}-{arch}".replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
-    compile_one = oracle.compile_host if kind.archived else oracle.compile
-    suffix = ".o" if kind.archived else ".cubin"
+    compile_one = oracle.compile_host if kind.in_archives else oracle.compile
+    suffix = ".o" if kind.in_archives else ".cubin"
     names = [f"{name_of(i // MODULES)}_m{i % MODULES}{suffix}" for i in range(count)]
-    made: dict[int, bytes] = {}
+    compiled: dict[int, bytes] = {}
     for i, name in enumerate(names):
         if not (folder / name).is_file():
             number = i % MODULES
-            if number not in made:
+            if number not in compiled:
                 source = f"{group.GROUP}_m{number}.cu"
-                made[number] = compile_one(texts[number], arch, kind.flags, name=source)
-            _write(folder / name, copy_of(made[number], i // MODULES))
-    return folder, _archives(folder, names) if kind.archived else names
+                compiled[number] = compile_one(texts[number], arch, kind.flags, name=source)
+            _write(folder / name, copy_of(compiled[number], i // MODULES))
+    return folder, _archives(folder, names) if kind.in_archives else names
 
 
 def _archives(folder: Path, names: Sequence[str]) -> list[str]:
+    """Put objects into archives, and return their names."""
     archives = []
     for first in range(0, len(names), MEMBERS):
         members = names[first : first + MEMBERS]
@@ -128,6 +133,7 @@ def _archives(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def _write(path: Path, data: bytes) -> None:
+    """Write a file atomically."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     partial.write_bytes(data)
     os.replace(partial, path)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 
 def fastest(run: Callable[[], object], rounds: int = 5) -> float:
-    """Seconds of the fastest run; freeing what it returns does not count."""
+    """Seconds of the fastest of several runs, without the time to free the results."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
-        kept = run()
+        result = run()
         times.append(time.perf_counter() - start)
-        del kept
+        del result
     return min(times)

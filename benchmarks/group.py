@@ -1,17 +1,21 @@
 """The program that benchmarks link many copies of: a group of ten modules, as CUDA sources.
 
-The modules of each pair call one another; every module has kernels, and a constant, a table and a
-counter that it uses; the large ones also share templates and have a static function each. Names
-hold the group's, so that any number of pairs and groups links and none needs another. A link has
-64 KiB for constants: at four bytes a module, 16,384 modules fit; tiny ones have none.
+The modules of each pair call one another. Every module has kernels, and a constant, a table and a
+counter that it uses; the large ones also share templates and have a static function each. All names
+contain the group's name, so that any number of pairs and groups can be linked. A link has 64 KiB
+for constants: at four bytes a module, 16,384 modules fit; tiny modules have none.
+
+The texts below have placeholders. GROUP stands for the name of the group, NUMBER for that of the
+module, and PARTNER for the other module of its pair. TABLE stands for the values of its table, and
+KERNEL for the number of a kernel.
 """
 
 from __future__ import annotations
 
-MODULES = 10
-GROUP = "g00000"  # the name of a group: every other has as many characters
+MODULES = 10  # in a group
+GROUP = "g00000"  # the name of the compiled group: those of all copies have the same length
 
-# Little but names, and nothing in the constant bank: any number of modules fits.
+# A module with little more than names, and nothing in the constant bank.
 TINY = """\
 __device__ float force_GROUP_mPARTNER(float a);
 __device__ float force_GROUP_mNUMBER(float a)
@@ -97,7 +101,8 @@ __global__ void field_GROUP_mNUMBER_kKERNEL(const Body *bodies, float *field, in
 """
 KERNELS = 4
 
-# Size of a module's cubin for sm_100, roughly -> its text. Those for sm_90a are a quarter smaller.
+# The text of a module by the approximate size of its cubin for sm_100. Cubins for sm_90a are a
+# quarter smaller.
 BODIES = {
     "TINY": TINY,
     "15KB": HEADER + SMALL,

@@ -1,9 +1,9 @@
-"""Cubins for benchmarks: one group compiled, and as many copies of it as a link needs.
+"""Cubins for benchmarks: one group is compiled, and copied as often as a link needs.
 
-A copy differs from the group in what the compiler would make different: the group's name, in every
-symbol, section and file name, and the hashes that keep local names and PTX sections apart. All are
-replaced by text of the same length, so a copy is a cubin as ptxas would write it and costs no more
-than writing the file.
+In a copy, the group's name in every symbol, section and file name is replaced, and so are the
+hashes that distinguish local names and PTX sections, as if the compiler had compiled another group.
+The new text has the same length, so that a copy is a cubin that ptxas could have written, and costs
+no more than writing the file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PTX_TEXT = re.compile(rb"\.nv_debug_ptx_txt\.([0-9]+)")
 
 
 def copy_of(cubin: bytes, number: int) -> bytes:
-    """The module `cubin` of group 0 as that of group `number`."""
+    """The cubin of a module of group 0, changed to that module of group `number`."""
     if number == 0:
         return cubin
-    made = cubin.replace(GROUP.encode(), name_of(number).encode())
+    copied = cubin.replace(GROUP.encode(), name_of(number).encode())
     for pattern, digits in ((INTERNAL, b"0123456789abcdef"), (PTX_TEXT, b"0123456789")):
         for old in sorted(set(pattern.findall(cubin))):
-            made = made.replace(old, _like(old, digits, number))
-    return made
+            copied = copied.replace(old, _like(old, digits, number))
+    return copied
 
 
 def name_of(number: int) -> str:
@@ -39,13 +39,16 @@ def name_of(number: int) -> str:
 
 
 def _like(old: bytes, digits: bytes, number: int) -> bytes:
-    """A hash of as many digits as `old`, another one for every group; its first digit stays."""
-    fresh = hashlib.sha256(b"%d %b" % (number, old)).digest()
-    return old[:1] + bytes(digits[byte % len(digits)] for byte in fresh[: len(old) - 1])
+    """A hash with as many digits as `old`, different for every group; its first digit stays."""
+    digest = hashlib.sha256(b"%d %b" % (number, old)).digest()
+    return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 
 
 def cubins(arch: str, size: str, count: int) -> tuple[Path, list[str]]:
-    """A folder and the names of the first `count` cubins in it, made when they are not there."""
+    """A folder, and the names of the first `count` cubins in it; missing ones are made.
+
+    `size` is a key of `group.BODIES`.
+    """
     folder = oracle.cache_root() / "bench" / _recipe(size) / f"sm_{arch}-{size}"
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"{name_of(i // MODULES)}_m{i % MODULES}.cubin" for i in range(count)]
@@ -62,6 +65,6 @@ def cubins(arch: str, size: str, count: int) -> tuple[Path, list[str]]:
 
 
 def _recipe(size: str) -> str:
-    """A name for everything that the cubins follow from."""
-    here = (Path(__file__).read_text(), *sources(size).values(), oracle.NVLINK_RELEASE)
-    return hashlib.sha256("\0".join(here).encode()).hexdigest()[:16]
+    """A hash of everything on which the contents of the cubins depend."""
+    recipe = (Path(__file__).read_text(), *sources(size).values(), oracle.NVLINK_RELEASE)
+    return hashlib.sha256("\0".join(recipe).encode()).hexdigest()[:16]

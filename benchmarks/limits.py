@@ -1,9 +1,9 @@
-"""What stands in the way of a faster link: counters of large links beside a copy of their bytes.
+"""The limits of a faster link: counters of large links, beside a copy of the same bytes.
 
-`python -m benchmarks.limits` prints, for each architecture, what a link and a copy take in turn,
-what the link does (page faults, bytes, rows), what each of these costs on this machine, and which
-share of the link has one thread alone. `--steps` prints what each call of a kernel takes instead,
-`--space` finds the least address space of a link.
+`python -m benchmarks.limits` prints, for each architecture, the times of a link and of a copy in
+turn. It also prints the work of the link (page faults, bytes, rows), the cost of each on this
+machine, and the share of the link that one thread does alone. With `--steps` it prints the time of
+each native function instead, with `--space` the least address space of a link.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ from pylink.bench.resident import copy
 
 ARCHS = ("100", "90a")
 PAGE = mmap.PAGESIZE
-# Memory that no cache holds.
+# Bytes of memory that do not fit into any cache.
 LARGE = 256 << 20
+# Bytes of a RELA entry, and type of its section.
 RELA_SIZE, SHT_RELA = 24, 4
-# Milliseconds of a kernel that is shown.
+# Native functions that take fewer milliseconds in one thread are not shown.
 LEAST_SHOWN = 0.3
-# Links in a space of so many bytes, named by its parent.
+# A program that links in an address space of at most so many bytes as its first argument says.
 IN_SPACE = """
 import resource, sys
 import pylink
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
 pylink.link(sys.argv[4:], arch=sys.argv[2], output=sys.argv[3])
 """
+# A program that links as often as its first argument says, and prints its peak memory in KiB.
 PEAK = """
 import re, sys
 import pylink
@@ -52,6 +54,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
+# Wall time, processor time of the program and of the system in seconds, and number of page faults.
 Row = tuple[float, float, float, int]
 
 
@@ -63,24 +66,24 @@ def main() -> None:
     parser.add_argument("--rest", type=float, default=0, help="seconds before each (default: 0)")
     parser.add_argument("--space", action="store_true", help="find the least address space")
     parser.add_argument("--steps", action="store_true", help="print what each kernel takes")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     steps = Steps()
     for arch in ARCHS:
-        folder, names = inputs.cubins(arch, asked.size, asked.count)
+        folder, names = inputs.cubins(arch, arguments.size, arguments.count)
         os.chdir(folder)
-        print(f"sm_{arch}, {asked.count} inputs of {asked.size}")
-        with TemporaryDirectory(dir=folder.parent) as made:
-            output = str(Path(made) / "linked.cubin")
-            if asked.space:
+        print(f"sm_{arch}, {arguments.count} inputs of {arguments.size}")
+        with TemporaryDirectory(dir=folder.parent) as scratch:
+            output = str(Path(scratch) / "linked.cubin")
+            if arguments.space:
                 print_space(arch, names, output)
-            elif asked.steps:
-                print_steps(steps, arch, names, output, asked.rounds)
+            elif arguments.steps:
+                print_steps(steps, arch, names, output, arguments.rounds)
             else:
-                print_counters(arch, names, output, asked.rounds, asked.rest)
+                print_counters(arch, names, output, arguments.rounds, arguments.rest)
 
 
 def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: float) -> None:
-    """Times in turn, and counters of the median link."""
+    """Print the times of links and copies, measured in turn, and medians of the link's counters."""
 
     def link(threads: int | None = None) -> None:
         pylink.link(names, arch=f"sm_{arch}", output=output, threads=threads)
@@ -91,21 +94,21 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
     copies: list[Row] = []
     alone: list[Row] = []
     for _ in range(rounds):
-        for run, taken in (
+        for run, counters in (
             (link, links),
             (lambda: copy(names, output), copies),
             (lambda: link(1), alone),
         ):
             Path(output).unlink(missing_ok=True)
             time.sleep(rest)
-            taken.append(measure(run))
+            counters.append(measure(run))
     wall, user, system, faults = (statistics.median(column) for column in zip(*links, strict=True))
     copied = statistics.median(row[0] for row in copies)
     single = statistics.median(row[0] for row in alone)
     ratio = statistics.median(a[0] / b[0] for a, b in zip(links, copies, strict=True))
     print(f"  link {wall * 1e3:.0f} ms, copy {copied * 1e3:.0f} ms, ratio {ratio:.2f}")
     print(f"  processor time {user * 1e3:.0f} ms, {system * 1e3:.0f} ms of the system")
-    # Amdahl's law for two threads: wall = serial + (single - serial) / 2.
+    # Amdahl's law for two threads, solved for `serial`: wall = serial + (single - serial) / 2.
     serial = min(max(2 * wall - single, 0), wall) if len(os.sched_getaffinity(0)) > 1 else single
     print(
         f"  one thread {single * 1e3:.0f} ms, so serial {serial * 1e3:.0f} ms of {wall * 1e3:.0f}"
@@ -120,7 +123,7 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
         f"  {read / 1e6:.0f} MB read, {written / 1e6:.0f} MB written; moving both once at "
         f"{speed / 1e9:.1f} GB/s: {moved / speed * 1e3:.0f} ms"
     )
-    sections, symbols, relocations = rows_of(names)
+    sections, symbols, relocations = count_rows(names)
     print(
         f"  {sections} sections, {symbols} symbols, {relocations} relocations: one for each "
         f"{read / (sections + symbols + relocations):.0f} bytes, of which a copy reads none; "
@@ -129,51 +132,52 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
 
 
 class Steps:
-    """The calls of kernels: wall and processor time of each in s, by the name of the function.
+    """Times the calls of native functions: by name, wall and processor seconds of all calls.
 
-    What a call takes by more than one thread has more processor time than wall time.
+    A function that works in several threads has more processor time than wall time.
     """
 
     def __init__(self) -> None:
         self.times: dict[str, tuple[float, float]] = {}
         self._inside = False
 
-    def watch(self, module: ModuleType) -> None:
-        """Have the functions of a native module timed, once, whoever calls them by the module."""
+    def time_functions(self, module: ModuleType) -> None:
+        """Replace the functions of a native module by functions that also measure their time."""
+        kernel = module.__name__.removeprefix("pylink._native.")
         for name, function in list(vars(module).items()):
             if type(function).__name__ == "builtin_function_or_method":
-                setattr(module, name, self._timed(f"{module.__name__[15:]}.{name}", function))
+                setattr(module, name, self._timed(f"{kernel}.{name}", function))
 
     def _timed(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
-        def call(*args: object, **named: object) -> object:
-            if self._inside:  # of another one, or of a second thread
-                return function(*args, **named)
+        def call(*args: object, **keywords: object) -> object:
+            if self._inside:  # called by another one, or by a second thread
+                return function(*args, **keywords)
             self._inside = True
             wall, cpu = time.perf_counter(), time.process_time()
             try:
-                return function(*args, **named)
+                return function(*args, **keywords)
             finally:
-                taken = time.perf_counter() - wall, time.process_time() - cpu
+                elapsed = time.perf_counter() - wall, time.process_time() - cpu
                 before = self.times.get(name, (0.0, 0.0))
-                self.times[name] = before[0] + taken[0], before[1] + taken[1]
+                self.times[name] = before[0] + elapsed[0], before[1] + elapsed[1]
                 self._inside = False
 
         return call
 
 
 def print_steps(steps: Steps, arch: str, names: list[str], output: str, rounds: int) -> None:
-    """Medians of each kernel of a link by all threads, and its wall time by one."""
+    """Print the median times of each native function: of a link by all threads, and by one."""
     walls: dict[int | None, list[dict[str, tuple[float, float]]]] = {None: [], 1: []}
     pylink.link(names, arch=f"sm_{arch}", output=output)
     for name, module in list(sys.modules.items()):
         if name.startswith("pylink._native."):
-            steps.watch(module)
+            steps.time_functions(module)
     for _ in range(rounds):
-        for threads, taken in walls.items():
+        for threads, times_by_round in walls.items():
             Path(output).unlink(missing_ok=True)
             steps.times = {}
             pylink.link(names, arch=f"sm_{arch}", output=output, threads=threads)
-            taken.append(steps.times)
+            times_by_round.append(steps.times)
     print("  kernel: wall and processor time of all threads, wall time of one, in ms")
     for name in walls[1][0]:
         wall, cpu, alone = (
@@ -185,7 +189,7 @@ def print_steps(steps: Steps, arch: str, names: list[str], output: str, rounds: 
 
 
 def measure(run: Callable[[], object]) -> Row:
-    """Wall time, processor time of the program and of the system in s, and page faults."""
+    """Measure one run."""
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     run()
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
@@ -194,7 +198,7 @@ def measure(run: Callable[[], object]) -> Row:
 
 
 def fault_cost() -> float:
-    """Seconds that the first touch of a small page takes: the least of several maps."""
+    """Seconds that the first access to a page of memory takes, the least of several mappings."""
     pages, best = 4096, float("inf")
     for _ in range(5):
         with mmap.mmap(-1, pages * PAGE) as memory:
@@ -208,7 +212,7 @@ def fault_cost() -> float:
 
 
 def bandwidth() -> float:
-    """Bytes read and written in a second by a copy in memory that no cache holds."""
+    """Bytes that a copy of memory reads and writes per second, where they fit into no cache."""
     source, target = np.ones(LARGE, np.uint8), np.ones(LARGE, np.uint8)
     best = float("inf")
     for _ in range(5):
@@ -218,8 +222,8 @@ def bandwidth() -> float:
     return 2 * LARGE / best
 
 
-def rows_of(names: list[str]) -> tuple[int, int, int]:
-    """Sections, symbols and relocations of all inputs."""
+def count_rows(names: list[str]) -> tuple[int, int, int]:
+    """Numbers of sections, symbols and relocations of all inputs."""
     paths: list[bytes | None] = [os.fsencode(name) for name in names]
     sizes = [Path(name).stat().st_size for name in names]
     arena, extents, _, _ = inputfiles.read_files(paths, sizes, [None] * len(names))
@@ -230,11 +234,11 @@ def rows_of(names: list[str]) -> tuple[int, int, int]:
 
 
 def print_space(arch: str, names: list[str], output: str) -> None:
-    """The least RLIMIT_AS in which a process links, and peaks of one link and of three."""
+    """Print the least RLIMIT_AS in which a process links, and its peaks for one link and three."""
     least, most = 0, 64 << 30
     while most - least > 1 << 20:
         middle = (least + most) // 2
-        if links_within(middle, arch, names, output):
+        if can_link_within(middle, arch, names, output):
             most = middle
         else:
             least = middle
@@ -246,7 +250,8 @@ def print_space(arch: str, names: list[str], output: str) -> None:
         print(f"  peak of {links} links in a process {int(peak) * 1024 / 1e6:.0f} MB")
 
 
-def links_within(space: int, arch: str, names: list[str], output: str) -> bool:
+def can_link_within(space: int, arch: str, names: list[str], output: str) -> bool:
+    """Return whether a process links in an address space of `space` bytes."""
     command = [sys.executable, "-c", IN_SPACE, str(space), f"sm_{arch}", output, *names]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""What the benchmarks print at their end: times, ratios, memory, and the goals met or missed."""
+"""The text that the benchmarks print at their end: times, ratios, memory, goals met or missed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from statistics import linear_regression, median
 
 from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK, SERVED
 
-GROWTH_FROM = 100  # smaller links mostly start up
+# Number of inputs from which on times show growth: smaller links mostly start up.
+GROWTH_FROM = 100
 MB = 1_000_000
 
 CONTENDERS = (COPY, API, CLI, NVLINK, NVJITLINK)
 
 
 def ratio(times: list[float], others: list[float]) -> float:
-    """Times by those of the same round, the median; of the medians where a slow one sat out."""
+    """The median of times divided by others of the same round.
+
+    If a slow contender did not run in all rounds, the ratio of the medians.
+    """
     if not times or not others:
         return math.nan
     if len(times) != len(others):
@@ -26,8 +30,9 @@ def ratio(times: list[float], others: list[float]) -> float:
 class Outcome:
     """The links of one arch and module size at one number of inputs.
 
-    `times` are seconds by contender, a list by round, right after one another; `rested` those of
-    some contenders after some seconds in which nothing ran; `peaks` the peak resident bytes.
+    `size` is that of a module, `count` the number of inputs. By contender, `times` are the seconds
+    of each round, `rested` those of links after some seconds in which nothing ran, and `peaks` the
+    peak resident bytes.
     """
 
     def __init__(
@@ -49,26 +54,30 @@ class Outcome:
         self.rested = rested
 
     def seconds(self, contender: str) -> float:
-        """The median; not a number for a contender that did not run."""
+        """The median time of a contender; not a number if it did not run."""
         return median(self.times[contender]) if self.times.get(contender) else math.nan
 
     def ratio(self, contender: str, other: str) -> float:
-        """How many times as long as `other` the contender takes."""
+        """The time of a contender as a multiple of that of `other`."""
         return ratio(self.times.get(contender, []), self.times.get(other, []))
 
 
 class Report:
-    """What the benchmarks of a session found.
+    """The results of the benchmarks of a session.
 
-    `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python, and
-    `small` those of a link of the demo to nvlink's, by contender;
-    `rates` by group and implementation relocations or remarks in a second; `silences` the ratio of
-    a link that has nothing to say, though it was asked to, to one that was not; `profiles` by link
-    the processor seconds of the plain one, of the one that is profiled, and of those that write a
-    file; `archives` by link how many times as long as pylink nvlink takes, how many times as long
-    as copying and decompressing, and the goal of the first; `jitlink` by arch the
-    milliseconds of a link, and of each of several at once, with the stand-in and with nvJitLink;
-    `growth` by arch and number of tiny inputs processor seconds and bytes of memory.
+    * `outcomes`: links of generated cubins
+    * `starts`: by architecture, the time of a small link divided by that of bare Python
+    * `small`: by architecture and contender, the time of a link of the demo divided by nvlink's
+    * `rates`: by group and implementation, relocations or remarks per second
+    * `silences`: by kind of link, the time with diagnostics that are all filtered out, divided by
+      the time without
+    * `profiles`: by link, processor seconds of a plain link, of a profiled one, and of links that
+      write a profile
+    * `archives`: by link, nvlink's time divided by pylink's, nvlink's time divided by that of
+      copying and decompressing, and the goal for the first
+    * `jitlink`: by architecture, milliseconds of a link and of each of several at once, with the
+      stand-in and then with nvJitLink
+    * `growth`: by architecture and number of tiny inputs, processor seconds and bytes of memory
     """
 
     def __init__(self) -> None:
@@ -87,8 +96,8 @@ class Report:
         for _, links in groupby(self.outcomes, lambda outcome: (outcome.arch, outcome.size)):
             same = sorted(links, key=lambda outcome: outcome.count)
             lines += [*table(same), *goals(same), ""]
-        for arch, found in self.growth.items():
-            lines += growth_of_tiny(arch, found)
+        for arch, by_count in self.growth.items():
+            lines += growth_of_tiny(arch, by_count)
         for arch, ratio in self.starts.items():
             lines.append(f"sm_{arch}, 2 inputs: a CLI process / python -c pass")
             lines.append(verdict("CLI / python -c pass", ratio, 1.25, least=False))
@@ -118,25 +127,26 @@ class Report:
         return lines
 
 
-def growth_of_tiny(arch: str, found: dict[int, tuple[float, int]]) -> list[str]:
+def growth_of_tiny(arch: str, by_count: dict[int, tuple[float, int]]) -> list[str]:
     """The lines on links of tiny inputs, with exponents by least squares over the logarithms."""
     lines = [f"sm_{arch}, tiny modules through the API"]
     lines += [
         f"  {count:6} inputs: {1000 * seconds:9.1f} ms of processor time, {rss / MB:7.1f} MB"
-        for count, (seconds, rss) in found.items()
+        for count, (seconds, rss) in by_count.items()
     ]
-    counts = [math.log(count) for count in found]
-    for place, what in enumerate(("processor time", "memory")):
-        taken = [math.log(max(row[place], 1e-9)) for row in found.values()]
-        exponent = linear_regression(counts, taken).slope
-        lines.append(verdict(f"growth exponent of {what}", exponent, 1.05, least=False))
+    counts = [math.log(count) for count in by_count]
+    for column, resource in enumerate(("processor time", "memory")):
+        values = [math.log(max(row[column], 1e-9)) for row in by_count.values()]
+        exponent = linear_regression(counts, values).slope
+        lines.append(verdict(f"growth exponent of {resource}", exponent, 1.05, least=False))
     return lines
 
 
-def growth(outcomes: list[Outcome], contender: str) -> float:
+def growth_exponent(outcomes: list[Outcome], contender: str) -> float:
     """The exponent e of time ~ inputs ** e, by least squares over the logarithms.
 
-    Of the fastest rounds: what disturbs a long run more than a short one is not growth.
+    Only the fastest round of each number of inputs counts: other programs disturb long runs more
+    than short ones, which is not growth.
     """
     points = [
         (math.log(outcome.count), math.log(min(outcome.times[contender])))
@@ -149,7 +159,7 @@ def growth(outcomes: list[Outcome], contender: str) -> float:
 
 
 def table(outcomes: list[Outcome]) -> list[str]:
-    """The lines for one arch and module size, whose outcomes come by number of inputs."""
+    """The lines for one architecture and module size; `outcomes` are sorted by number of inputs."""
     first = outcomes[0]
     lines = [
         f"sm_{first.arch}, modules of {first.input_bytes / first.count / 1000:.1f} kB",
@@ -168,44 +178,51 @@ def table(outcomes: list[Outcome]) -> list[str]:
         )
         lines.append(f"  {outcome.count:6}{times}{ratios}{outcome.input_bytes / MB:11.1f}{peaks}")
     for outcome in outcomes:
-        taken = {name: times for name, times in outcome.rested.items() if times}
-        if taken:
+        rested_times = {name: times for name, times in outcome.rested.items() if times}
+        if rested_times:
             rested = ", ".join(
-                f"{name} {1000 * median(all_):.1f} ms" for name, all_ in taken.items()
+                f"{name} {1000 * median(all_):.1f} ms" for name, all_ in rested_times.items()
             )
             cli, api = (ratio(outcome.rested[name], outcome.rested[COPY]) for name in (CLI, API))
             factors = f"API/copy {api:.2f}, CLI/copy {cli:.2f}"
             lines.append(f"  {outcome.count:6} after a rest: {rested}, {factors}")
-    if not math.isnan(growth(outcomes, COPY)):
-        exponents = ", ".join(f"{name} {growth(outcomes, name):.2f}" for name in CONTENDERS)
+    if not math.isnan(growth_exponent(outcomes, COPY)):
+        exponents = ", ".join(
+            f"{name} {growth_exponent(outcomes, name):.2f}" for name in CONTENDERS
+        )
         lines.append(f"  growth exponent from {GROWTH_FROM} inputs: {exponents}")
     return lines
 
 
 def goals(outcomes: list[Outcome]) -> list[str]:
-    """Each goal of one arch and module size that was measured, and what came of it."""
-    mercury = outcomes[0].arch == "100"
-    found = [verdict("growth exponent of the API", growth(outcomes, API), 1.1, least=False)]
+    """A line for each goal that was measured for one architecture and module size."""
+    mercury = outcomes[0].arch == "100"  # whether files have Mercury sections, which nvlink keeps
+    lines = [
+        verdict("growth exponent of the API", growth_exponent(outcomes, API), 1.1, least=False)
+    ]
     for outcome in outcomes:
         api, cli = outcome.ratio(NVLINK, API), outcome.ratio(NVLINK, CLI)
         if outcome.count == (100 if mercury else 400):
-            found.append(verdict(f"nvlink / CLI at {outcome.count}", cli, 1, least=True))
+            lines.append(verdict(f"nvlink / CLI at {outcome.count}", cli, 1, least=True))
         if outcome.count == 1600:
             floor = outcome.ratio(API, COPY)
             rested = ratio(outcome.rested[API], outcome.rested[COPY])
             room = 4 * outcome.input_bytes / MB + 40
-            found += [
+            lines += [
                 verdict("nvlink / API at 1600", api, 40 if mercury else 2, least=True),
                 verdict("nvlink / CLI at 1600", cli, 30 if mercury else 1.5, least=True),
                 verdict("API / copy at 1600", floor, 1.5, least=False),
                 verdict("API / copy at 1600, rested", rested, 1.5, least=False),
                 verdict("peak MB of the CLI at 1600", outcome.peaks[CLI] / MB, room, least=False),
             ]
-    return [line for line in found if line]
+    return [line for line in lines if line]
 
 
 def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
-    """How much more processor time a profiled link takes; the first of `times` is the plain one."""
+    """The lines on the processor time of profiled links.
+
+    `times` has the plain link first, then the profiled one, then those that write files.
+    """
     plain, collected, *files = times
     lines = [f"{link}: processor time of a link with a profile / without"]
     for name in files:
@@ -217,7 +234,10 @@ def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
 
 
 def verdict(goal: str, got: float, limit: float, *, least: bool) -> str:
-    """A line that says whether a goal is met; empty when it was not measured."""
+    """A line that says whether a goal is met; empty if it was not measured.
+
+    `got` must be at least `limit` with `least`, else at most.
+    """
     if math.isnan(got):
         return ""
     met = got >= limit if least else got <= limit

@@ -161,8 +161,8 @@ def library_links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
 def make(case: str, arch: str, releases: Sequence[str] = (), follow: str = "") -> int:
     """Record one case and return the bytes of its files.
 
-    Without `releases` all is done by 13.0. A single release compiles and links. Of several, each
-    assembles one module; 13.0 links them, or with `follow` the nvJitLink of that release.
+    Without `releases` all is done by 13.0. A single release compiles and links. Several releases
+    assemble one module each; 13.0 links them, or with `follow` the nvJitLink of that release.
     """
     release = releases[0] if len(releases) == 1 else oracle.DEFAULT
     with oracle.release(follow or release):

@@ -12,9 +12,14 @@ from helpers.english import WORDS, c_comments, comments, long_sentences, paragra
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
+PYTHON = (".py", ".pyi")
 PATTERNS = ("**/*.py", "**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "**/*.c")
 FILES = [path for pattern in PATTERNS for path in SOURCES.glob(pattern)]
 HELPERS_IN_C = sorted(ROOT.glob("tests/**/*.c"))
+TOOLS = sorted(
+    path for room in ("benchmarks", "demo", "scripts") for path in ROOT.glob(f"{room}/*.py")
+)
+OTHERS = {"C of tests": HELPERS_IN_C, "tools": TOOLS}
 ROOMS = sorted({str(path.parent.relative_to(SOURCES)) for path in FILES})
 
 
@@ -39,9 +44,10 @@ def test_comments_of_c_are_found() -> None:
     assert found == ["first", "second, third", "fourth fifth", "sixth"]
 
 
-@pytest.mark.parametrize("room", [*ROOMS, "C of tests"])
+@pytest.mark.parametrize("room", [*ROOMS, *OTHERS])
 def test_words_and_sentences(room: str) -> None:
-    files = [path for path in FILES if path.parent == SOURCES / room] or HELPERS_IN_C
+    files = [path for path in FILES if path.parent == SOURCES / room] or OTHERS[room]
+    assert files
     for path in files:
         said = prose(path)
         assert long_sentences(said) == [], path.name
@@ -77,6 +83,7 @@ PUBLISHED = {
     "profile/counts.py": {"kept"},
     "profile/model.py": {"opened"},
     "profile/tables.py": {"kept"},
+    "scripts/program_sources.py": {"made"},
     "size/zips.py": {"readable"},
     "tabular/table.py": {"where"},
 }
@@ -97,13 +104,13 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str, frozenset[str]]]:
 
 def test_names_say_what_they_hold() -> None:
     package = SOURCES / "pylink"
+    modules = {str(path.relative_to(package)): path for path in FILES if path.suffix in PYTHON}
+    modules |= {str(path.relative_to(ROOT)): path for path in TOOLS}
     bare = [
-        f"{path.relative_to(package)}:{line}: {name}"
-        for path in FILES
-        if path.suffix in (".py", ".pyi")
+        f"{module}:{line}: {name}"
+        for module, path in modules.items()
         for line, name, forbidden in names(ast.parse(path.read_text(encoding="utf-8")))
-        if name.strip("_") in forbidden
-        and name.strip("_") not in PUBLISHED.get(str(path.relative_to(package)), ())
+        if name.strip("_") in forbidden and name.strip("_") not in PUBLISHED.get(module, ())
     ]
     assert bare == []
 
@@ -130,9 +137,9 @@ def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 def test_functions_say_what_they_return() -> None:
     """The first sentence of a docstring is understood without the others around it."""
     unclear = [
-        f"{path.relative_to(SOURCES)}:{node.lineno}: {docstring.splitlines()[0]}"
-        for path in FILES
-        if path.suffix in (".py", ".pyi")
+        f"{path.relative_to(ROOT)}:{node.lineno}: {docstring.splitlines()[0]}"
+        for path in (*FILES, *TOOLS)
+        if path.suffix in PYTHON
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and (docstring := ast.get_docstring(node))
@@ -144,8 +151,8 @@ def test_functions_say_what_they_return() -> None:
 def test_comments_say_what_is_done_or_what_a_thing_is() -> None:
     assert len(FILES) > 700
     unclear = [
-        f"{path.relative_to(SOURCES)}: {text.strip().splitlines()[0]}"
-        for path in FILES
+        f"{path.relative_to(ROOT)}: {text.strip().splitlines()[0]}"
+        for path in (*FILES, *TOOLS)
         for text in comments(path)
         if CLAUSE.match(text.strip())
     ]

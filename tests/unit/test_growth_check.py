@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from helpers.planted import GROWING, measured
 
-from benchmarks.check_growth import add, faults_of, least_held
+from benchmarks.check_growth import count_forecast, faults_of, least_held
 from pylink.aprof import Fit, fit_report
 
 GOOD = {"forecasts": 100, "changed path": 10, "intervals": 80, "held": 75}
@@ -58,7 +58,7 @@ def test_a_measured_factor_in_the_interval_counts_as_held() -> None:
     low, high = fit.interval
     for factor, held in ((low, 1), (high, 1), (low * 0.99, 0), (high * 1.01, 0)):
         counts: Counter[str] = Counter()
-        add(counts, fit, factor)
+        count_forecast(counts, fit, factor)
         expected = {"forecasts": 1, "intervals": 1, "held": held}
         assert {name: counts[name] for name in expected} == expected
         assert not counts["false alarms"]
@@ -69,5 +69,5 @@ def test_a_forecast_that_hurts_is_false_where_doubling_is_harmless() -> None:
     assert steep.hurts
     for factor, alarms in ((2.2, 1), (2.3, 0), (4.0, 0)):
         counts: Counter[str] = Counter()
-        add(counts, steep, factor)
+        count_forecast(counts, steep, factor)
         assert counts["false alarms"] == alarms

@@ -106,7 +106,7 @@ def test_the_recorded_versions_fit_what_the_project_requires(extras: str) -> Non
 
 def test_packages_with_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "recorded_versions", lambda: {"pytest": {"0.1"}, "ruff": {"9"}})
-    (line, *_) = [line for line in versions.changed(Path(sys.executable)) if "pytest" in line]
+    (line, *_) = [line for line in versions.list_changed(Path(sys.executable)) if "pytest" in line]
     assert re.fullmatch(r"pytest [\d.]+ \(recorded: 0\.1\)", line)
 
 
