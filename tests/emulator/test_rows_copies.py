@@ -89,7 +89,7 @@ extern "C" __global__ void k(u *p) {
 )
 
 
-@executes("a weak function whose address only a file takes")
+@executes("a weak function that no kernel of the link calls")
 @ALL
 def test_weak_function_that_only_the_table_of_a_lost_copy_names(arch: str) -> None:
     """nvlink removes the function."""

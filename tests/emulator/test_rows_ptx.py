@@ -66,7 +66,7 @@ def test_addresses_in_32_bits_behind_one_another(arch: str) -> None:
     assert result(theirs([file], arch), arch) != expected
 
 
-@executes("PTX `.alias` that nothing calls")
+@executes("PTX `.alias` of a kept function")
 @ALL
 def test_alias_that_nothing_calls(arch: str) -> None:
     """nvlink ends with an internal error."""
