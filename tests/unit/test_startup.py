@@ -72,6 +72,7 @@ RARE = {
 
 # What CMake passes.
 GENCODE = ["--generate-code=arch=compute_80,code=[sm_80]"]
+SEVERAL = [*GENCODE, "--generate-code=arch=compute_86,code=[sm_86]"]
 
 # Without site, nothing but the interpreter itself has loaded a module before.
 PROGRAM = """
@@ -131,9 +132,14 @@ def test_sizes_load_no_classes_of_headers(tmp_path: Path) -> None:
     assert modules.isdisjoint({"typing", "pylink.facts.headers"})
 
 
-@pytest.mark.parametrize("codes", [["-arch=sm_80"], GENCODE], ids=["arch", "gencode"])
-def test_a_device_link_step_loads_nothing_heavy(codes: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "codes", [["-arch=sm_80"], GENCODE, SEVERAL], ids=["arch", "gencode", "several"]
+)
+def test_a_device_link_step_loads_nothing_heavy(
+    codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A step that an overlay's nvcc does, with a toolkit that is named and says its release."""
+    monkeypatch.setenv("PYLINK_THREADS", "2")
     tools = tmp_path / "cuda" / "bin"
     tools.mkdir(parents=True)
     for name, text in (("nvcc", ""), ("nvcc.profile", ""), ("nvlink.release", "13.0.88")):

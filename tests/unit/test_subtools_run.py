@@ -206,6 +206,31 @@ def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert open_files() == before
 
 
+# The thread is also the first that loads `threading`, which takes it for the main thread.
+IN_A_THREAD = """
+import _thread, sys
+sys.path[:0] = {path!r}
+ended = _thread.allocate_lock()
+ended.acquire()
+
+def run():
+    from pylink.subtools.runner import answer
+    print(answer(["echo", "said"], timeout=60))
+    ended.release()
+
+_thread.start_new_thread(run, ())
+ended.acquire()
+"""
+
+
+def test_programs_run_in_a_thread_that_the_standard_library_does_not_know() -> None:
+    """As links side by side run compilers: signals have handlers in the main thread only."""
+    code = IN_A_THREAD.format(path=sys.path)
+    command = [sys.executable, "-I", "-S", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "said\n\n", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_that_ends_pylink_ends_what_runs(number: int, tmp_path: Path) -> None:
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")

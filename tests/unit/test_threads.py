@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +99,23 @@ def test_steps_side_by_side_return_what_they_took(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PYLINK_THREADS", "4")
     with threads(8):
         run_side_by_side(lambda _: None, range(9), 3)
+    assert cores.take_threads(10) == 3
+    cores.return_threads(3)
+
+
+def test_steps_side_by_side_do_with_the_threads_that_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(run: Callable[..., None], arguments: tuple[object, ...]) -> int:
+        started.append(0)
+        if len(started) > 1:
+            raise RuntimeError("can't start new thread")
+        return start_new_thread(run, arguments)
+
+    started: list[int] = []
+    done: list[int] = []
+    monkeypatch.setenv("PYLINK_THREADS", "4")
+    monkeypatch.setattr("pylink.phases.sidebyside.start_new_thread", start)
+    run_side_by_side(done.append, range(9), 4)
+    assert (len(started), sorted(done)) == (3, [*range(9)])
     assert cores.take_threads(10) == 3
     cores.return_threads(3)
 

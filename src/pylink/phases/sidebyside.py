@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from _thread import allocate_lock, start_new_thread
 
 from pylink._native.cores import return_threads, spare_threads, take_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable, Sequence
-    from threading import Thread
     from typing import TypeVar
 
     Item = TypeVar("Item")
@@ -30,9 +30,15 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
     helper_count = max(min(count, len(items)) - 1, 0)
     threads_taken = take_threads(helper_count) if helper_count else 0
 
-    def run_helper() -> None:
+    def run_helper(running: LockType) -> None:
+        try:
+            work_off()
+        finally:
+            return_thread()
+            running.release()
+
+    def return_thread() -> None:
         nonlocal threads_taken
-        work_off()
         with lock:
             if threads_taken:
                 threads_taken -= 1
@@ -49,23 +55,22 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
             except BaseException as error:
                 raised.append(error)
 
-    helpers = _make_threads(run_helper, helper_count)
-    for thread in helpers:
-        thread.start()
+    helpers: list[LockType] = []
+    for _ in range(helper_count):
+        # Importing `threading` takes longer than a small step.
+        running = allocate_lock()
+        running.acquire()
+        try:
+            start_new_thread(run_helper, (running,))
+        except RuntimeError:  # the process may not have more threads
+            return_thread()
+        else:
+            helpers.append(running)
     work_off()
-    for thread in helpers:
-        thread.join()
+    for running in helpers:
+        running.acquire()  # once its thread has ended
     if raised:
         raise raised[0]
-
-
-def _make_threads(run: Callable[[], None], count: int) -> list[Thread]:
-    """Make `count` threads; `threading` is imported only if there are any."""
-    if not count:
-        return []
-    from threading import Thread
-
-    return [Thread(target=run) for _ in range(count)]
 
 
 def map_side_by_side(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import threading
 import time
 
 from pylink.diagnostics.errors import reason_of
@@ -117,11 +116,13 @@ class _SignalGuard:
         self._signals: list[int] = []  # numbers of the signals that it handles
         self._starting = False  # whether a `with` block is open
         self._pending_signal = 0  # number of a signal that arrived in a `with` block, 0 for none
-        if threading.current_thread() is threading.main_thread():
-            for number in ENDING_SIGNALS:
-                if signal.getsignal(number) is signal.SIG_DFL:
+        for number in ENDING_SIGNALS:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                try:
                     signal.signal(number, self._end)
-                    self._signals.append(number)
+                except ValueError:  # not the main thread
+                    break
+                self._signals.append(number)
 
     def __enter__(self) -> None:
         self._starting = True
