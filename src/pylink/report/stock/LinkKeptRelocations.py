@@ -2,7 +2,8 @@
 
 from link_rules import INFORMATION, MINOR, instances, number, rule
 
-# Fewer relocations do not delay a program's start; more count if they are this percentage of all.
+# Fewer relocations do not delay a program's start. More are reported if they are at least
+# LEAST_PERCENT of all relocations.
 FEW_RELOCATIONS = 1000
 LEAST_PERCENT = 50.0
 
