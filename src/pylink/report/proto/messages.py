@@ -1,7 +1,7 @@
-"""The classes of the messages, each made when it is first asked for: `messages.ProfileResult`.
+"""The classes of the messages, created at their first use, such as `messages.ProfileResult`.
 
-They live in a pool of pylink's own: in protobuf's default pool the names would clash in a process
-that also loads another set of definitions for these files.
+They are in a descriptor pool of their own: in protobuf's default pool the names would clash in a
+process that also loads another set of definitions for these files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DESCRIPTORS = {
 
 
 def __getattr__(name: str) -> Any:
-    """The class of a message; an enumeration is the `Value` of one."""
+    """Return the class of a message; an enumeration is the attribute `Value` of its class."""
     if name not in _DESCRIPTORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     message_class = globals()[name] = message_factory.GetMessageClass(_DESCRIPTORS[name])
