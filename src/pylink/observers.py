@@ -30,7 +30,7 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
 
         # Invalid settings end the link before any observer exists.
         settings = Settings(options, sink)
-    active: list[Observer] = []
+    observers: list[Observer] = []
     if options.section or options.set or options.rule or options.metrics:
         from pylink.profile.output import check_chosen_sections
 
@@ -43,34 +43,34 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
         from pylink.profile.output import Collector
 
         # The collector comes first, so that the work of other observers counts for no phase.
-        active.append(Collector(options, sink, shows_progress=shows_progress))
+        observers.append(Collector(options, sink, shows_progress=shows_progress))
     if options.Map is not None:
         from pylink.outputs.linkmap import MapObserver
 
-        active.append(MapObserver(options.Map, sink))
+        observers.append(MapObserver(options.Map, sink))
     if options.depfile is not None:
         from pylink.outputs.depfile import DepfileObserver
 
-        active.append(DepfileObserver(options, sink))
+        observers.append(DepfileObserver(options, sink))
     if settings is not None:
         if settings.are_needed():
             from pylink.remarks.observer import RemarkObserver
 
-            active.append(RemarkObserver(settings, sink))
-        _add_profuse(active, settings.profuse)
+            observers.append(RemarkObserver(settings, sink))
+        _add_profuse(observers, settings.profuse)
     elif "PYLINK_WIZARD" in os.environ:
-        _add_profuse(active, {})
+        _add_profuse(observers, {})
     if shows_progress:
         from pylink.terminal.progress import ProgressObserver
 
-        active.append(ProgressObserver())
-    return active
+        observers.append(ProgressObserver())
+    return observers
 
 
-def _add_profuse(active: list[Observer], states: dict[str, bool]) -> None:
+def _add_profuse(observers: list[Observer], states: dict[str, bool]) -> None:
     """Add the observer of profuse channels if one is on; `states` are those that -Xopt sets."""
     from pylink.remarks.profuse import ProfuseObserver, enabled_channels
 
     channels = enabled_channels(states)
     if channels:
-        active.append(ProfuseObserver(channels))
+        observers.append(ProfuseObserver(channels))

@@ -91,12 +91,12 @@ def link(
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE_PHASES else None)
     timing = open_timing(options, sink)
-    active = make_observers(options, sink, shows_progress=shows_progress)
-    steps = Steps(active, on_phase_end)
+    observers = make_observers(options, sink, shows_progress=shows_progress)
+    steps = Steps(observers, on_phase_end)
     failed = True
     try:
         # Large outputs are made in their file, unless it may stay as it is or an observer reads it.
-        needs_image = any(observer.needs_image for observer in active)
+        needs_image = any(observer.needs_image for observer in observers)
         in_place = None if options.write_if_changed or needs_image else options.output_file
         run = Runner(sink, timer, steps)
         job = run("init", init, options, inputs, plan, steps)
@@ -105,12 +105,14 @@ def link(
         failed = False
     finally:
         steps.drop_observers()
-        close_observers(active, timer, sink, failed=failed)
-    profiles = [observer.profile for observer in active if observer.profile is not None]
+        close_observers(observers, timer, sink, failed=failed)
+    profiles = [observer.profile for observer in observers if observer.profile is not None]
     return LinkOutput(image, timer.timings, profiles[0] if profiles else None)
 
 
-def close_observers(active: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
+def close_observers(
+    observers: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool
+) -> None:
     """Close the observers of the link, in order.
 
     Without phase read no cubin was linked: link-time optimization produced the program. If an
@@ -118,14 +120,14 @@ def close_observers(active: list[Observer], timer: PhaseTimer, sink: Sink, *, fa
     """
     no_cubins = not failed and "read" not in timer.timings
     first_error: Exception | None = None
-    for observer in active:
+    for observer in observers:
         try:
             observer.close(failed=failed or (no_cubins and observer.needs_cubins))
         except Exception as error:
             failed, first_error = True, first_error or error
     if first_error is not None:
         raise first_error
-    if no_cubins and any(observer.needs_cubins for observer in active):
+    if no_cubins and any(observer.needs_cubins for observer in observers):
         sink.report("nothing-linked")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pylink.startup.bundle import Later, Row
+from pylink.startup.bundle import LaterRow, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
     """Return the size of each file in bytes, -1 for a file that Python must examine.
@@ -70,7 +70,7 @@ def keep_blocks(*, owns_process: bool) -> None:
     the step, and recycled pages stay its own until then.
     """
 
-def are_unchanged(files: Iterable[Row | Later], directory: int) -> bool:
+def are_unchanged(files: Iterable[Row | LaterRow], directory: int) -> bool:
     """Return whether each file has the size (bytes) and time (ns) in its row.
 
     Paths are relative to the directory descriptor `directory`. False if a file is missing. Rows

@@ -148,6 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    """Load the process, report what the rules find, and return the exit status."""
     objects = [path for path in arguments.files if is_object(path)]  # also archives of these
     linked = [path for path in arguments.files if path not in objects]
     if len(linked) > 1:

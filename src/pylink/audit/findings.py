@@ -51,6 +51,7 @@ class Auditor:
             self._sink.report("audit-skipped", file=path, reason=reason)
 
     def _report_registration(self) -> None:
+        """Report modules without a registration, missing fat binaries, and faults of images."""
         outcome = simulate(self._groups)
         remedies = Remedies(self._groups, outcome, self._process.program)
         by_file: dict[LinkedFile, list[Module]] = {}
@@ -130,6 +131,7 @@ class Auditor:
         self._report(kind, hints, **facts)
 
     def _report_shared(self, device: DeviceCode) -> None:
+        """Report kernels and variables whose names several files have."""
         for shared in find_shared_kernels(self._groups, device):
             facts: dict[str, str | int] = {
                 "file": shared.first.display_path,
@@ -180,6 +182,7 @@ class Auditor:
             self._sink.report("audit-damaged", file=path, reason=fault)
 
     def _report(self, kind: str, hints: Iterable[Diagnostic], **facts: str | int) -> None:
+        """Report a finding of a kind that depends on the case."""
         self._sink.report(
             kind, source=None, children=(), notes=(), hints=hints, explain=None, **facts
         )

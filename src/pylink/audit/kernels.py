@@ -125,15 +125,15 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
     global_scope: list[LinkedFile] = []
     for group in groups:
         scope = list(dict.fromkeys([*global_scope, *group.members]))
-        first: dict[bytes, LinkedFile] = {}
+        first_file: dict[bytes, LinkedFile] = {}  # by name of a function
         for file in scope:
             if not file.images:
                 continue
             if not file.is_symbolic and file in group.loaded:
-                for name in first.keys() & file.functions:
-                    pairs[first[name], file].add(name)
+                for name in first_file.keys() & file.functions:
+                    pairs[first_file[name], file].add(name)
             for name in file.functions:
-                first.setdefault(name, file)
+                first_file.setdefault(name, file)
         if group.is_global:
             global_scope = scope
     shared_pairs = []
@@ -153,14 +153,14 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
 
 def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[SharedNames]:
     """Variables that several files have; each file is paired with the first that has them."""
-    first: dict[bytes, LinkedFile] = {}
+    first_file: dict[bytes, LinkedFile] = {}  # by name of a variable
     pairs: dict[tuple[LinkedFile, LinkedFile], list[bytes]] = defaultdict(list)
     with_code = [file for file in files if file.images]
     if len(with_code) < 2:
         return []
     for file in with_code:
         for name in sorted(device.symbols(file)[1]):
-            other = first.setdefault(name, file)
+            other = first_file.setdefault(name, file)
             if other is not file:
                 pairs[other, file].append(name)
     return [

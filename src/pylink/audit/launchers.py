@@ -103,7 +103,7 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
         return
     symbols = list(_read_symbols(data, sections, table))
     functions = _Functions(symbols)
-    seen: set[bytes] = set()
+    names_found: set[bytes] = set()
     for section in sections:
         if section.type != SHT_RELA or section.info >= len(sections) or section.stored < 0:
             continue
@@ -115,12 +115,12 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
             if number >= len(symbols):
                 continue
             caller = functions.find(section.info, offset)
-            if caller is None or not caller.is_replaceable or caller.name in seen:
+            if caller is None or not caller.is_replaceable or caller.name in names_found:
                 continue
             target = _name_of_target(symbols[number], addend, functions)
             kernel = _kernel_of(target, kernels)
             if kernel and not _kernel_of(caller.name, kernels):
-                seen.add(caller.name)
+                names_found.add(caller.name)
                 yield Launcher(name, decode_name(caller.name), decode_name(kernel))
 
 
@@ -137,6 +137,7 @@ def _kernels_of_object(name: str, data: bytes) -> set[bytes]:
 
 
 def _read_symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
+    """Yield the rows of a symbol table."""
     names = sections[table.link]
     strings = data[names.offset : names.offset + max(names.stored, 0)]
     rows_size = table.stored - table.stored % SYM.size

@@ -75,7 +75,7 @@ class Container:
 
 @dataclass(eq=False)
 class LinkedFile:
-    """A program or shared library.
+    """A program or shared library; `machine` is its e_machine.
 
     * `needed`, `soname`, `rpath`, `runpath`: from the dynamic segment: names of libraries, its own
       name, and directories to search.

@@ -30,7 +30,7 @@ class Module:
 
 @dataclass
 class Image:
-    """The image of a file, which is registered at call number `size`, when each module called it.
+    """The image of a file, which is registered at its call number `size`.
 
     `calls` are the modules that call it until then, `late` the modules that call it afterwards.
     """

@@ -119,6 +119,7 @@ class Cursor(ABC):
         return part
 
     def _digit(self) -> str:
+        """Read a digit in base 36."""
         digit = self.next()
         if digit not in DIGITS:
             raise NotMangled

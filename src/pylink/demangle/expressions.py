@@ -1,4 +1,8 @@
-"""Expressions in template arguments, array bounds and decltype."""
+"""Expressions in template arguments, array bounds and decltype.
+
+A method whose name is an underscore and two letters, such as `_cv`, reads an expression that begins
+with this code of the ABI. `expression` has read the code itself.
+"""
 
 from __future__ import annotations
 
@@ -74,11 +78,7 @@ CASTS = {
 
 
 class ExpressionParser(TypeParser):
-    """Reads one expression; operands have no parentheses, like in nvlink's texts.
-
-    A method whose name is an underscore and two letters, such as `_cv`, reads an expression that
-    begins with this code of the ABI. The code itself was read by `expression`.
-    """
+    """Reads one expression; operands have no parentheses, like in nvlink's texts."""
 
     def expression(self) -> str:
         code = self.peek(2)
@@ -116,6 +116,7 @@ class ExpressionParser(TypeParser):
         return name + self.template_args() if self.peek() == "I" else name
 
     def _fp(self) -> str:
+        """Read a parameter of the function, or `this`."""
         return "this" if self.consume("T") else self._parameter()
 
     def _parameter(self) -> str:
@@ -132,14 +133,17 @@ class ExpressionParser(TypeParser):
         return f"{self._parameter()}[up {levels} level{'s' * (levels > 1)}]"
 
     def _fR(self) -> str:
+        """Read a right fold with an initial value."""
         operator = self._fold_operator()
         first = self.expression()
         return f"({first}{operator}...{operator}{self.expression()})"
 
     def _fl(self) -> str:
+        """Read a left fold."""
         return f"(...{self._fold_operator()}{self.expression()})"
 
     def _fr(self) -> str:
+        """Read a right fold."""
         operator = self._fold_operator()
         return f"({self.expression()}{operator}...)"
 
@@ -163,6 +167,7 @@ class ExpressionParser(TypeParser):
         return self.expression() + operator
 
     def _gs(self) -> str:
+        """Read a name in the global scope."""
         return f"::{self.expression()}"
 
     def _nw(self) -> str:
@@ -187,10 +192,12 @@ class ExpressionParser(TypeParser):
         return text
 
     def _cl(self) -> str:
+        """Read a call."""
         callee = self.expression()
         return f"{callee}({self._expression_list()})"
 
     def _cv(self) -> str:
+        """Read a conversion: of one operand, or of a list after an underscore."""
         target_type = self.type()
         if self.consume("_"):
             return f"{target_type}({self._expression_list()})"
@@ -244,10 +251,12 @@ class ExpressionParser(TypeParser):
         return f"noexcept({self.expression()})"
 
     def _tl(self) -> str:
+        """Read a type with an initializer list."""
         type_name = self.type()
         return f"{type_name}{{{self._expression_list()}}}"
 
     def _il(self) -> str:
+        """Read an initializer list."""
         return f"{{{self._expression_list()}}}"
 
     def _sr(self) -> str:

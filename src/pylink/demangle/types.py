@@ -44,6 +44,7 @@ class TypeParser(Cursor):
     """Reads one type, or the parameters of a function."""
 
     def type(self) -> Type:
+        """Read a type, and remember what later parts can abbreviate."""
         code = self.peek()
         if code in BUILTIN and code:
             self.position += 1

@@ -153,6 +153,10 @@ class AArch64(Machine):
         code.end()
 
     def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
+        """Emit a constructor; see `Machine`.
+
+        With `id_offset` it compares the id with each text among the module ids of the linked file.
+        If one is equal, it returns."""
         code.begin(name)
         if id_offset is None:
             _emit(code, BTI_C)

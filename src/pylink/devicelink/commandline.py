@@ -163,6 +163,7 @@ def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
 
 
 def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
+    """Add the arguments in an options file to the parsed ones."""
     parsed.options_files.append(file)
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as stream:
@@ -175,6 +176,7 @@ def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
 
 
 def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
+    """The request that the parsed arguments state; `environment` has the variables."""
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
         raise LeftToNvcc(option="-dlink")

@@ -73,12 +73,12 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
 
     ValueError if `architecture` is not the name of one, or `data` is not a cubin.
     """
-    codec, payload = compress(data, form.mode)
+    codec_flag, payload = compress(data, form.mode)
     parts = architecture_parts(architecture, "sm_")
     if parts is None:
         raise ValueError(f"not an architecture: {architecture}")
     sm, letter = parts
-    flags = FLAG_64_BIT | FLAG_LINUX | FLAG_SUFFIX[letter] | codec
+    flags = FLAG_64_BIT | FLAG_LINUX | FLAG_SUFFIX[letter] | codec_flag
     if form.debug:
         flags |= FLAG_DEBUG
     after_header = _pad(form.name + b"\0") if form.name else b""
@@ -96,7 +96,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         ENTRY_MARK,
         ENTRY.size + len(after_header),
         len(payload) + len(padding),
-        len(payload) if codec else 0,
+        len(payload) if codec_flag else 0,
         block_offset,
         *CUBIN_VERSION,
         sm,
@@ -104,7 +104,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         len(form.name),
         flags,
         0,
-        len(data) if codec else 0,
+        len(data) if codec_flag else 0,
     )
     return [header + after_header, payload, padding]
 

@@ -212,6 +212,7 @@ def link_all(
             on_all_linked(shared, links)
 
     def link(current: Link) -> None:
+        """Do one link and pack its result, unless a link for an earlier architecture failed."""
         nonlocal unfinished
         # Messages of this link are not shown if one for an earlier architecture failed. A failure
         # of a later one does not matter.

@@ -181,7 +181,7 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 
 
 def find_units(link: Link) -> list[Unit]:
-    """The units that the object registers: those that a link lists, the last one as for nvcc."""
+    """The units that the object registers: like nvcc, those that the step's last link lists."""
     registered = link.registered
     libraries = registered.libraries
     anchors = libraries.anchors if libraries is not None else {}

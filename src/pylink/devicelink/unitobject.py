@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylink.devicelink.container import Container
 
 RELOCATABLE_CODE = "__nv_relfatbin"
-WRAPPER_VERSION = 1  # of relocatable code
+WRAPPER_VERSION = 1  # in a wrapper of relocatable code
 # nvcc's objects have this symbol, which refers to the wrapper and so keeps it in the link.
 DUMMY_SECTION, DUMMY = ".data.rel", "__nv__fatDeviceText_dummy"
 

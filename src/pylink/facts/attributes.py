@@ -50,7 +50,7 @@ PARAM_CBANK, EXTERNS = EIATTR_NUMBER["PARAM_CBANK"], EIATTR_NUMBER["EXTERNS"]
 KPARAM_INFO, CRS_STACK_SIZE = EIATTR_NUMBER["KPARAM_INFO"], EIATTR_NUMBER["CRS_STACK_SIZE"]
 REGCOUNT, MERCURY_ISA_VERSION = EIATTR_NUMBER["REGCOUNT"], EIATTR_NUMBER["MERCURY_ISA_VERSION"]
 FIRST_ISA_VERSION = 0x100  # 1.0, for code without a record of its MERCURY_ISA_VERSION
-COMPAT_MERCURY_ISA_VERSION = 7  # the same version as an attribute of .nv.compat
+COMPAT_MERCURY_ISA_VERSION = 7  # the attribute of .nv.compat with that version
 # Records of .nv.info that hold a symbol and a number.
 SYMBOL_PAIRS = frozenset(
     EIATTR_NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")

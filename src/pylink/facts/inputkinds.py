@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-CUBIN = 0  # and every other ELF file that is not HOST or SHARED; the reader of cubins refuses it
+CUBIN = 0  # also every other ELF file that is not HOST or SHARED; the reader of cubins checks it
 HOST = 1  # an ELF file for the machine that runs the host program
 FATBIN = 2
 ARCHIVE = 3

@@ -24,7 +24,7 @@ FORMS = (
 
 # A row for each number from 0 on: name, then form:bits:first bit of the field, then properties.
 #
-# * loader: only the driver resolves the relocation, when it loads the program.
+# * loader: the driver always resolves the relocation, when it loads the program.
 # * mark: the relocation marks an instruction; its symbol is the null symbol.
 # * plain=: the type that replaces this one in a link without unified tables.
 _TYPES = """

@@ -52,7 +52,7 @@ class EntityFlag:
     UNCALLED = 8192  # a function whose address is taken and that no kernel reaches
     INNER = 16384  # a function whose code is a part of another's, as -ewp compiles it
     UNBOUNDED = 32768  # a function of a whole program with recursion that nothing else shows
-    ALIAS = 65536  # inner: another name for the function, as PTX `.alias` makes it
+    ALIAS = 65536  # with INNER: another name for the other function, as PTX `.alias` makes it
 
 
 class Resolution:

@@ -1,47 +1,48 @@
-"""Numbers of the kinds of sections, which `sectiontable.py` describes.
+"""Numbers of the kinds of sections, with the names of such sections.
 
-A link imports only the numbers. The build compiles the table into native code.
+`sectiontable.py` describes the kinds. A link imports only the numbers; the build compiles the table
+into native code.
 """
 
 from __future__ import annotations
 
-OTHER = 0
-NULL = 1
-SHSTRTAB = 2
-STRTAB = 3
-SYMTAB = 4
-SYMTAB_SHNDX = 5
-DEBUG = 6
-TKINFO = 7
-CUINFO = 8
-INFO = 9
-COMPAT = 10
-INFO_FUNC = 11
-CALLGRAPH = 12
-PROTOTYPE = 13
-REL_ACTION = 14
-RELOC = 15
-RESOLVED_RELA = 16
-CONSTANT = 17
-CONSTANT_FUNC = 18
-CONSTANT0 = 19
-TEXT = 20
-GLOBAL_INIT = 21
-GLOBAL = 22
-SHARED = 23
-DEBUG_SHARED = 24
-LOCAL = 25
-CAPMERC = 26
-MERC_DEBUG = 27
-MERC_INFO = 28
-MERC_INFO_FUNC = 29
-MERC_RELA = 30
-MERC_CONSTANT = 31
-MERC_GLOBAL_INIT = 32
-MERC_SYMTAB = 33
-MERC_CONSTANT_FUNC = 34
-SYSTEM_SHARED = 35
-MERC_SYSTEM_SHARED = 36
-MERC_SYMTAB_SHNDX = 37
-MERC_CALLGRAPH = 38
-MERC_PROTOTYPE = 39
+OTHER = 0  # any other section with contents
+NULL = 1  # the null section, and no section
+SHSTRTAB = 2  # .shstrtab
+STRTAB = 3  # .strtab
+SYMTAB = 4  # .symtab
+SYMTAB_SHNDX = 5  # .symtab_shndx
+DEBUG = 6  # .debug_*, .nv_debug_*
+TKINFO = 7  # .note.nv.tkinfo
+CUINFO = 8  # .note.nv.cuinfo
+INFO = 9  # .nv.info
+COMPAT = 10  # .nv.compat
+INFO_FUNC = 11  # .nv.info.*
+CALLGRAPH = 12  # .nv.callgraph
+PROTOTYPE = 13  # .nv.prototype
+REL_ACTION = 14  # .nv.rel.action
+RELOC = 15  # .rela.*, .rel.*
+RESOLVED_RELA = 16  # .nv.resolvedrela.*
+CONSTANT = 17  # .nv.constant*
+CONSTANT_FUNC = 18  # .nv.constant*.*
+CONSTANT0 = 19  # .nv.constant0.*
+TEXT = 20  # .text.*
+GLOBAL_INIT = 21  # .nv.global.init
+GLOBAL = 22  # .nv.global
+SHARED = 23  # .nv.shared.*
+DEBUG_SHARED = 24  # .nv_debug.shared
+LOCAL = 25  # .nv.local.*
+CAPMERC = 26  # .nv.capmerc.text.*
+MERC_DEBUG = 27  # .nv.merc.debug_*
+MERC_INFO = 28  # .nv.merc.nv.info
+MERC_INFO_FUNC = 29  # .nv.merc.nv.info.*
+MERC_RELA = 30  # .nv.merc.rela.*
+MERC_CONSTANT = 31  # .nv.merc.nv.constant.*
+MERC_GLOBAL_INIT = 32  # .nv.merc.nv.global.init
+MERC_SYMTAB = 33  # .nv.merc.symtab
+MERC_CONSTANT_FUNC = 34  # .nv.merc.nv.constant.optimizer.*
+SYSTEM_SHARED = 35  # .nv.shared.reserved.0
+MERC_SYSTEM_SHARED = 36  # .nv.merc.nv.shared.reserved.0
+MERC_SYMTAB_SHNDX = 37  # .nv.merc.symtab_shndx
+MERC_CALLGRAPH = 38  # .nv.merc.nv.callgraph
+MERC_PROTOTYPE = 39  # .nv.merc.nv.prototype

@@ -115,30 +115,30 @@ LEAN_RANKS = (
 # Conditions under which the output omits a section that was created. Its name stays in the string
 # tables.
 OMIT_NEVER = 0
-OMIT_WITHOUT_RECORDS = 1
-OMIT_WITHOUT_ENTRIES = 2
-OMIT_WITHOUT_PROTOTYPES = 3
-OMIT_UNUSED = 4
+OMIT_WITHOUT_RECORDS = 1  # it has no attribute records
+OMIT_WITHOUT_ENTRIES = 2  # it has no relocations
+OMIT_WITHOUT_PROTOTYPES = 3  # it has no prototypes
+OMIT_UNUSED = 4  # no kernel uses its shared memory
 
 # Values of sh_link and sh_info of the output: the number of this section or symbol.
 HEAD_NOTHING = 0
-HEAD_STRTAB = 1
-HEAD_SYMTAB = 2
-HEAD_MERC_SYMTAB = 3
-HEAD_TKINFO = 4
+HEAD_STRTAB = 1  # .strtab
+HEAD_SYMTAB = 2  # .symtab
+HEAD_MERC_SYMTAB = 3  # .nv.merc.symtab
+HEAD_TKINFO = 4  # .note.nv.tkinfo
 HEAD_TEXT = 5  # the function's code
 HEAD_CAPSULE = 6  # the function's capsule
 HEAD_FUNCTION = 7  # the function's symbol
 HEAD_TARGET = 8  # the section that the relocations patch
-HEAD_COMPAT = 9
+HEAD_COMPAT = 9  # .nv.compat
 HEAD_LOCALS = 10  # the first global symbol
 
 # Rules for the size of an output section (SIZE_GIVEN: it is known from the inputs).
 SIZE_GIVEN = 0
-SIZE_ENTRIES = 1
-SIZE_SYMBOLS = 2
-SIZE_INDICES = 3
-SIZE_STRINGS = 4
+SIZE_ENTRIES = 1  # of the relocations
+SIZE_SYMBOLS = 2  # of the symbols
+SIZE_INDICES = 3  # of a section number for each symbol
+SIZE_STRINGS = 4  # of the names
 
 # Entities that symbols in a section of the kind name: values of EntityKind in rownumbers.py.
 HOLDS_GLOBALS = 1
@@ -179,7 +179,7 @@ class Kind:
     mask: int = elf.SHF_MERCURY | elf.SHF_INFO_LINK  # bits of `flags` that an input must match
     free: int = FREE_NEVER  # when its sections may have other names
     owner: int = NULL  # the kind that sh_info names in sections of functions
-    patched: bool = False  # whether relocations can be for it
+    patched: bool = False  # whether relocation sections can be for its sections
     place: int = PLACE_APART  # which output sections the kind has: PLACE_
     rank: int | tuple[int, int, int] = RANK_OTHER  # `ranks`, or one for all families
     omit: int = OMIT_NEVER  # when the output omits its sections: OMIT_

@@ -54,6 +54,7 @@ class _Comparison:
         self.renumbered = False
 
     def run(self) -> list[Difference]:
+        """Find all differences, causes before their effects."""
         differing = self._compare_section_lists()
         tables = [pair for pair in self.pairs if pair[0].name in TABLES]
         for pair in tables:
@@ -69,6 +70,7 @@ class _Comparison:
         return differing + self._compare_placement()
 
     def _compare_section_lists(self) -> list[Difference]:
+        """Sections that only one cubin has, and the first place at which the order differs."""
         if not self.moved:
             return []
         first_sections = {s.key: s for s in self.first.sections}
@@ -95,6 +97,7 @@ class _Comparison:
         return differing
 
     def _compare_elf_headers(self) -> list[Difference]:
+        """Fields of the ELF headers that differ."""
         # `_compare_placement` compares the file offsets.
         skipped = {"shoff", "phoff"} | ({"shnum"} if self.moved else set())
         return [
@@ -106,6 +109,7 @@ class _Comparison:
         ]
 
     def _compare_section_headers(self, first: Section, second: Section) -> list[Difference]:
+        """Fields of two section headers that differ and do not follow from other differences."""
         fields = ["type", "flags", "addr", "link", "info", "align", "entsize"]
         if not self.moved and not self.renumbered:
             fields.insert(0, "name_offset")
@@ -165,6 +169,7 @@ class _Comparison:
         return rows
 
     def _compare_placement(self) -> list[Difference]:
+        """Differences of file offsets; none if other differences explain them."""
         if self.moved:
             return []
         for section, other in self.pairs:

@@ -126,6 +126,7 @@ def _make_cubin(name: str, data: bytes) -> Part:
 
 
 def _parts_of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
+    """Yield the device code in the members of an archive."""
     if depth == MAX_DEPTH:
         raise UnreadableFile(f"{name}: more than {MAX_DEPTH} archives in each other")
     try:

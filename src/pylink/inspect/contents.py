@@ -99,15 +99,16 @@ def symbols(image: Image, section: Section) -> list[Symbol]:
     """The rows of a symbol table."""
     names = image.mercury_symbols if section.mercury else image.symbols
     rows = []
-    for i, (_, info, other, shndx, value, size) in enumerate(image.entries(section, SYM.format)):
+    entries = image.entries(section, SYM.format)
+    for number, (_, info, other, shndx, value, size) in enumerate(entries):
         rows.append(
             Symbol(
-                names[i] if i < len(names) else f"symbol {i}?",
+                names[number] if number < len(names) else f"symbol {number}?",
                 SYMBOL_TYPES.get(info & 15, f"type {info & 15}"),
                 BINDINGS.get(info >> 4, f"binding {info >> 4}"),
                 VISIBILITIES[other & 3],
                 tuple(names_of_other(other, info & 15)),
-                image.section_name(image.section_of_symbol(section, i, shndx)),
+                image.section_name(image.section_of_symbol(section, number, shndx)),
                 value,
                 size,
             )

@@ -75,6 +75,7 @@ def _row_text(row: Row) -> str:
 def number_difference(
     kind: str, section: str, where: str, first: int, second: int, note: str = ""
 ) -> Difference:
+    """Make a difference of two numbers."""
     return Difference(kind, section, where, f"{first:#x}", f"{second:#x}", note)
 
 

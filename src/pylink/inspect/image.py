@@ -99,6 +99,7 @@ class Image:
         self.segments = self._read_segments()
 
     def _read_sections(self) -> list[Section]:
+        """Read and check the section headers and the names of sections."""
         header, shoff = self.header, self.header["shoff"]
         if shoff == 0:
             return []
@@ -137,6 +138,7 @@ class Image:
         return sections
 
     def _read_segments(self) -> list[SegmentHeader]:
+        """Read and check the program headers."""
         phoff, count = self.header["phoff"], self.header["phnum"]
         if count and self.header["phentsize"] != SEGMENT_HEADER_SIZE:
             raise MalformedCubin(

@@ -35,6 +35,7 @@ def placement_differences(first: Image, second: Image, *, tool_note: bool) -> li
 def _compare_segments(
     first: tuple[SegmentHeader, ...], second: tuple[SegmentHeader, ...]
 ) -> list[Difference]:
+    """Program headers that differ, or that only one cubin has."""
     segments = []
     for i in range(max(len(first), len(second))):
         value = _segment_text(first[i]) if i < len(first) else None

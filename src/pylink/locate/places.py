@@ -168,6 +168,7 @@ class Places:
         return self._maps[file]
 
     def _read_map(self, file: int) -> LineMap | None:
+        """Read the lines of a file; None without pyelftools, or if they are damaged."""
         try:
             from pylink.locate.linemap import LineMap
         except ImportError:
@@ -178,6 +179,7 @@ class Places:
             return None
 
     def _has_lines(self, file: int) -> bool:
+        """Return whether a file has a section of line number programs."""
         return any(
             section_name(self._objects, section) in LINE_SECTIONS
             for section in file_sections(self._objects, file)

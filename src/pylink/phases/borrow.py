@@ -99,6 +99,7 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
     files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
     if faults:
         return set()
+    # Files whose properties differ from those of the file in front of them.
     changed = [files[number] for number in elfread.find_changes(files)]
     merged = Merged(make_objects(loaded, files, sections, symbols, changed).seal())
     if resolve.resolve(merged):
@@ -184,6 +185,7 @@ def read_modules(
 
 
 def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
+    """The bytes of a library, from memory or from its file."""
     if library.source is not None:
         return library.source.data
     loaded.job.plan.check_input(library.file, sink)

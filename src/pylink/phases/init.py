@@ -118,9 +118,9 @@ class Job:
 
     @property
     def folds_constants(self) -> bool:
-        """Whether to fold identical pieces of the constant bank.
+        """Whether identical pieces of the constant bank get one place, due to options.
 
-        With --kernels-used or --variables-used, unless -g or -r.
+        This is so with --kernels-used or --variables-used, except with -g or -r.
         """
         options = self.options
         if self.debug or options.relocatable_link:
@@ -128,6 +128,7 @@ class Job:
         return any(options.kernels_used) or bool(options.variables_used)
 
     def _keeps_code(self) -> bool:
+        """Return whether options keep dead code."""
         options = self.options
         return (
             options.debug

@@ -95,7 +95,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     if faults or arena is objects.arena:
         return objects
     rewritten = objects.replace(arena=arena, sections=sections, symbols=symbols)
-    # A reference after the code, or into removed padding, is invalid now.
+    # References to places after a shortened function, or in removed padding, are invalid now.
     broken = elfread.check_again(rewritten, [number for number, _ in steps])
     if broken:
         _report_broken(rewritten, broken, sink)

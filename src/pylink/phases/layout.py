@@ -132,7 +132,7 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
 
 
 def _fold_constants(placed: Placed) -> None:
-    """Fold the pieces of the constant bank, in a link that selects kernels."""
+    """Give identical pieces of the constant bank one place, in a link that selects kernels."""
     from pylink._native import constants
 
     constants.fold_pieces(placed)

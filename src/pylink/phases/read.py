@@ -32,6 +32,7 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
 
         report_fault(faults[0], loaded, files, sections, sink)
         return None
+    # Files whose properties differ from those of the file in front of them.
     changed = [(number, files[number]) for number in elfread.find_changes(files)]
     objects = make_objects(loaded, files, sections, symbols, [row for _, row in changed])
     release = sink.follows = objects.release

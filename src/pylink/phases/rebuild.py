@@ -110,6 +110,7 @@ def _rebuild_section(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
 
 
 def _report_fault(merged: Merged, fault: Fault, sink: Sink) -> None:
+    """Report damage in the debug data of an input."""
     objects = merged.objects
     section, offset, reason = fault
     sink.report(

@@ -39,7 +39,7 @@ MOST_LOOKED_UP = 1000
 _INSTRUCTION_SIZE = 16  # in bytes
 
 # Most calls follow within this many bytes after the return address is set.
-_CALL_FOLLOWS = 0x20
+_CALL_DISTANCE = 0x20
 
 
 def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
@@ -215,17 +215,17 @@ def _distinct_lines(places: Places, references: list[Reference]) -> list[Referen
     count as one: they load the halves of an address.
     """
     lines: dict[tuple[int, str, int], Reference] = {}
-    last = (-1, 0)
+    previous = (-1, 0)
     for section, offset in references:
         frames = places.frames(section, offset)
         if frames:
             key = (section, frames[0].file, frames[0].line)
-        elif (section, offset - _INSTRUCTION_SIZE) == last:
+        elif (section, offset - _INSTRUCTION_SIZE) == previous:
             continue
         else:
             key = (section, "", offset)
-        last = (section, offset)
-        lines.setdefault(key, last)
+        previous = (section, offset)
+        lines.setdefault(key, previous)
     by_file = [
         (places.file_of(section), source, line if source else 0, *reference)
         for (section, source, line), reference in lines.items()
@@ -297,7 +297,7 @@ def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> i
     other_offsets = [offset for offset, entity in uses if entity != callee]
     for offset, entity in uses:
         if entity == callee and not (
-            is_self and any(0 < other - offset <= _CALL_FOLLOWS for other in other_offsets)
+            is_self and any(0 < other - offset <= _CALL_DISTANCE for other in other_offsets)
         ):
             return offset
     return None

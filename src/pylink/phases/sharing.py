@@ -218,19 +218,21 @@ class SharedInputs:
         """Batches with these inputs, in order; None if one of them was not read."""
         places = [self._places.get(_key(source)) for source in inputs]
         batches: list[SourceBatch] = []
+        # Each batch has a run of inputs, from number `first` to `end`, that were read together.
         first = 0
         while first < len(places):
             place = places[first]
             if place is None:
                 return None
+            batch_number, _ = place
             end = first + 1
-            while end < len(places) and _is_in(places[end], place[0]):
+            while end < len(places) and _is_in(places[end], batch_number):
                 end += 1
             numbers = [
                 input_place[1] for input_place in places[first:end] if input_place is not None
             ]
             names = [source.name for source in inputs[first:end]]
-            batches.append(self._batches[place[0]].subset(numbers, names))
+            batches.append(self._batches[batch_number].subset(numbers, names))
             first = end
         return batches
 
@@ -281,9 +283,9 @@ class SharedInputs:
         """
         batch_numbers = self._batch_numbers(arenas)
         with self._lock:
-            first = len(arenas)
+            first_store = len(arenas)  # the number of the first store among the arenas returned
             stored, missing = sharing.recall(
-                rows, batch_numbers, first, self._payload_places, self._repeated
+                rows, batch_numbers, first_store, self._payload_places, self._repeated
             )
             if missing:
                 try:
@@ -295,7 +297,7 @@ class SharedInputs:
                 )
                 self._stores.append(store)
                 stored, _ = sharing.recall(
-                    rows, batch_numbers, first, self._payload_places, frozenset()
+                    rows, batch_numbers, first_store, self._payload_places, frozenset()
                 )
             return stored, [*arenas, *self._stores]
 
@@ -319,8 +321,9 @@ def _key(source: Input) -> str | int:
     return source.name if source.data is None else id(source.data)
 
 
-def _is_in(place: tuple[int, int] | None, batch: int) -> bool:
-    return place is not None and place[0] == batch
+def _is_in(place: tuple[int, int] | None, batch_number: int) -> bool:
+    """Return whether an input with this place (None: not read) is in a batch."""
+    return place is not None and place[0] == batch_number
 
 
 def _no_contents(number: int) -> bytes:

@@ -31,6 +31,7 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
     threads_taken = take_threads(helper_count) if helper_count else 0
 
     def run_helper(running: LockType) -> None:
+        """Work in a further thread, and let kernels have the thread when it ends."""
         try:
             work_off()
         finally:
@@ -45,6 +46,7 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
                 return_threads(1)
 
     def work_off() -> None:
+        """Take items and work on them, until none is left or an exception was raised."""
         while not raised:
             with lock:
                 item = next(remaining, None)

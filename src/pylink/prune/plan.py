@@ -34,7 +34,7 @@ _RELOCATABLE_SECTION = "__nv_relfatbin"
 
 @dataclass
 class PruneRequest:
-    """The options of a command."""
+    """The options of one `pylink prune`; empty ones were not given."""
 
     targets: tuple[str, ...] = ()  # of --arch; empty for all
     linked: str = ""  # the path of a finished device link

@@ -52,6 +52,7 @@ class _Comparison:
         return self.payload_count
 
     def _compare_archives(self, old: bytes, new: bytes, name: str) -> None:
+        """Compare the members of two archives, and their symbol indices."""
         before, after = read_members(old, name), read_members(new, name)
         if [member.name for member in before] != [member.name for member in after]:
             raise _mismatch(name, "the members changed")
@@ -89,6 +90,7 @@ class _Comparison:
         return pairs
 
     def _compare_entries(self, old: FatbinEntry, new: FatbinEntry, name: str) -> None:
+        """Require equal headers, except for compression, and equal payloads."""
         self.payload_count += 1
         if old.identity != new.identity:
             raise _mismatch(name, "the header of an entry changed")
@@ -114,6 +116,7 @@ class _Comparison:
                 raise _mismatch(name, "bytes outside of containers changed")
 
     def _compare_hosts(self, old: bytes, new: bytes, name: str) -> None:
+        """Compare host ELF files: device code, and everything around it."""
         pairs = self._compare_containers(old, new, name)
         if is_finished(old):
             if len(old) != len(new) or any(

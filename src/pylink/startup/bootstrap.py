@@ -103,6 +103,7 @@ class Finder:
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> "ModuleSpec | None":
+        """The spec of a module in the bundle; None for other modules."""
         if name not in self.rows:
             return None
         _, path_in_row, _, _, _ = self.rows[name]
@@ -118,6 +119,7 @@ class Finder:
         """Leave creating the module to the interpreter."""
 
     def exec_module(self, module: "ModuleType") -> None:
+        """Run the code of a module, which is read from the bundle only now."""
         _, path, _, _, code_offset = self.rows[module.__name__]
         module.__file__ = source_path(path, self.package)
         exec(loads(self.bundle[code_offset:]), module.__dict__)

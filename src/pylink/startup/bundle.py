@@ -241,9 +241,8 @@ def write_bundle(target: str) -> None:
         return
     from pylink.files.atomic import write_whole
 
-    # Who can write a bundle can run code with the rights of those who start pylink. So, like
-    # compiled modules, a bundle is readable for all who can read the source, and writable for its
-    # owner only.
+    # A user who can write a bundle can run code with the rights of those who start pylink. So, like
+    # compiled modules, it is readable for all who can read the source, and writable for its owner.
     os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     write_whole(target, bundle)

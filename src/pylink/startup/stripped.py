@@ -44,6 +44,7 @@ class Stripper(ast.NodeTransformer):
         return self._without_docstring(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Remove annotations without values, unless other code may inspect them."""
         if not (node.decorator_list or node.bases or node.keywords):
             node.body = [statement for statement in node.body if not _only_declares(statement)] or [
                 ast.Pass()
@@ -55,6 +56,7 @@ class Stripper(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
+        """Replace `if TYPE_CHECKING:` by its `else` part, or by nothing."""
         self.generic_visit(node)
         if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             return node.orelse or ast.copy_location(ast.Pass(), node)
