@@ -1,4 +1,4 @@
-"""The table of remarks: docs/remark-passes.md has it, every row is used, and readers take every row."""
+"""The table of remarks: docs/remark-passes.md has it, every row is used, readers take every row."""
 
 from __future__ import annotations
 
