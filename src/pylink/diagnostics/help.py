@@ -102,8 +102,8 @@ HELP: dict[str, str] = {
     "match it literally.",
     "remarks-not-written": "The file of `--pass-remarks-output` could not be written, and no part "
     "of it remains. The disk may be full. The linked file itself is complete.",
-    "no-remarks": "No remark passed `--pass-remarks-filter` and the threshold, so the file is "
-    "empty. LLVM's tools refuse a YAML file without remarks.",
+    "no-remarks": "No remark matches `--pass-remarks-filter` and reaches the threshold, so the "
+    "file is empty. LLVM's tools refuse a YAML file without remarks.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
     "whole-program-old": "An input was compiled with `nvcc -ewp`, as a whole program, and it or a "
@@ -553,35 +553,37 @@ HELP: dict[str, str] = {
     "audit-no-sections": "Ids of modules and fat binaries are in sections, and the file has no "
     "section headers. Audit the file before they are stripped.",
     "audit-skipped": "The loader cannot use this library. It continues with the next directory.",
-    "audit-hide": "Helpful step: hidden registration functions answer only the file's own modules.",
-    "audit-symbolic": "Helpful step: with -Bsymbolic the modules of a library register with its "
-    "own image first.",
-    "audit-open": "Helpful step: do not device-link the library by itself. The program's device "
-    "link then includes its modules.",
-    "audit-contain": "Helpful step: an image whose modules are all in its own file does not depend "
-    "on other files.",
-    "audit-object": "Helpful step: a host linker takes a member of an archive only for symbols "
-    "that no earlier library exports.",
-    "audit-omit": "Helpful step: modules that another file links do not need a second image.",
-    "audit-once": "Helpful step: a module that is in a single file calls only once.",
-    "audit-link": "Helpful step: the device link that includes the modules of a library also "
-    "registers them.",
-    "audit-close": "Helpful step: a library with its own image does not need a program that links "
-    "it.",
-    "audit-need": "Helpful step: with --no-as-needed the host linker keeps a library that no "
-    "symbol refers to.",
-    "audit-share": "No single step was found that helps. docs/shared-libraries.md explains how one "
-    "image can serve a whole process.",
+    "audit-hide": "This step helps because hidden registration functions answer only the file's "
+    "own modules.",
+    "audit-symbolic": "This step helps because with -Bsymbolic the modules of a library register "
+    "with its own image first.",
+    "audit-open": "This step helps because the program's device link then includes the modules of "
+    "the library. The library itself must not be device-linked.",
+    "audit-contain": "This step helps because an image whose modules are all in its own file does "
+    "not depend on other files.",
+    "audit-object": "This step helps because a host linker takes a member of an archive only for "
+    "symbols that no earlier library exports.",
+    "audit-omit": "This step helps because modules that another file links do not need a second "
+    "image.",
+    "audit-once": "This step helps because a module that is in a single file calls only once.",
+    "audit-link": "This step helps because the device link that includes the modules of a library "
+    "also registers them.",
+    "audit-close": "This step helps because a library with its own image does not need a program "
+    "that links it.",
+    "audit-need": "This step helps because with --no-as-needed the host linker keeps a library "
+    "that no symbol refers to.",
+    "audit-share": "No single step helps. docs/shared-libraries.md explains how one image can "
+    "serve a whole process.",
     "audit-elsewhere": "Libraries that were not read may contain the missing module. Name their "
     "directories.",
     "audit-strip": "A step that makes the file smaller and does not change the program.",
-    "audit-internal": "Helpful step: each file then uses its own copy of the function.",
-    "audit-target": "Helpful step: compile for one more architecture.",
-    "audit-borrow": "Helpful step: code that is borrowed from a library is not registered a second "
-    "time. Each image has its own copy of variables.",
-    "audit-lend": "Helpful step: a library that was device-linked lends its code to several "
-    "programs and plugins, while an open library belongs to one of them.",
-    "audit-hidden-kernels": "Helpful step: each file then registers its own host symbol.",
+    "audit-internal": "This step helps because each file then uses its own copy of the function.",
+    "audit-target": "The file has no code for this GPU. Compile it for one more architecture.",
+    "audit-borrow": "This step helps because code that is borrowed from a library is not "
+    "registered a second time. Each image has its own copy of variables.",
+    "audit-lend": "This step helps because a library that was device-linked lends its code to "
+    "several programs and plugins, while an open library belongs to one of them.",
+    "audit-hidden-kernels": "This step helps because each file then registers its own host symbol.",
     "internal-error": "pylink reached a state that should be impossible: a bug. Please report it "
     "with the inputs.",
     "error-limit": "The link stopped after the number of errors that `--error-limit` allows.",
