@@ -205,7 +205,7 @@ cdef class Vectors:
         if not 0 <= row < <Py_ssize_t>self.object.symbol_count:
             raise IndexError("no such symbol")
         entry = &self.object.symbols[row]
-        return (PyBytes_FromStringAndSize(<const char*>s.name.data, entry.name.size),
+        return (PyBytes_FromStringAndSize(<const char*>entry.name.data, entry.name.size),
                 entry.kind, entry.type, entry.bind)
 
     def shape(self):
