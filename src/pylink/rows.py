@@ -98,7 +98,7 @@ class CallRow:
     caller: int  # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     callee: int  # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     block: int  # CallBlock
-    won: int  # 1 if the linked copy has the row; SymbolRow of the copy at first
+    of_linked_copy: int  # 1 if the linked copy has the row; SymbolRow of the copy at first
 
 
 class ClashRow:

@@ -53,7 +53,10 @@ class Graph:
         rows += [(a, p, -2) for a, p in self.taken]
         return table(
             Calls,
-            ({"caller": a, "callee": b, "block": block, "won": 1} for a, b, block in rows),
+            (
+                {"caller": a, "callee": b, "block": block, "of_linked_copy": 1}
+                for a, b, block in rows
+            ),
         )
 
     def merged(self, inputs: ObjectTables | None = None) -> MergedTables:

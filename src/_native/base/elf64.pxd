@@ -63,6 +63,13 @@ cdef packed struct Rela:
     int64_t r_addend
 
 cdef enum:
+    EI_CLASS = 4                # indices into e_ident
+    EI_DATA = 5
+    EI_OSABI = 7
+    EI_ABIVERSION = 8
+    ELFCLASS64 = 2
+    ELFDATA2LSB = 1
+
     ET_REL = 1
     ET_WHOLE = 0xff00            # a whole program that may still call libraries: `nvcc -ewp`
     ET_EXEC = 2

@@ -5,7 +5,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport SHN_XINDEX, Ehdr, Shdr
+from base.elf64 cimport EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, SHN_XINDEX, Ehdr, Shdr
 from base.texts cimport has_text
 from elfnumbers cimport (
     SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS,
@@ -53,10 +53,10 @@ cdef inline int open_elf(ElfFile* elf, const uint8_t* data, uint64_t size) noexc
         return set_elf_fault(elf, ELF_SHORT, size, sizeof(Ehdr))
     if not has_text(data, b"\x7fELF"):
         return set_elf_fault(elf, ELF_MAGIC, 0, 0)
-    if data[4] != 2:
-        return set_elf_fault(elf, ELF_CLASS, data[4], 2)
-    if data[5] != 1:
-        return set_elf_fault(elf, ELF_ENDIAN, data[5], 1)
+    if data[EI_CLASS] != ELFCLASS64:
+        return set_elf_fault(elf, ELF_CLASS, data[EI_CLASS], ELFCLASS64)
+    if data[EI_DATA] != ELFDATA2LSB:
+        return set_elf_fault(elf, ELF_ENDIAN, data[EI_DATA], ELFDATA2LSB)
     return ELF_GOOD
 
 

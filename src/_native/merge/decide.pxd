@@ -124,20 +124,20 @@ cdef enum:
 # One input relocation section while its entries are decided.
 ctypedef struct RelocList:
     const FileRow* file
-    SectionNumber section       # this input section
-    const SectionRow* target    # the input section that it patches
-    OutNumber out               # OutRow of `target`; its plain form for a mercury `target`
-    OutNumber patched_out       # OutRow with the bytes to patch, in the form of `target`
-    uint64_t base               # offset of the file's bytes in `patched_out`
-    EntityNumber function       # entity of the code that holds the fields, or -1
-    bint is_rela                # entries have an addend
-    bint is_mercury             # entries patch the mercury form
-    bint is_of_replaced_code    # `target` is code of a copy that was replaced later
-    bint is_rebuilt             # family C computes `target` again
-    bint is_counted             # entries count for the rule of two forms
-    bint is_cleared_of_replaced # see the function of this name
-    OutNumber listed_in         # OutRow: relocation section of these entries; -1 before the first
-    SectionNumber twin          # input section: the mercury form of this one, -1, or NOT_SOUGHT
+    SectionNumber section           # this input section
+    const SectionRow* target        # the input section that it patches
+    OutNumber out                   # OutRow of `target`; its plain form for a mercury `target`
+    OutNumber patched_out           # OutRow with the bytes to patch, in the form of `target`
+    uint64_t base                   # offset of the file's bytes in `patched_out`
+    EntityNumber function           # entity of the code that holds the fields, or -1
+    bint is_rela                    # entries have an addend
+    bint is_mercury                 # entries patch the mercury form
+    bint is_of_replaced_code        # `target` is code of a copy that was replaced later
+    bint is_rebuilt                 # family C computes `target` again
+    bint is_counted                 # entries count for the rule of two forms
+    bint is_cleared_of_replaced     # see the function of this name
+    OutNumber listed_in             # OutRow: relocation section of these entries; -1 before the first
+    SectionNumber twin              # input section: the mercury form of this one, -1, or NOT_SOUGHT
 
 
 # One of its entries.

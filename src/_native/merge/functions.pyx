@@ -42,22 +42,22 @@ from traits cimport TRAIT_EARLY_FILES
 ctypedef struct ComponentSearch:
     ObjectsView objects
     MergedView merged
-    FunctionRow* rows           # the result, by entity
+    FunctionRow* rows               # the result, by entity
     CallGraph graph
-    uint32_t* visit_number      # 1 for the node visited first, 0 before the visit
-    uint32_t* lowest_reached    # the lowest visit number of its component that is known (lowlink)
-    uint32_t* next_edge         # number of edges that have been followed
-    uint32_t* path              # list of nodes, from the root of the search to the current one
-    uint32_t* pending           # list of nodes that are not yet in a component
-    uint8_t* on_pending         # whether the node is in that list
-    uint32_t* regcount          # the largest found so far
-    EntityNumber* regcount_from # entity that `regcount` comes from
-    uint32_t* stack             # bytes of the deepest path found so far, or NO_STACK_BOUND
-    uint32_t* barriers          # the largest count found so far
+    uint32_t* visit_number          # 1 for the node visited first, 0 before the visit
+    uint32_t* lowest_reached        # the lowest visit number of its component that is known (lowlink)
+    uint32_t* next_edge             # number of edges that have been followed
+    uint32_t* path                  # list of nodes, from the root of the search to the current one
+    uint32_t* pending               # list of nodes that are not yet in a component
+    uint8_t* on_pending             # whether the node is in that list
+    uint32_t* regcount              # the largest found so far
+    EntityNumber* regcount_from     # entity that `regcount` comes from
+    uint32_t* stack                 # bytes of the deepest path found so far, or NO_STACK_BOUND
+    uint32_t* barriers              # the largest count found so far
     uint8_t* is_kernel
-    uint8_t* reconfigures       # sets the number of registers, or reaches a function that does
-    uint32_t* unbounded         # of a prototype: its functions without a bound on their stack
-    uint32_t* last_prototype    # of a function: node of the prototype that it last counted for
+    uint8_t* reconfigures           # sets the number of registers, or reaches a function that does
+    uint32_t* unbounded             # of a prototype: its functions without a bound on their stack
+    uint32_t* last_prototype        # of a function: node of the prototype that it last counted for
 
 
 def analyze(MergedTables merged not None):

@@ -132,8 +132,8 @@ ctypedef struct Merge:
     Work work
     size_t met_before               # rows of `met` that the walk over the files has passed
     uint32_t empty_string_offset    # .strtab offset of the second empty string, 0 before it exists
-    uint32_t first_mercury          # input section: those before it of its file that are mercury
-                                    # relocations have been decided
+    # Input section: the first of the file that may be mercury relocations not yet decided.
+    uint32_t first_mercury
     SectionNumber merc_shndx        # .nv.merc.symtab_shndx of the file, or -1
     size_t symtab_shndx_position    # index of .symtab_shndx in the section list
     bint has_finalizer              # family C: a second program makes the final file

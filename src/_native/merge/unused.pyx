@@ -17,7 +17,7 @@ from base.elf64 cimport Rel, Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
 from pylink._native.tables cimport Entities, MergedTables, Table
-from resolve.kernelnames cimport is_pattern_in
+from resolve.kernelnames cimport has_parts_of_pattern
 from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
@@ -104,8 +104,8 @@ cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) exc
     """Whether the name of an entity contains one of `names`."""
     cdef const SymbolRow* symbol = &uses.objects.symbols[uses.merged.entities[entity].winner]
     for name in names:
-        if is_pattern_in(uses.objects.arena + symbol.name, symbol.name_size,
-                         PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)):
+        if has_parts_of_pattern(uses.objects.arena + symbol.name, symbol.name_size,
+                                PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)):
             return True
     return False
 

@@ -1,6 +1,6 @@
-"""Sections for Python: of any ELF64 file, of a file of a link; and such a file as bytes again.
+"""Sections for Python: of any ELF64 file, and of a file of a link; and such a file as bytes again.
 
-For what no link does by itself: reports, hints, `pylink dedup`.
+Reports, hints and `pylink dedup` use this. A link by itself does not.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -23,7 +23,8 @@ cdef enum:
     NAMES_PER_BYTE = 16
 
 
-cdef str text_of(int fault, uint64_t value):
+cdef str fault_message(int fault, uint64_t value):
+    """Return the text of an ElfFault; `value` is that of the ElfFile."""
     return {
         ELF_SHORT: f"{value} bytes are too few for an ELF header",
         ELF_MAGIC: "not an ELF file",
@@ -59,13 +60,13 @@ def read_sections(data not None):
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        return sections_of(<const uint8_t*>view.buf, view.len)
+        return list_sections(<const uint8_t*>view.buf, view.len)
     finally:
         PyBuffer_Release(&view)
 
 
-cdef ElfSections sections_of(const uint8_t* data, uint64_t size):
-    """List the sections of a file, none without a table; ValueError for a damaged file."""
+cdef ElfSections list_sections(const uint8_t* data, uint64_t size):
+    """Return the sections of a file, none without a section table; ValueError if it is damaged."""
     cdef ElfSections file = ElfSections.__new__(ElfSections)
     cdef ElfFile elf
     cdef const Shdr* header
@@ -74,7 +75,7 @@ cdef ElfSections sections_of(const uint8_t* data, uint64_t size):
     cdef uint64_t i, names = 0
     cdef int fault = open_sections(&elf, data, size)
     if fault != ELF_GOOD and fault != ELF_NO_TABLE:
-        raise ValueError(text_of(fault, elf.value))
+        raise ValueError(fault_message(fault, elf.value))
     file.type, file.machine, file.sections = elf.header.e_type, elf.header.e_machine, []
     for i in range(elf.count if fault == ELF_GOOD else 0):
         header = &elf.table[i]
@@ -106,15 +107,15 @@ def find_section(data not None, bytes name not None):
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        return section_named(<const uint8_t*>view.buf, view.len, PyBytes_AS_STRING(name))
+        return find_contents(<const uint8_t*>view.buf, view.len, PyBytes_AS_STRING(name))
     finally:
         PyBuffer_Release(&view)
 
 
-cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_name):
-    """Offset and size of the first section with this name that has bytes in the file, or None.
+cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_name):
+    """Return offset and size of the first section with this name that has bytes in the file.
 
-    ValueError for a damaged table, and for a section that runs past the file.
+    None without one. ValueError for a damaged table, and for a section that runs past the file.
     """
     cdef ElfFile elf
     cdef const char* name
@@ -123,7 +124,7 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_
     if fault == ELF_NO_TABLE:
         return None
     if fault != ELF_GOOD:
-        raise ValueError(text_of(fault, elf.value))
+        raise ValueError(fault_message(fault, elf.value))
     for i in range(elf.count):
         name = name_at(&elf, &elf.table[i])
         if name == NULL:
@@ -136,53 +137,53 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_
 
 
 def file_sections(ObjectTables objects not None, size_t number):
-    cdef ObjectsView v
-    objects.view(&v)
-    cdef const FileRow* file = &v.files[number]
-    cdef const SectionRow* s
+    cdef ObjectsView view
+    objects.view(&view)
+    cdef const FileRow* file = &view.files[number]
+    cdef const SectionRow* row
     cdef Section section
     cdef uint32_t i
     cdef list sections = []
     for i in range(file.section_count):
-        s = &v.sections[file.first_section + i]
+        row = &view.sections[file.first_section + i]
         section = Section.__new__(Section)
-        section.name = v.arena[s.name:s.name + s.name_size]
-        section.type = s.type
-        section.link = s.link
-        section.info = s.info
-        section.flags = s.flags
-        section.offset = s.offset
-        section.size = s.size
-        section.stored = <int64_t>s.size if KIND[s.kind].given else 0
-        section.align = s.align
-        section.entsize = s.entsize
+        section.name = view.arena[row.name:row.name + row.name_size]
+        section.type = row.type
+        section.link = row.link
+        section.info = row.info
+        section.flags = row.flags
+        section.offset = row.offset
+        section.size = row.size
+        section.stored = <int64_t>row.size if KIND[row.kind].given else 0
+        section.align = row.align
+        section.entsize = row.entsize
         sections.append(section)
     return sections
 
 
 def file_image(ObjectTables objects not None, size_t number):
-    cdef ObjectsView v
-    objects.view(&v)
-    cdef const FileRow* file = &v.files[number]
-    cdef const SectionRow* s = v.sections + file.first_section
+    cdef ObjectsView view
+    objects.view(&view)
+    cdef const FileRow* file = &view.files[number]
+    cdef const SectionRow* sections = view.sections + file.first_section
     cdef uint64_t size = file.size
-    cdef uint8_t* to
+    cdef uint8_t* place
     cdef ElfFile elf
     cdef uint32_t i
     for i in range(file.section_count):
-        size += s[i].size if is_moved(file, &s[i]) else 0
+        size += sections[i].size if is_moved(file, &sections[i]) else 0
     cdef bytes image = PyBytes_FromStringAndSize(NULL, size)
-    to = <uint8_t*>PyBytes_AS_STRING(image)
-    memcpy(to, v.arena + file.offset, file.size)
-    open_elf(&elf, to, file.size)
+    place = <uint8_t*>PyBytes_AS_STRING(image)
+    memcpy(place, view.arena + file.offset, file.size)
+    open_elf(&elf, place, file.size)
     open_table(&elf)
     size = file.size
     for i in range(file.section_count):
-        if is_moved(file, &s[i]):
+        if is_moved(file, &sections[i]):
             (<Shdr*>elf.table)[i].sh_offset = size
-            (<Shdr*>elf.table)[i].sh_size = s[i].size
-            memcpy(to + size, v.arena + s[i].offset, s[i].size)
-            size += s[i].size
+            (<Shdr*>elf.table)[i].sh_size = sections[i].size
+            memcpy(place + size, view.arena + sections[i].offset, sections[i].size)
+            size += sections[i].size
     return image
 
 

@@ -18,25 +18,26 @@ from exits.trap cimport is_only_trap
 from mercury.ties cimport Tie, keep_tied, tie_key
 from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, detach_rows
 from read.faults cimport F_NONE, Reader
-from read.links cimport check_links
+from read.links cimport check_references
 from read.notes cimport TOOL_STEP
-from read.shares cimport Share, count_share, read_shares, reserve_rows
+from read.shares cimport Share, count_rows_of_share, read_shares, reserve_rows
 from read.symbols cimport check_symbols
 from rownumbers cimport FILE_NARROW, FILE_UNCLASSED
 from sectionkinds cimport IS_CODE, K_SYMTAB
 from tables.kinds cimport is_a
-from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow, function_symbol
 from tables.views cimport ObjectsView
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
-    cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = count_files(arena, extents), i
+    cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)   # offset, size
+    cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
     cdef Reader tables
     cdef Share[MOST_THREADS] shares
     cdef Share* last
-    cdef size_t helpers = claim(size, n, MOST_THREADS - 1), count = helpers + 1, k
+    cdef size_t helpers = claim(size, file_count, MOST_THREADS - 1)
+    cdef size_t share_count = helpers + 1, number
     cdef Scratch scratch
     memset(&tables, 0, sizeof(Reader))
     scratch_init(&scratch)
@@ -45,21 +46,22 @@ def parse(bytes arena, bytes extents, bytearray times=None):
         scratch_vector(&scratch, &tables.sections, sizeof(SectionRow))
         scratch_vector(&scratch, &tables.symbols, sizeof(SymbolRow))
         i = 0
-        for k in range(count):
-            scratch_vector(&scratch, &shares[k].reader.marks, 8)
-            shares[k].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-            shares[k].extent = extent
-            shares[k].times = time_rows(times, n)
-            shares[k].sections = shares[k].symbols = 0
-            shares[k].first = i
-            while i < n and (k == helpers or extent[2 * i] < size // count * (k + 1)):
+        for number in range(share_count):
+            scratch_vector(&scratch, &shares[number].reader.marks, 8)
+            shares[number].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+            shares[number].extent = extent
+            shares[number].times = time_rows(times, file_count)
+            shares[number].most_sections = shares[number].most_symbols = 0
+            shares[number].first_file = i
+            while (i < file_count
+                    and (number == helpers or extent[2 * i] < size // share_count * (number + 1))):
                 i += 1
-            shares[k].end = i
+            shares[number].end_file = i
         with nogil:
-            run_parts(count_share, shares, count)
-            reserve_rows(&scratch, &tables, n, shares, count)
+            run_parts(count_rows_of_share, shares, share_count)
+            reserve_rows(&scratch, &tables, file_count, shares, share_count)
             if not scratch.failed:
-                last = read_shares(&tables, shares, count)
+                last = read_shares(&tables, shares, share_count)
                 scratch.failed = not last.good and last.reader.fault.reason == F_NONE
         if scratch.failed:
             raise MemoryError
@@ -74,7 +76,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
 
 def check_again(ObjectTables objects not None, list numbers not None):
     cdef Reader reader
-    cdef FileRow* row
+    cdef FileRow* file
     cdef int32_t number
     cdef Scratch scratch
     cdef bint ok
@@ -89,12 +91,12 @@ def check_again(ObjectTables objects not None, list numbers not None):
         scratch_vector(&scratch, &reader.marks, 8)
         ok = not scratch.failed
         for number in numbers if ok else ():
-            row = <FileRow*>reader.files.data + number
+            file = <FileRow*>reader.files.data + number
             reader.file = number
             reader.names = 0
             with nogil:
-                ok = (check_symbols(&reader, row, symtab_of(&reader, row))
-                      and check_links(&reader, row))
+                ok = (check_symbols(&reader, file, find_symtab(&reader, file))
+                      and check_references(&reader, file))
             if not ok:
                 break
         if not ok and reader.fault.reason == F_NONE:
@@ -104,9 +106,9 @@ def check_again(ObjectTables objects not None, list numbers not None):
     return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&reader.fault, sizeof(FaultRow)))
 
 
-cdef int32_t symtab_of(const Reader* reader, const FileRow* row) noexcept nogil:
-    """The index of the symbol table of a file that has one."""
-    cdef const SectionRow* sections = <const SectionRow*>reader.sections.data + row.first_section
+cdef int32_t find_symtab(const Reader* reader, const FileRow* file) noexcept nogil:
+    """Return the index of the symbol table in its file, which must have one."""
+    cdef const SectionRow* sections = <const SectionRow*>reader.sections.data + file.first_section
     cdef int32_t i = 0
     while sections[i].kind != K_SYMTAB:
         i += 1
@@ -114,55 +116,58 @@ cdef int32_t symtab_of(const Reader* reader, const FileRow* row) noexcept nogil:
 
 
 def find_changes(Files files not None):
-    cdef const FileRow* f = files.rows
+    cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []
     for i in range(files.count):
-        if (i == 0 or f[i].flags & (FILE_NARROW | FILE_UNCLASSED) or f[i].flags != f[i - 1].flags
-                or f[i].toolkit != f[i - 1].toolkit or f[i].patch != f[i - 1].patch
-                or f[i].sm != f[i - 1].sm
-                or f[i].ptx_sm != f[i - 1].ptx_sm or f[i].format != f[i - 1].format):
+        if (i == 0 or rows[i].flags & (FILE_NARROW | FILE_UNCLASSED)
+                or rows[i].flags != rows[i - 1].flags or rows[i].toolkit != rows[i - 1].toolkit
+                or rows[i].patch != rows[i - 1].patch or rows[i].sm != rows[i - 1].sm
+                or rows[i].ptx_sm != rows[i - 1].ptx_sm or rows[i].format != rows[i - 1].format):
             numbers.append(i)
     return numbers
 
 
 def find_flagged(Files files not None, int bit):
-    cdef const FileRow* f = files.rows
+    cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []
     for i in range(files.count):
-        if f[i].flags & bit:
+        if rows[i].flags & bit:
             numbers.append(i)
     return numbers
 
 
 def find_files_outside(Files files not None, uint64_t low, uint64_t high):
-    cdef const FileRow* f = files.rows
+    cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef uint64_t tool
     cdef list numbers = []
     for i in range(files.count):
-        tool = <uint64_t>f[i].toolkit * TOOL_STEP + f[i].patch
+        tool = <uint64_t>rows[i].toolkit * TOOL_STEP + rows[i].patch
         if not low <= tool < high:
             numbers.append(i)
     return numbers
 
 
 cdef enum:
-    OP_FENCE = 0x92
+    # Low 8 bits of the opcode of an instruction; the 4 bits above are OP_GROUP for both.
+    OP_FENCE = 0x92             # MEMBAR
     OP_EXIT = 0x4d
+    OP_GROUP = 0x9
 
 
-# A search over all files.
+# A search over all files, for kernels or for ties.
 ctypedef struct FileSearch:
     ObjectsView objects
-    bint every
-    uint8_t* found              # by file
-    Tie* tie
-    bint names                  # keys tell of these, too
+    bint every                  # kernels: also those without a fence (`find_kernels`)
+    uint8_t* has_kernel         # kernels: by file
+    Tie* ties                   # ties: rows of the files that are compared
+    bint with_names             # ties: keys also tell names of sections apart
 
 
 cdef FileSearch start_search(ObjectTables objects):
+    """Return a search of the files of a link, for which the rest is still to be set."""
     cdef FileSearch search
     memset(&search, 0, sizeof(FileSearch))
     objects.view(&search.objects)
@@ -170,75 +175,81 @@ cdef FileSearch start_search(ObjectTables objects):
 
 
 def find_kernels(ObjectTables objects not None, *, bint every):
-    cdef size_t n = objects.files.count, i
+    cdef size_t file_count = objects.files.count, i
     cdef FileSearch search = start_search(objects)
-    cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>n)
+    cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>file_count)
     search.every = every
-    search.found = <uint8_t*>PyBytes_AS_STRING(has_kernel)
+    search.has_kernel = <uint8_t*>PyBytes_AS_STRING(has_kernel)
     with nogil:
-        run_each(find_kernel, &search, n, search.objects.arena_size)
-    return [i for i in range(n) if search.found[i]]
+        run_each(find_kernel, &search, file_count, search.objects.arena_size)
+    return [i for i in range(file_count) if search.has_kernel[i]]
 
 
 cdef void find_kernel(void* context, size_t number) noexcept nogil:
-    """Mark a file with a kernel whose code is rewritten."""
+    """Mark a file if it has code that is rewritten; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef const FileRow* file = &search.objects.files[number]
-    cdef const SectionRow* s
+    cdef const SectionRow* section
+    cdef const SymbolRow* symbol
     cdef uint32_t i
-    search.found[number] = False
+    search.has_kernel[number] = False
     for i in range(file.first_code, file.code_end):
-        s = &search.objects.sections[i]
-        if is_a(s.kind, IS_CODE) and is_rewritten(
-                search.objects.symbols[s.target].other & STO_ENTRY != 0, search.every,
-                search.objects.arena + s.offset, s.size):
-            search.found[number] = True
+        section = &search.objects.sections[i]
+        if not is_a(section.kind, IS_CODE):
+            continue
+        symbol = &search.objects.symbols[function_symbol(section)]
+        if is_rewritten_code(symbol.other & STO_ENTRY != 0, search.every,
+                             search.objects.arena + section.offset, section.size):
+            search.has_kernel[number] = True
             return
 
 
-cdef bint is_rewritten(bint kernel, bint every, const uint8_t* code, uint64_t size) noexcept nogil:
-    if kernel:
+cdef bint is_rewritten_code(bint is_kernel, bint every, const uint8_t* code,
+                            uint64_t size) noexcept nogil:
+    """Whether the code of a function is rewritten where kernels exit: see `find_kernels`."""
+    if is_kernel:
         return every or has_operation(code, size, OP_FENCE) or is_only_trap(code, size)
     return every and has_operation(code, size, OP_EXIT)
 
 
 cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) noexcept nogil:
-    """Whether an instruction has these low 8 bits, and 9 above them."""
+    """Whether code has an instruction with this OP_ number."""
     cdef uint64_t offset
-    for offset in range(0, size, 16):
-        if code[offset] == operation and (code[offset + 1] & 0x0f) == 0x09:
+    for offset in range(0, size, 16):       # bytes of an instruction
+        if code[offset] == operation and (code[offset + 1] & 0x0f) == OP_GROUP:
             return True
     return False
 
 
 def find_ties(ObjectTables objects not None):
-    cdef size_t n = objects.files.count, i, count = 0
+    cdef size_t file_count = objects.files.count, i, count = 0
     cdef FileSearch search = start_search(objects)
-    cdef Tie* tie
+    cdef Tie* ties
     cdef Scratch scratch
     scratch_init(&scratch)
     try:
-        tie = search.tie = <Tie*>scratch_zeros(&scratch, n, sizeof(Tie))
+        ties = search.ties = <Tie*>scratch_zeros(&scratch, file_count, sizeof(Tie))
         if scratch.failed:
             raise MemoryError
-        for i in range(n):
-            tie[i].file = <int32_t>i
+        for i in range(file_count):
+            ties[i].file = <int32_t>i
         with nogil:
-            run_each(find_key, &search, n, search.objects.arena_size)
-            for i in range(n):
-                tie[count] = tie[i]
-                count += tie[i].key != 0
-            count = keep_tied(tie, count)
-            search.names = True
+            run_each(find_key, &search, file_count, search.objects.arena_size)
+            for i in range(file_count):
+                ties[count] = ties[i]
+                count += ties[i].key != 0
+            count = keep_tied(ties, count)
+            search.with_names = True
             run_each(find_key, &search, count, search.objects.arena_size)
-            count = keep_tied(tie, count)
-        return sorted([tie[i].file for i in range(count)])
+            count = keep_tied(ties, count)
+        return sorted([ties[i].file for i in range(count)])
     finally:
         scratch_free(&scratch)
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
+    """Set the key of row `number` of the ties; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
-    cdef Tie* tie = &search.tie[number]
+    cdef Tie* tie = &search.ties[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,
-                      &search.objects.files[tie.file], search.names)
+                      &search.objects.files[tie.file], search.with_names)

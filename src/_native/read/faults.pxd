@@ -1,12 +1,13 @@
-# The tables that the reader of cubins fills, and the reasons why it refuses an input.
+# The state of the reader of cubins, and the reasons why it refuses an input.
 #
 # A `bint` function of this package that is a verb returns False if the file is refused (`fault`
-# says why) or, without a fault, if memory is exhausted.
+# says why) or, without a fault, if memory is exhausted. `index` is the number of a section in its
+# file, as ELF has it, and `section` its row.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from base.vector cimport Vec
-from tables.rows cimport FaultRow
+from tables.rows cimport FaultRow, FileNumber
 
 # Reasons of a FaultRow; pylink/phases/faults.py has the sentence for each.
 cdef enum ReadFault:
@@ -60,36 +61,42 @@ cdef enum ReadFault:
     F_ELF_FLAGS = 48
 
 cdef enum:
-    MAX_ALIGN = 0x10000
-    MAX_SHARED = 0x40000        # more than any kernel can have
-    # Names may share their bytes, but honest files use each byte about once. The limit keeps the
-    # work of reading names proportional to the size of the file.
+    MAX_ALIGN = 0x10000         # bytes
+    MAX_SHARED = 0x40000        # bytes of shared memory: more than any kernel can have
+    MOST_ROWS = 0x7fffffff      # so that a row number fits an int32_t
+    # Names may share their bytes, but honest files use each byte about once. This limit on the
+    # bytes of names keeps the work of reading them proportional to the size of the file.
     NAMES_PER_BYTE = 16
-    # The limit for contents of sections, which mercury twins may share.
+    # The same for the contents of sections, which mercury twins may share.
     CONTENTS_PER_BYTE = 4
 
 cdef inline uint64_t max_nobits() noexcept nogil:
-    """Bytes of a section without contents, and of a symbol: more than any GPU has."""
+    """Return the most bytes of a section without contents, or of a symbol: more than any GPU has.
+    """
     return <uint64_t>1 << 40
 
 
+# The tables that the reader fills, and the file that it reads.
 ctypedef struct Reader:
     const uint8_t* arena
-    Vec files
-    Vec sections
-    Vec symbols
-    Vec marks               # uint64_t for each symbol of the file: sections that the function has
-    int32_t file            # the one at hand
-    uint64_t names          # bytes of all its names
-    FaultRow fault
+    Vec files                   # FileRow
+    Vec sections                # SectionRow
+    Vec symbols                 # SymbolRow
+    Vec marks                   # uint64_t by symbol: `kind_bit` of each section of a function
+    FileNumber file             # the file that is read
+    uint64_t names              # bytes of all its names so far
+    FaultRow fault              # F_NONE while nothing is wrong
 
 
-cdef inline bint refuse(Reader* reader, int32_t section, int64_t index, int32_t reason,
+cdef inline bint refuse(Reader* reader, int32_t index, int64_t entry, int32_t reason,
                         uint64_t value, uint64_t limit) noexcept nogil:
-    """Record why the current file is refused. Returns False."""
+    """Record why the current file is refused. Returns False.
+
+    `entry` is an entry, symbol or byte of section `index`, and -1 if the fault is not in one.
+    """
     reader.fault.file = reader.file
-    reader.fault.section = section
-    reader.fault.index = index
+    reader.fault.section = index
+    reader.fault.index = entry
     reader.fault.reason = reason
     reader.fault.value = value
     reader.fault.limit = limit
@@ -97,6 +104,6 @@ cdef inline bint refuse(Reader* reader, int32_t section, int64_t index, int32_t 
 
 
 cdef inline bint count_name(Reader* reader, uint64_t size, uint64_t file_size) noexcept nogil:
-    """Count the bytes of a name; False when names add up to more than the file can mean."""
+    """Add the bytes of a name to those of the file; False if they are too many for its size."""
     reader.names += size
     return reader.names <= NAMES_PER_BYTE * file_size

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport EM_CUDA, Ehdr, load32
+from base.elf64 cimport EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, EM_CUDA, Ehdr, load32
 from base.texts cimport has_prefix, has_text
 from inputkinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_EMPTY, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_THIN_ARCHIVE,
@@ -10,20 +10,21 @@ from inputkinds cimport (
 )
 
 cdef enum:
-    FATBIN_MAGIC = 0xba55ed50U
+    FATBIN_MAGIC = 0xba55ed50U  # the first four bytes, little endian
     LTOIR_MAGIC = 0x7f4e43edU
 
 
 cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogil:
-    """The InputKind of a file, by its first bytes."""
+    """Return the IN_ number of a file of `size` bytes."""
     cdef const Ehdr* header = <const Ehdr*>data
     cdef uint32_t magic
     if size == 0:
         return IN_EMPTY
     if size >= 4:
         if has_text(data, b"\x7fELF"):
-            # With another class or byte order, or cut off: the reader of cubins says what is wrong.
-            if (size < sizeof(Ehdr) or data[4] != 2 or data[5] != 1
+            # A file of another class or byte order, or that is cut off, counts as a cubin, too: its
+            # reader says what is wrong.
+            if (size < sizeof(Ehdr) or data[EI_CLASS] != ELFCLASS64 or data[EI_DATA] != ELFDATA2LSB
                     or header.e_machine == EM_CUDA):
                 return IN_CUBIN
             return IN_HOST
@@ -44,7 +45,7 @@ cdef inline bint is_ptx(const uint8_t* data, uint64_t size) noexcept nogil:
     """Whether `.version` comes first after blanks and comments (PTX ISA, Module Directives)."""
     cdef uint64_t offset = 0
     while offset < size:
-        if data[offset] == c' ' or (data[offset] >= 9 and data[offset] <= 13):
+        if data[offset] == c' ' or (data[offset] >= c'\t' and data[offset] <= c'\r'):
             offset += 1
         elif size - offset >= 2 and data[offset] == c'/' and data[offset + 1] == c'/':
             while offset < size and data[offset] != c'\n':

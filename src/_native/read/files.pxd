@@ -1,9 +1,9 @@
-# One file: its header, and then all that is in it.
+# The reader of one cubin: `read_file` checks its header, and then has its parts read and checked.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport EM_CUDA, ET_REL, ET_WHOLE, Ehdr, Sym
+from base.elf64 cimport EI_ABIVERSION, EI_OSABI, EM_CUDA, ET_REL, ET_WHOLE, Ehdr, Sym
 from base.elffile cimport (
     ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_SHORT, ElfFile, open_elf, open_names,
     open_table,
@@ -13,17 +13,17 @@ from elfnumbers cimport SHT_SYMTAB
 from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from read.faults cimport (
     F_ABI_VERSION, F_CLASS, F_ELF_FLAGS, F_ENDIAN, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
-    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, Reader, refuse,
+    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, MOST_ROWS, Reader, refuse,
 )
-from read.links cimport check_links
+from read.links cimport check_references
 from read.notes cimport read_flags, read_notes
 from read.sections cimport read_sections
 from read.symbols cimport read_symbols
 from tables.rows cimport FileRow
 
 
-cdef inline int32_t reason_of(int fault) noexcept nogil:
-    """The ReadFault of an ElfFault."""
+cdef inline int32_t fault_of_elf(int fault) noexcept nogil:
+    """Return the ReadFault for an ElfFault."""
     if fault == ELF_SHORT:
         return F_TOO_SHORT
     if fault == ELF_MAGIC:
@@ -37,7 +37,10 @@ cdef inline int32_t reason_of(int fault) noexcept nogil:
 
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
                             uint64_t* symbols) noexcept nogil:
-    """Add up how many rows the file can have: what `read_file` refuses of it needs none."""
+    """Add to `sections` and `symbols` how many rows a file can have at most.
+
+    A file that `read_file` will refuse may add too few: rows after its fault are not needed.
+    """
     cdef ElfFile elf
     cdef uint64_t i, most = 0
     if open_elf(&elf, image, size) != ELF_GOOD or open_table(&elf) != ELF_GOOD:
@@ -55,45 +58,44 @@ cdef inline bint read_file(Reader* reader, uint64_t offset, uint64_t size) noexc
     cdef const Ehdr* header
     cdef const FormatFacts* facts
     cdef uint8_t format = 0
-    cdef FileRow* row
+    cdef FileRow* file
     cdef int fault = open_elf(&elf, reader.arena + offset, size)
     if fault != ELF_GOOD:
-        return refuse(reader, -1, -1, reason_of(fault), elf.value, elf.limit)
+        return refuse(reader, -1, -1, fault_of_elf(fault), elf.value, elf.limit)
     header = elf.header
     if header.e_machine != EM_CUDA:
         return refuse(reader, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
-    while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
+    while format < FORMAT_COUNT and header.e_ident[EI_OSABI] != FORMAT[format].os_abi:
         format += 1
     if format == FORMAT_COUNT:
-        return refuse(reader, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
+        return refuse(reader, -1, -1, F_OSABI, header.e_ident[EI_OSABI], FORMAT[0].os_abi)
     facts = &FORMAT[format]
-    if header.e_ident[8] != facts.abi_version:
-        return refuse(reader, -1, -1, F_ABI_VERSION, header.e_ident[8], facts.abi_version)
+    if header.e_ident[EI_ABIVERSION] != facts.abi_version:
+        return refuse(reader, -1, -1, F_ABI_VERSION, header.e_ident[EI_ABIVERSION],
+                      facts.abi_version)
     if header.e_flags & facts.refused:
         return refuse(reader, -1, -1, F_ELF_FLAGS, header.e_flags, 0)
     if header.e_type != ET_REL and header.e_type != ET_WHOLE:
         return refuse(reader, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
     fault = open_table(&elf)
     if fault != ELF_GOOD:
-        return refuse(reader, -1, -1, reason_of(fault), elf.value, elf.limit)
-    if reader.sections.count + elf.count > 0x7fffffff:
-        return refuse(reader, -1, -1, F_TOO_LARGE, reader.sections.count + elf.count, 0x7fffffff)
+        return refuse(reader, -1, -1, fault_of_elf(fault), elf.value, elf.limit)
+    if reader.sections.count + elf.count > MOST_ROWS:
+        return refuse(reader, -1, -1, F_TOO_LARGE, reader.sections.count + elf.count, MOST_ROWS)
     reader.names = 0
-    row = <FileRow*>vec_push(&reader.files)
-    if row == NULL:
+    file = <FileRow*>vec_push(&reader.files)
+    if file == NULL:
         return False
-    memset(row, 0, sizeof(FileRow))
-    row.offset = offset
-    row.size = size
-    row.first_section = <uint32_t>reader.sections.count
-    row.section_count = <uint32_t>elf.count
-    row.first_symbol = <uint32_t>reader.symbols.count
-    row.format = format
-    read_flags(row, facts, header)
+    memset(file, 0, sizeof(FileRow))
+    file.offset = offset
+    file.size = size
+    file.first_section = <uint32_t>reader.sections.count
+    file.section_count = <uint32_t>elf.count
+    file.first_symbol = <uint32_t>reader.symbols.count
+    file.format = format
+    read_flags(file, facts, header)
     fault = open_names(&elf)
     if fault != ELF_GOOD:
-        return refuse(reader, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
-    return (read_sections(reader, row, &elf)
-            and read_notes(reader, row)
-            and read_symbols(reader, row)
-            and check_links(reader, row))
+        return refuse(reader, <int32_t>elf.strings, -1, fault_of_elf(fault), elf.value, elf.limit)
+    return (read_sections(reader, file, &elf) and read_notes(reader, file)
+            and read_symbols(reader, file) and check_references(reader, file))

@@ -1,4 +1,12 @@
-# References between the sections of a cubin: functions and their sections, relocations.
+# References of the sections of a cubin: to functions, to each other, and from relocations.
+#
+# `check_references` sets `target` of each row and checks what the section contains:
+#
+# 1. Code names the symbol of its function in sh_info (`check_code`).
+# 2. A capsule also does (`check_capsule`). All other sections of a function name its code or its
+#    capsule (`check_function_section`). No function has two sections of a kind.
+# 3. A relocation section names the section that it patches (`check_relocs`). Sections of attributes
+#    and of calls have records that name symbols (read/records.pxd).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -9,9 +17,9 @@ from elfnumbers cimport SHT_CUDA_MERC_RELA, SHT_REL, SHT_RELA
 from read.faults cimport (
     F_CAPSULE_SIZE, F_DUPLICATE_SECTION, F_ENTSIZE, F_NO_CAPSULE, F_RELOC_OFFSET, F_RELOC_SYMBOL,
     F_RELOC_TYPE, F_SECTION_NAME, F_SECTION_TYPE, F_SH_INFO, F_TABLE_SIZE, F_TEXT_SIZE, F_TOO_LARGE,
-    Reader, refuse,
+    MOST_ROWS, Reader, refuse,
 )
-from read.records cimport check_info, check_pairs
+from read.records cimport check_attributes, check_calls
 from read.sections cimport is_mercury
 from relocationtypes cimport (
     FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES, R_CUDA_64, R_CUDA_FUNC_DESC_64, R_CUDA_G64,
@@ -23,212 +31,224 @@ from sectionkinds cimport (
 )
 from sectionrules cimport MAX_BANK
 from tables.kinds cimport is_a, is_function_bank, is_merc, is_owned, is_plain
-from tables.rows cimport FileRow, SectionRow, SymbolRow
+from tables.rows cimport FileRow, SectionRow, SymbolNumber, SymbolRow
 
 cdef enum:
-    SHORTEST_CAPSULE = 14       # 12.8: two words, a mask, the record of the last slot
+    SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the record of the last slot
+    CODE_SYMBOL = 0xffffff      # bits of sh_info of code that number the symbol, before sm_90
+    CODE_UNIT = 16              # bytes of an instruction
 
-cdef inline bint check_links(Reader* reader, FileRow* row) noexcept nogil:
-    """Resolve sh_info to sections and symbols; check entries of relocation and table sections."""
-    cdef SectionRow* sections = <SectionRow*>reader.sections.data + row.first_section
-    cdef SectionRow* s
+cdef inline bint check_references(Reader* reader, FileRow* file) noexcept nogil:
+    """Set `target` of each section by sh_info, and check what the sections contain."""
+    cdef SectionRow* sections = <SectionRow*>reader.sections.data + file.first_section
+    cdef SectionRow* section
     cdef uint32_t i
     cdef uint64_t* marks
     reader.marks.count = 0
-    marks = <uint64_t*>vec_extend(&reader.marks, row.symbol_count)
+    marks = <uint64_t*>vec_extend(&reader.marks, file.symbol_count)
     if marks == NULL:
         return False
-    memset(marks, 0, 8 * <size_t>row.symbol_count)
-    # Code first: the sections of a function name its code.
-    for i in range(row.section_count):
-        if is_a(sections[i].kind, IS_CODE) and not check_text(reader, row, &sections[i], i):
+    memset(marks, 0, 8 * <size_t>file.symbol_count)
+    # Code comes first: other sections of a function refer to it.
+    for i in range(file.section_count):
+        if is_a(sections[i].kind, IS_CODE) and not check_code(reader, file, &sections[i], i):
             return False
-    for i in range(row.section_count):
-        s = &sections[i]
-        if is_a(s.kind, IS_CAPSULE):
-            if not check_capsule(reader, row, s, i):
+    for i in range(file.section_count):
+        section = &sections[i]
+        if is_a(section.kind, IS_CAPSULE):
+            if not check_capsule(reader, file, section, i):
                 return False
-        elif is_owned(s.kind):
-            if not check_owner(reader, row, s, i, KIND[s.kind].owner):
+        elif is_owned(section.kind):
+            if not check_function_section(reader, file, section, i, KIND[section.kind].owner):
                 return False
-    for i in range(row.section_count):
-        s = &sections[i]
-        if is_a(s.kind, IS_CODE):
-            if is_mercury(row) and not (
-                    marks[s.target - <int32_t>row.first_symbol] & kind_bit(K_CAPMERC)):
+    for i in range(file.section_count):
+        section = &sections[i]
+        if is_a(section.kind, IS_CODE):
+            if (is_mercury(file)
+                    and not (marks[section.target - <int32_t>file.first_symbol]
+                             & kind_bit(K_CAPMERC))):
                 return refuse(reader, <int32_t>i, -1, F_NO_CAPSULE, 0, 0)
-        elif KIND[s.kind].info == HEAD_TARGET:
-            if s.info == 0 or s.info >= row.section_count or not can_be_patched(
-                    s.kind, sections[s.info].kind):
-                return refuse(reader, <int32_t>i, -1, F_SH_INFO, s.info, row.section_count)
-            s.target = <int32_t>(row.first_section + s.info)
-            if not has_name_of_target(reader, row, s):
-                return refuse(reader, <int32_t>i, -1, F_SECTION_NAME, s.type, 0)
-            if not check_relocs(reader, row, s, i):
+        elif KIND[section.kind].info == HEAD_TARGET:
+            if (section.info == 0 or section.info >= file.section_count
+                    or not can_be_patched(section.kind, sections[section.info].kind)):
+                return refuse(reader, <int32_t>i, -1, F_SH_INFO, section.info, file.section_count)
+            section.target = <int32_t>(file.first_section + section.info)
+            if not has_name_of_target(reader, file, section):
+                return refuse(reader, <int32_t>i, -1, F_SECTION_NAME, section.type, 0)
+            if not check_relocs(reader, file, section, i):
                 return False
-        elif is_a(s.kind, IS_RECORDS):
-            if not check_info(reader, row, s, i):
+        elif is_a(section.kind, IS_RECORDS):
+            if not check_attributes(reader, file, section, i):
                 return False
-        elif is_a(s.kind, IS_CALLS):
-            if not check_pairs(reader, row, s, i):
+        elif is_a(section.kind, IS_CALLS):
+            if not check_calls(reader, file, section, i):
                 return False
     return True
 
 
-cdef inline bint has_name_of(Reader* reader, const FileRow* row, const SectionRow* s,
-                             const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether a section is named after a function or a section; True where nvlink takes any name.
+cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const SectionRow* section,
+                                   const uint8_t* name, uint32_t size) noexcept nogil:
+    """Whether a section is named after the function or section `name`, as its kind asks.
 
-    nvlink finds sections of a function by name in some places and by sh_info in others.
+    nvlink finds sections of a function by name in some places and by sh_info in others, so both
+    must agree. Always True for kinds whose names nvlink ignores.
     """
-    cdef uint32_t stem = KIND[s.kind].stem
-    if KIND[s.kind].free >= (FREE_ALWAYS if is_mercury(row) else FREE_PLAIN):
+    cdef uint32_t stem = KIND[section.kind].stem
+    if KIND[section.kind].free >= (FREE_ALWAYS if is_mercury(file) else FREE_PLAIN):
         return True
-    if is_plain(s.kind, IS_LITERALS):
-        stem += 1 + (s.bank >= 10)
-    elif KIND[s.kind].info == HEAD_TARGET:
-        stem -= 1 + (s.type == SHT_REL)     # the name of a section begins with the dot
-    return (s.name_size == stem + size
-            and memcmp(reader.arena + s.name + stem, name, size) == 0)
+    if is_plain(section.kind, IS_LITERALS):
+        stem += 1 + (section.bank >= 10)
+    elif KIND[section.kind].info == HEAD_TARGET:
+        # The stem is ".rela.", whose last dot begins the name of the other section, or ".rel.".
+        stem -= 1 + (section.type == SHT_REL)
+    return (section.name_size == stem + size
+            and memcmp(reader.arena + section.name + stem, name, size) == 0)
 
 
-cdef inline bint has_name_of_target(Reader* reader, const FileRow* row,
-                                    const SectionRow* s) noexcept nogil:
-    """Whether relocations are named after what they patch, mercury ones after its plain form."""
-    cdef const SectionRow* target = <const SectionRow*>reader.sections.data + s.target
+cdef inline bint has_name_of_target(Reader* reader, const FileRow* file,
+                                    const SectionRow* section) noexcept nogil:
+    """Whether relocations are named after the section they patch, as its plain form is called."""
+    cdef const SectionRow* target = <const SectionRow*>reader.sections.data + section.target
     cdef uint32_t skip = 0
-    if is_merc(s.kind, IS_ENTRIES):
+    if is_merc(section.kind, IS_ENTRIES):
         skip = 11 if is_a(target.kind, IS_CAPSULE) else 8    # .nv.capmerc, .nv.merc
         if target.name_size < skip:
             return False
-    return has_name_of(reader, row, s, reader.arena + target.name + skip, target.name_size - skip)
+    return has_expected_name(reader, file, section, reader.arena + target.name + skip,
+                             target.name_size - skip)
 
 
-cdef inline bint check_text(Reader* reader, FileRow* row, SectionRow* s,
+cdef inline bint check_code(Reader* reader, FileRow* file, SectionRow* section,
                             uint32_t index) noexcept nogil:
-    """Code: sh_info is the symbol of its function."""
-    # Families before sm_90 keep REGCOUNT in the top byte.
-    cdef uint32_t info = s.info & 0xffffff if not is_mercury(row) else s.info
-    if info >= row.symbol_count:
-        info = s.info & 0xffffff
-    if info == 0 or info >= row.symbol_count:
-        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
-    s.target = <int32_t>(row.first_symbol + info)
+    """Check code and set its target, the symbol of its function; False with a fault."""
+    # Before sm_90 the top byte of sh_info is the number of registers.
+    cdef uint32_t info = section.info & CODE_SYMBOL if not is_mercury(file) else section.info
+    if info >= file.symbol_count:
+        info = section.info & CODE_SYMBOL
+    if info == 0 or info >= file.symbol_count:
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
+    section.target = <int32_t>(file.first_symbol + info)
     # Otherwise two sections could name one function.
-    if (<SymbolRow*>reader.symbols.data)[s.target].section != <int32_t>(row.first_section + index):
-        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
-    if ((<SymbolRow*>reader.symbols.data)[s.target].info & 15) != STT_FUNC:
-        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
-    if s.size % 16:
-        return refuse(reader, <int32_t>index, -1, F_TEXT_SIZE, s.size, 16)
-    return check_function_name(reader, row, s, index, s.target)
+    if ((<SymbolRow*>reader.symbols.data)[section.target].section
+            != <int32_t>(file.first_section + index)):
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
+    if ((<SymbolRow*>reader.symbols.data)[section.target].info & 15) != STT_FUNC:
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
+    if section.size % CODE_UNIT:
+        return refuse(reader, <int32_t>index, -1, F_TEXT_SIZE, section.size, CODE_UNIT)
+    return check_function_name(reader, file, section, index, section.target)
 
 
-cdef inline bint check_function_name(Reader* reader, const FileRow* row,
-                                     const SectionRow* s, uint32_t index,
-                                     int32_t function) noexcept nogil:
+cdef inline bint check_function_name(Reader* reader, const FileRow* file, const SectionRow* section,
+                                     uint32_t index, SymbolNumber function) noexcept nogil:
     """Check that a section is named after its function; False with a fault."""
     cdef const SymbolRow* symbol = <const SymbolRow*>reader.symbols.data + function
-    if not has_name_of(reader, row, s, reader.arena + symbol.name, symbol.name_size):
-        return refuse(reader, <int32_t>index, -1, F_SECTION_NAME, s.type, 0)
+    if not has_expected_name(reader, file, section, reader.arena + symbol.name, symbol.name_size):
+        return refuse(reader, <int32_t>index, -1, F_SECTION_NAME, section.type, 0)
     return True
 
 
-cdef inline bint check_capsule(Reader* reader, FileRow* row, SectionRow* s,
+cdef inline bint check_capsule(Reader* reader, FileRow* file, SectionRow* section,
                                uint32_t index) noexcept nogil:
-    """A mercury capsule: sh_info is the symbol of a function with code."""
+    """Check a capsule and set its target, the symbol of a function with code; False with a fault.
+    """
     cdef const SymbolRow* symbol
-    if s.info == 0 or s.info >= row.symbol_count:
-        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
-    s.target = <int32_t>(row.first_symbol + s.info)
-    symbol = <SymbolRow*>reader.symbols.data + s.target
+    if section.info == 0 or section.info >= file.symbol_count:
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
+    section.target = <int32_t>(file.first_symbol + section.info)
+    symbol = <SymbolRow*>reader.symbols.data + section.target
     if (symbol.section < 0
-            or (<SectionRow*>reader.sections.data)[symbol.section].target != s.target):
-        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.symbol_count)
-    if s.size < SHORTEST_CAPSULE:
-        return refuse(reader, <int32_t>index, -1, F_CAPSULE_SIZE, s.size, SHORTEST_CAPSULE)
-    return mark_section(reader, row, s, index, s.target)
+            or (<SectionRow*>reader.sections.data)[symbol.section].target != section.target):
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
+    if section.size < SHORTEST_CAPSULE:
+        return refuse(reader, <int32_t>index, -1, F_CAPSULE_SIZE, section.size, SHORTEST_CAPSULE)
+    return mark_section_of_function(reader, file, section, index, section.target)
 
 
-cdef inline bint check_owner(Reader* reader, FileRow* row, SectionRow* s, uint32_t index,
-                             uint16_t kind) noexcept nogil:
-    """A section of a function: sh_info is the section with its code or its capsule."""
-    cdef SectionRow* sections = <SectionRow*>reader.sections.data + row.first_section
-    cdef int32_t function
-    if s.info == 0 or s.info >= row.section_count or sections[s.info].kind != kind:
-        return refuse(reader, <int32_t>index, -1, F_SH_INFO, s.info, row.section_count)
-    s.target = <int32_t>(row.first_section + s.info)
-    # A capsule that stands after is not checked yet, but its index is.
-    if is_a(kind, IS_CAPSULE) and (sections[s.info].info == 0
-                                   or sections[s.info].info >= row.symbol_count):
-        return refuse(reader, <int32_t>s.info, -1, F_SH_INFO, sections[s.info].info,
-                      row.symbol_count)
-    function = (sections[s.info].target if is_a(kind, IS_CODE)
-                else <int32_t>(row.first_symbol + sections[s.info].info))
-    return (check_function_name(reader, row, s, index, function)
-            and mark_section(reader, row, s, index, function))
+cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRow* section,
+                                        uint32_t index, uint16_t owner_kind) noexcept nogil:
+    """Check another section of a function; False with a fault.
+
+    Its target is the section with the function's code or capsule, whichever `owner_kind` says.
+    """
+    cdef SectionRow* sections = <SectionRow*>reader.sections.data + file.first_section
+    cdef SymbolNumber function
+    if (section.info == 0 or section.info >= file.section_count
+            or sections[section.info].kind != owner_kind):
+        return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.section_count)
+    section.target = <int32_t>(file.first_section + section.info)
+    # A capsule that stands after this section is not checked yet, so check its sh_info here.
+    if (is_a(owner_kind, IS_CAPSULE)
+            and (sections[section.info].info == 0
+                 or sections[section.info].info >= file.symbol_count)):
+        return refuse(reader, <int32_t>section.info, -1, F_SH_INFO, sections[section.info].info,
+                      file.symbol_count)
+    function = (sections[section.info].target if is_a(owner_kind, IS_CODE)
+                else <int32_t>(file.first_symbol + sections[section.info].info))
+    return (check_function_name(reader, file, section, index, function)
+            and mark_section_of_function(reader, file, section, index, function))
 
 
 cdef inline uint64_t kind_bit(uint16_t kind) noexcept nogil:
-    """Constants have a bit for each bank, other sections of functions one for their kind."""
+    """Return the bit of a kind of section in `Reader.marks`; the first bits are constant banks."""
     return <uint64_t>1 << (KIND[kind].slot + MAX_BANK + 1)
 
 
-cdef inline bint mark_section(Reader* reader, FileRow* row, SectionRow* s, uint32_t index,
-                              int32_t function) noexcept nogil:
-    """A function has one section of a kind, and one for a constant bank."""
-    cdef uint64_t* marks = <uint64_t*>reader.marks.data + (function - <int32_t>row.first_symbol)
-    cdef uint64_t bit = kind_bit(s.kind)
-    if is_function_bank(s.kind):
-        bit = <uint64_t>1 << s.bank
+cdef inline bint mark_section_of_function(Reader* reader, FileRow* file, SectionRow* section,
+                                          uint32_t index, SymbolNumber function) noexcept nogil:
+    """Mark that a function has a section of this kind, or of this bank; False if it had one."""
+    cdef uint64_t* marks = <uint64_t*>reader.marks.data + (function - <int32_t>file.first_symbol)
+    cdef uint64_t bit = kind_bit(section.kind)
+    if is_function_bank(section.kind):
+        bit = <uint64_t>1 << section.bank
     if marks[0] & bit:
         return refuse(reader, <int32_t>index, -1, F_DUPLICATE_SECTION, 0, 0)
     marks[0] |= bit
     return True
 
 
-cdef inline bint can_be_patched(uint16_t kind, uint16_t target) noexcept nogil:
-    """Whether relocations of that kind can be for sections of the other kind."""
-    return KIND[target].patched and KIND[target].mercury == KIND[kind].mercury
+cdef inline bint can_be_patched(uint16_t kind, uint16_t target_kind) noexcept nogil:
+    """Whether relocation sections of a kind can patch sections of `target_kind`."""
+    return KIND[target_kind].patched and KIND[target_kind].mercury == KIND[kind].mercury
 
 
-cdef inline bint is_narrow(uint32_t type, uint16_t target) noexcept nogil:
-    """Whether the field is an address in a variable, which may have room for its low half alone."""
-    return is_a(target, IS_VARIABLES) and type in (
-        R_CUDA_64, R_CUDA_G64, R_CUDA_FUNC_DESC_64, R_CUDA_UNIFIED)
+cdef inline bint is_narrow(uint32_t type, uint16_t target_kind) noexcept nogil:
+    """Whether a field can be half as wide as its type says: addresses in 32-bit variables."""
+    return (is_a(target_kind, IS_VARIABLES)
+            and type in (R_CUDA_64, R_CUDA_G64, R_CUDA_FUNC_DESC_64, R_CUDA_UNIFIED))
 
 
-cdef inline bint check_relocs(Reader* reader, FileRow* row, SectionRow* s,
+cdef inline bint check_relocs(Reader* reader, FileRow* file, SectionRow* section,
                               uint32_t index) noexcept nogil:
     """Check the entries of one relocation section; False with a fault."""
-    cdef bint mercury = is_merc(s.kind, IS_ENTRIES)
-    cdef bint implicit = s.type == SHT_REL and not mercury
-    cdef uint64_t entsize = sizeof(Rel) if implicit else sizeof(Rela)
-    cdef uint64_t limit = (<SectionRow*>reader.sections.data)[s.target].size
-    cdef uint16_t target_kind = (<SectionRow*>reader.sections.data)[s.target].kind
-    cdef uint64_t i, n
+    cdef bint is_mercury_form = is_merc(section.kind, IS_ENTRIES)
+    cdef bint is_rel = section.type == SHT_REL and not is_mercury_form
+    cdef uint64_t entsize = sizeof(Rel) if is_rel else sizeof(Rela)
+    cdef uint64_t limit = (<SectionRow*>reader.sections.data)[section.target].size
+    cdef uint16_t target_kind = (<SectionRow*>reader.sections.data)[section.target].kind
+    cdef uint64_t i, entry_count
     cdef const Rel* entry
     cdef uint32_t width
-    if not implicit and s.type != (SHT_CUDA_MERC_RELA if mercury else SHT_RELA) \
-            and is_a(s.kind, IS_ENTRIES):
-        return refuse(reader, <int32_t>index, -1, F_SECTION_TYPE, s.type, 0)
-    if s.entsize != entsize:
-        return refuse(reader, <int32_t>index, -1, F_ENTSIZE, s.entsize, entsize)
-    if s.size % entsize:
-        return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, s.size, entsize)
-    n = s.size // entsize
-    if n > <uint64_t>0x7fffffff:
-        return refuse(reader, <int32_t>index, -1, F_TOO_LARGE, n, 0x7fffffff)
-    for i in range(n):
-        entry = <const Rel*>(reader.arena + s.offset + i * entsize)
-        if entry.r_sym >= row.symbol_count:
+    if (not is_rel and section.type != (SHT_CUDA_MERC_RELA if is_mercury_form else SHT_RELA)
+            and is_a(section.kind, IS_ENTRIES)):
+        return refuse(reader, <int32_t>index, -1, F_SECTION_TYPE, section.type, 0)
+    if section.entsize != entsize:
+        return refuse(reader, <int32_t>index, -1, F_ENTSIZE, section.entsize, entsize)
+    if section.size % entsize:
+        return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, section.size, entsize)
+    entry_count = section.size // entsize
+    if entry_count > <uint64_t>MOST_ROWS:
+        return refuse(reader, <int32_t>index, -1, F_TOO_LARGE, entry_count, MOST_ROWS)
+    for i in range(entry_count):
+        entry = <const Rel*>(reader.arena + section.offset + i * entsize)
+        if entry.r_sym >= file.symbol_count:
             return refuse(reader, <int32_t>index, <int64_t>i, F_RELOC_SYMBOL, entry.r_sym,
-                          row.symbol_count)
-        if (entry.r_type - FIRST_MERCURY_TYPE >= <uint32_t>MERCURY_TYPES if mercury
+                          file.symbol_count)
+        if (entry.r_type - FIRST_MERCURY_TYPE >= <uint32_t>MERCURY_TYPES if is_mercury_form
                 else entry.r_type >= PLAIN_TYPES):
             return refuse(reader, <int32_t>index, <int64_t>i, F_RELOC_TYPE, entry.r_type, 0)
-        # Mercury code is described, not stored, in a capsule: offsets are not file offsets.
-        if mercury and is_a(target_kind, IS_CAPSULE):
+        # A capsule describes mercury code: offsets are in that code, not in the capsule.
+        if is_mercury_form and is_a(target_kind, IS_CAPSULE):
             continue
         width = facts_of(entry.r_type).bytes
         if is_narrow(entry.r_type, target_kind):

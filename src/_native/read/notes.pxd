@@ -15,134 +15,140 @@ from tables.kinds cimport is_a, is_plain
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 
 cdef enum:
-    COMPAT_ISA_CLASS = 2        # attribute: which architectures the code can run on
-    COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
-    CUINFO_VERSION = 2          # version since 13.0; the earlier note has no toolkit
+    # Attributes of .nv.compat.
+    COMPAT_ISA_CLASS = 2        # which architectures the code can run on
+    COMPAT_SPECIFIC = 9         # the code is for one architecture alone
+    CUINFO_VERSION = 2          # `version` since 13.0; the earlier note has no toolkit
+    CUINFO_FIELDS = 8           # bytes of a CuinfoNote that its `size` counts, too
+    TKINFO_FIELDS = 24          # the same of a TkinfoNote
 
-# .note.nv.cuinfo: the head of an ELF note, then what the file was made from, and by what. The note
-# .note.nv.cuver of before 13.0 has two words in place of the last two numbers.
+# .note.nv.cuinfo: the head of an ELF note, then what the file was compiled from, and by which
+# toolkit. In releases before 13.0, .note.nv.cuver has two words in place of the last two fields.
 cdef packed struct CuinfoNote:
     uint32_t name_size
-    uint32_t size
+    uint32_t size               # bytes of the fields after `name`
     uint32_t type
     uint8_t name[12]
     uint16_t version
-    uint16_t ptx_sm
-    uint16_t toolkit
+    uint16_t ptx_sm             # SM number
+    uint16_t toolkit            # 130 for 13.0
     uint16_t spare
 
 
-# .note.nv.tkinfo: who made the file, as offsets into the strings after them. The third is
-# "Cuda compilation tools, release 13.2, V13.2.86"; in outputs of pylink the fourth has the linker
-# that was followed, "nvlink 13.2.86".
+# .note.nv.tkinfo: the tools that made the file. Five offsets are followed by as many strings. The
+# third is "Cuda compilation tools, release 13.2, V13.2.86"; in outputs of pylink the fourth names
+# the linker that was followed, "nvlink 13.2.86".
 cdef packed struct TkinfoNote:
     uint32_t name_size
-    uint32_t size
+    uint32_t size               # bytes of the fields after `name`, and of the strings
     uint32_t type
     uint8_t name[12]
     uint32_t version
-    uint32_t strings[5]
+    uint32_t strings[5]         # offsets after this struct
 
 cdef enum:
     TKINFO_TOOL = 2             # index into `strings`
-    TKINFO_BUILD = 3
-    TOOL_PARTS = 3              # numbers of a version
-    LONGEST_PART = 3            # digits of one
-    TOOL_STEP = 1000            # patch levels of a toolkit
+    TKINFO_BUILD = 3            # index into `strings`
+    TOOL_PARTS = 3              # numbers of a version such as 13.2.86
+    LONGEST_PART = 3            # digits of such a number
+    TOOL_STEP = 1000            # 13.2.86 is 132 * TOOL_STEP + 86
 
 
-cdef inline void read_flags(FileRow* row, const FormatFacts* facts,
+cdef inline void read_flags(FileRow* file, const FormatFacts* facts,
                             const Ehdr* header) noexcept nogil:
-    """Fill in what the header tells, as its format has it."""
+    """Fill the fields that e_flags, e_version and e_type tell, by the format of the file."""
     cdef uint32_t ptx = header.e_flags >> facts.ptx_first & facts.ptx_mask
-    row.sm = <uint16_t>(header.e_flags >> facts.sm_first & facts.sm_mask)
-    row.ptx_sm = <uint16_t>ptx if facts.ptx_mask else UNKNOWN_SM
-    if row.sm >= facts.versioned:
-        row.toolkit = header.e_version
+    file.sm = <uint16_t>(header.e_flags >> facts.sm_first & facts.sm_mask)
+    file.ptx_sm = <uint16_t>ptx if facts.ptx_mask else UNKNOWN_SM
+    if file.sm >= facts.versioned:
+        file.toolkit = header.e_version
     if header.e_flags & facts.specific:
-        row.flags |= FILE_SPECIFIC
+        file.flags |= FILE_SPECIFIC
     if header.e_type == ET_WHOLE:
-        row.flags |= FILE_WHOLE_PROGRAM
+        file.flags |= FILE_WHOLE_PROGRAM
     if facts.wide and not header.e_flags & facts.wide:
-        row.flags |= FILE_NARROW
+        file.flags |= FILE_NARROW
 
 
-cdef inline bint read_notes(Reader* reader, FileRow* row) noexcept nogil:
-    """Fill in what sections tell, and where such sections and code are; never False.
+cdef inline bint read_notes(Reader* reader, FileRow* file) noexcept nogil:
+    """Fill the fields that notes tell, and the ranges of sections with notes and with code.
 
-    Notes and records that are cut off are ignored.
+    Notes and records that are cut off are ignored. Returns True.
     """
-    cdef const SectionRow* s
+    cdef const SectionRow* section
     cdef const uint8_t* record
     cdef uint32_t i, tool = 0
     cdef bint has_notes
-    for i in range(row.first_section, row.first_section + row.section_count):
-        s = <const SectionRow*>reader.sections.data + i
+    for i in range(file.first_section, file.first_section + file.section_count):
+        section = <const SectionRow*>reader.sections.data + i
         has_notes = True
-        if s.kind == K_CUINFO:
-            read_toolkit(row, reader.arena + s.offset, s.size)
-        elif s.kind == K_TKINFO:
-            tool = max(tool, newest_tool(reader.arena + s.offset, s.size))
-        elif s.kind == K_COMPAT:
-            record = find_record(reader.arena + s.offset, s.size, COMPAT_SPECIFIC)
+        if section.kind == K_CUINFO:
+            read_cuinfo(file, reader.arena + section.offset, section.size)
+        elif section.kind == K_TKINFO:
+            tool = max(tool, find_newest_tool(reader.arena + section.offset, section.size))
+        elif section.kind == K_COMPAT:
+            record = find_record(reader.arena + section.offset, section.size, COMPAT_SPECIFIC)
             if record != NULL and record[2] != 0:
-                row.flags |= FILE_SPECIFIC
-            if find_record(reader.arena + s.offset, s.size, COMPAT_ISA_CLASS) == NULL:
-                row.flags |= FILE_UNCLASSED
+                file.flags |= FILE_SPECIFIC
+            if find_record(reader.arena + section.offset, section.size, COMPAT_ISA_CLASS) == NULL:
+                file.flags |= FILE_UNCLASSED
         else:
-            has_notes = is_plain(s.kind, IS_CALLS | IS_RECORDS)
+            has_notes = is_plain(section.kind, IS_CALLS | IS_RECORDS)
         if has_notes:
-            if row.note_end == 0:
-                row.first_note = i
-            row.note_end = i + 1
-        elif is_a(s.kind, IS_CODE):
-            if row.code_end == 0:
-                row.first_code = i
-            row.code_end = i + 1
-    if tool // TOOL_STEP == row.toolkit:
-        row.patch = <uint16_t>(tool % TOOL_STEP)
+            if file.note_end == 0:
+                file.first_note = i
+            file.note_end = i + 1
+        elif is_a(section.kind, IS_CODE):
+            if file.code_end == 0:
+                file.first_code = i
+            file.code_end = i + 1
+    if tool // TOOL_STEP == file.toolkit:
+        file.patch = <uint16_t>(tool % TOOL_STEP)
     return True
 
 
-cdef inline void read_toolkit(FileRow* row, const uint8_t* notes, uint64_t size) noexcept nogil:
-    """Fill in toolkit and PTX architecture from the notes of .note.nv.cuinfo."""
+cdef inline void read_cuinfo(FileRow* file, const uint8_t* notes, uint64_t size) noexcept nogil:
+    """Fill toolkit and PTX architecture: the newest and the lowest of the notes in a section."""
     cdef const CuinfoNote* note
     cdef uint64_t offset = 0
     while offset < size and size - offset >= sizeof(CuinfoNote):
         note = <const CuinfoNote*>(notes + offset)
-        row.ptx_sm = min(row.ptx_sm, note.ptx_sm)
+        file.ptx_sm = min(file.ptx_sm, note.ptx_sm)
         if note.version >= CUINFO_VERSION:
-            row.toolkit = max(row.toolkit, <uint32_t>note.toolkit)
-        elif row.sm >= FIRST_MERCURY_SM:
-            row.flags |= FILE_EARLY
-        offset += sizeof(CuinfoNote) - 8 + (<uint64_t>note.size + 3) // 4 * 4
+            file.toolkit = max(file.toolkit, <uint32_t>note.toolkit)
+        elif file.sm >= FIRST_MERCURY_SM:
+            file.flags |= FILE_EARLY
+        offset += sizeof(CuinfoNote) - CUINFO_FIELDS + (<uint64_t>note.size + 3) // 4 * 4
 
 
-cdef inline uint32_t newest_tool(const uint8_t* notes, uint64_t size) noexcept nogil:
-    """Toolkit and patch level of the newest tool that notes name, 132086 for 13.2.86, or 0."""
+cdef inline uint32_t find_newest_tool(const uint8_t* notes, uint64_t size) noexcept nogil:
+    """Return the newest tool that notes name: 132086 for 13.2.86, or 0."""
     cdef const TkinfoNote* note
     cdef uint64_t offset = 0, room
     cdef uint32_t newest = 0, i
     while offset < size and size - offset >= sizeof(TkinfoNote):
         note = <const TkinfoNote*>(notes + offset)
         offset += sizeof(TkinfoNote)
-        room = <uint64_t>note.size - min(<uint64_t>note.size, 24)
+        room = <uint64_t>note.size - min(<uint64_t>note.size, TKINFO_FIELDS)    # of the strings
         if room > size - offset:
             return newest
         for i in range(TKINFO_TOOL, TKINFO_BUILD + 1):
             if note.strings[i] < room:
-                newest = max(newest, tool_of(notes + offset + note.strings[i],
-                                             room - note.strings[i]))
+                newest = max(newest,
+                             read_tool(notes + offset + note.strings[i], room - note.strings[i]))
         offset += (room + 3) // 4 * 4
     return newest
 
 
-cdef inline uint32_t tool_of(const uint8_t* text, uint64_t room) noexcept nogil:
-    """The version that ends a string, as `newest_tool` has it; 0 for that of no tool of CUDA."""
+cdef inline uint32_t read_tool(const uint8_t* text, uint64_t room) noexcept nogil:
+    """Return the version in the last word of a string, in the form of `find_newest_tool`.
+
+    0 unless the string ends in a version of a tool of CUDA, `V13.2.86` or `nvlink 13.2.86`.
+    """
     cdef const uint8_t* end = <const uint8_t*>memchr(text, 0, room)
-    cdef const uint8_t* word
+    cdef const uint8_t* word                    # the rest of the last word
     cdef uint32_t parts[TOOL_PARTS]
-    cdef uint32_t part = 0, digits = 0
+    cdef uint32_t part = 0, digits = 0          # index of the current part, its digits so far
     if end == NULL or end == text:
         return 0
     word = end

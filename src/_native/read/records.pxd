@@ -1,4 +1,13 @@
-# Sections of records: attributes (.nv.info) and the call graph.
+# Checks of sections that consist of records: attributes (.nv.info), and the call graph.
+#
+# An attribute is a record {u8 format, u8 attribute, u16 n}, of format 4 with n bytes of value after
+# it. The value of some attributes names symbols of the file. The call graph is a list of pairs of
+# u32; so are prototypes. An example of `.nv.callgraph`, where 5, 6 and 7 are symbols:
+#
+#     0, -1       the block of direct calls begins
+#     5, 6        5 calls 6
+#     0, -3       the block of indirect calls begins
+#     5, 12       5 calls through a pointer to functions of the prototype at offset 12 of .strtab
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
@@ -15,31 +24,36 @@ from tables.attributes cimport record_size
 from tables.rows cimport FileRow, SectionRow
 
 
-cdef inline bint check_info(Reader* reader, FileRow* row, SectionRow* s,
-                            uint32_t index) noexcept nogil:
-    """EIATTR records: {u8 format, u8 attribute, u16}, and with format 4 that many bytes more."""
-    cdef const uint8_t* data = reader.arena + s.offset
+cdef inline bint check_attributes(Reader* reader, FileRow* file, SectionRow* section,
+                                  uint32_t index) noexcept nogil:
+    """Check the attributes of .nv.info, .nv.info.F and their mercury forms; False with a fault."""
+    cdef const uint8_t* data = reader.arena + section.offset
     cdef const uint8_t* record
     cdef uint64_t offset = 0, size
-    while offset < s.size:
+    while offset < section.size:
         record = data + offset
-        if s.size - offset < 4:
-            return refuse(reader, <int32_t>index, <int64_t>offset, F_RECORD_END, 4, s.size - offset)
+        if section.size - offset < 4:
+            return refuse(reader, <int32_t>index, <int64_t>offset, F_RECORD_END, 4,
+                          section.size - offset)
         if record[0] < 1 or record[0] > 4:
             return refuse(reader, <int32_t>index, <int64_t>offset, F_RECORD_FORMAT, record[0], 4)
         size = record_size(record)
-        if size > s.size - offset:
+        if size > section.size - offset:
             return refuse(reader, <int32_t>index, <int64_t>offset, F_RECORD_END, size,
-                          s.size - offset)
-        if not check_record(reader, row, record, size - 4, index, <int64_t>offset):
+                          section.size - offset)
+        if not check_attribute(reader, file, record, size - 4, index, <int64_t>offset):
             return False
         offset += size
     return True
 
 
-cdef inline bint check_record(Reader* reader, FileRow* row, const uint8_t* record,
-                              uint64_t length, uint32_t index, int64_t offset) noexcept nogil:
-    """Check the size and the symbols of one record; False with a fault."""
+cdef inline bint check_attribute(Reader* reader, FileRow* file, const uint8_t* record,
+                                 uint64_t value_size, uint32_t index,
+                                 int64_t offset) noexcept nogil:
+    """Check the size and the symbols of one attribute; False with a fault.
+
+    `value_size` are the bytes of its value, `offset` its place in section `index`.
+    """
     cdef uint8_t attribute = record[1]
     cdef const AttributeFacts* facts = &ATTRIBUTE[attribute]
     cdef uint32_t words = facts.words, symbol, symbols, i
@@ -47,31 +61,32 @@ cdef inline bint check_record(Reader* reader, FileRow* row, const uint8_t* recor
         return True
     if record[0] != 4:
         return refuse(reader, <int32_t>index, offset, F_RECORD_FORMAT, record[0], 4)
-    if length % 4 or (words and length != 4 * words):
-        return refuse(reader, <int32_t>index, offset, F_RECORD_SIZE, length, 4 * words)
-    symbols = <uint32_t>(length // 4) if facts.symbols else words - 1
+    if value_size % 4 or (words and value_size != 4 * words):
+        return refuse(reader, <int32_t>index, offset, F_RECORD_SIZE, value_size, 4 * words)
+    symbols = <uint32_t>(value_size // 4) if facts.symbols else words - 1
     for i in range(symbols):
         symbol = load32(record + 4 + 4 * i)
-        if symbol >= row.symbol_count:
-            return refuse(reader, <int32_t>index, offset, F_RECORD_SYMBOL, symbol, row.symbol_count)
+        if symbol >= file.symbol_count:
+            return refuse(reader, <int32_t>index, offset, F_RECORD_SYMBOL, symbol,
+                          file.symbol_count)
     return True
 
 
-cdef inline bint check_pairs(Reader* reader, FileRow* row, SectionRow* s,
+cdef inline bint check_calls(Reader* reader, FileRow* file, SectionRow* section,
                              uint32_t index) noexcept nogil:
-    """.nv.callgraph and .nv.prototype: pairs of u32, symbol and symbol or string offset.
+    """Check .nv.callgraph or .nv.prototype: pairs of a symbol and a symbol or string.
 
-    A pair of 0 and a negative number begins a block of the call graph: -1 calls, -2 functions
-    whose address is taken, -3 indirect calls, -4 their candidates.
+    A pair of 0 and a negative number begins a block of the call graph: see CallBlock in
+    facts/rownumbers.py. False with a fault.
     """
-    cdef const uint8_t* data = reader.arena + s.offset
+    cdef const uint8_t* data = reader.arena + section.offset
     cdef uint32_t pair[2]
     cdef uint64_t i
     cdef int32_t block = 0
-    cdef bint graph = s.kind == K_CALLGRAPH
-    if s.size % 8:
-        return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, s.size, 8)
-    for i in range(s.size // 8):
+    cdef bint graph = section.kind == K_CALLGRAPH
+    if section.size % 8:
+        return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, section.size, 8)
+    for i in range(section.size // 8):
         memcpy(pair, data + 8 * i, 8)
         if pair[0] == 0 and graph:
             block = <int32_t>pair[1]
@@ -80,18 +95,18 @@ cdef inline bint check_pairs(Reader* reader, FileRow* row, SectionRow* s,
             continue
         if block == 0 and graph:
             return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, 0, 0)
-        if pair[0] >= row.symbol_count:
+        if pair[0] >= file.symbol_count:
             return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
-                          row.symbol_count)
+                          file.symbol_count)
         if not graph or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
-            if pair[1] >= row.strtab_size:
+            if pair[1] >= file.strtab_size:
                 return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
-                              row.strtab_size)
-            if not count_name(reader, strlen(<const char*>reader.arena + row.strtab + pair[1]),
-                              row.size):
+                              file.strtab_size)
+            if not count_name(reader, strlen(<const char*>reader.arena + file.strtab + pair[1]),
+                              file.size):
                 return refuse(reader, <int32_t>index, <int64_t>i, F_NAME_BYTES, reader.names,
-                              row.size)
-        elif pair[1] >= row.symbol_count:
+                              file.size)
+        elif pair[1] >= file.symbol_count:
             return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[1],
-                          row.symbol_count)
+                          file.symbol_count)
     return True

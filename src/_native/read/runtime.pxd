@@ -1,4 +1,5 @@
-# Functions that the driver supplies (docs/format-notes/runtime-functions.md): nobody defines them.
+# Functions that the driver supplies, so that no input defines them
+# (docs/format-notes/runtime-functions.md).
 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport strchr
@@ -6,7 +7,7 @@ from libc.string cimport strchr
 
 cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcept nogil:
     """Whether the driver supplies a function of that name."""
-    # A line each; those that end in a star stand for all that begin so.
+    # One name in each line; a star at its end stands for any characters.
     cdef const char* line = (
         b"malloc\nfree\nvprintf\nvfprintf\n__assertfail\n__cuda_syscall*\n"
         b"cnpCtxSynchronize\ncnpDeviceGetAttribute\ncnpEventCreate\ncnpEventDestroy\n"
@@ -17,12 +18,12 @@ cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcep
         b"cudaGraphKernelNodeSetEnabled\n"
         b"cudaGraphKernelNodeSetGridDim\ncudaGraphKernelNodeSetParam\n"
         b"cudaGraphKernelNodeUpdatesApply\ncudaGraphLaunch\ncudaGraphSetConditional\n")
-    cdef uint32_t same
+    cdef uint32_t matched
     while line[0]:
-        same = 0
-        while same < size and line[same] == name[same] and line[same] != c'\n':
-            same += 1
-        if line[same] == c'*' or (line[same] == c'\n' and same == size):
+        matched = 0
+        while matched < size and line[matched] == name[matched] and line[matched] != c'\n':
+            matched += 1
+        if line[matched] == c'*' or (line[matched] == c'\n' and matched == size):
             return True
         line = strchr(line, c'\n') + 1
     return False

@@ -19,128 +19,137 @@ from tables.rows cimport FileRow, SectionRow
 
 cdef enum:
     FIRST_MERCURY_SM = 100
+    MOST_ENTSIZE = 0xffff       # far more than any table needs
+    LARGEST_ENTRY = 24          # bytes of the largest entries: those of .rela and .symtab
 
 
-cdef inline bint is_mercury(const FileRow* row) noexcept nogil:
-    return row.sm >= FIRST_MERCURY_SM
+cdef inline bint is_mercury(const FileRow* file) noexcept nogil:
+    """Whether a file is for an architecture with mercury sections, sm_100 or later."""
+    return file.sm >= FIRST_MERCURY_SM
 
 
-cdef inline bint read_sections(Reader* reader, FileRow* row,
-                               const ElfFile* elf) noexcept nogil:
+cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf) noexcept nogil:
     """Fill the rows of a file's sections; False with a fault, or without memory."""
-    cdef const Shdr* h
-    cdef SectionRow* s
-    cdef SectionRow* rows = <SectionRow*>vec_extend(&reader.sections, row.section_count)
+    cdef const Shdr* header
+    cdef SectionRow* section
+    cdef SectionRow* sections = <SectionRow*>vec_extend(&reader.sections, file.section_count)
     cdef uint32_t i
     cdef int32_t reason
     cdef const char* name
     cdef uint64_t aligns = 0, contents = 0
-    if rows == NULL:
+    if sections == NULL:
         return False
-    memset(rows, 0, row.section_count * sizeof(SectionRow))
-    for i in range(row.section_count):
-        h = &elf.table[i]
-        s = &rows[i]
-        s.file = <uint32_t>reader.file
-        s.target = -1
-        name = name_at(elf, h)
+    memset(sections, 0, file.section_count * sizeof(SectionRow))
+    for i in range(file.section_count):
+        header = &elf.table[i]
+        section = &sections[i]
+        section.file = <uint32_t>reader.file
+        section.target = -1
+        name = name_at(elf, header)
         if name == NULL:
-            return refuse(reader, <int32_t>i, -1, F_NAME_OFFSET, h.sh_name, elf.names_size)
-        s.name = <uint64_t>(<const uint8_t*>name - reader.arena)
-        s.name_size = <uint32_t>strlen(name)
-        if not count_name(reader, s.name_size, row.size):
-            return refuse(reader, <int32_t>i, -1, F_NAME_BYTES, reader.names, row.size)
-        s.flags = h.sh_flags
-        s.type = h.sh_type
-        reason = assign_kind(reader, s, row)
+            return refuse(reader, <int32_t>i, -1, F_NAME_OFFSET, header.sh_name, elf.names_size)
+        section.name = <uint64_t>(<const uint8_t*>name - reader.arena)
+        section.name_size = <uint32_t>strlen(name)
+        if not count_name(reader, section.name_size, file.size):
+            return refuse(reader, <int32_t>i, -1, F_NAME_BYTES, reader.names, file.size)
+        section.flags = header.sh_flags
+        section.type = header.sh_type
+        reason = assign_kind(reader, section, file)
         if reason != F_NONE:
-            return refuse(reader, <int32_t>i, -1, reason, s.type, 0)
-        if not check_header(reader, row, elf, i, s.kind):
+            return refuse(reader, <int32_t>i, -1, reason, section.type, 0)
+        if not check_header(reader, file, elf, i, section.kind):
             return False
-        if KIND[s.kind].given:
-            s.offset = row.offset + h.sh_offset
-        s.size = h.sh_size
-        s.link = h.sh_link
-        s.info = h.sh_info
-        s.align = <uint32_t>h.sh_addralign if h.sh_addralign else 1
-        s.entsize = <uint32_t>h.sh_entsize
-        # The mercury twin has as many bytes in the file.
-        if KIND[s.kind].holds == E_SYSTEM_SHARED and s.size > MAX_ALIGN:
-            return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
-        if KIND[s.kind].given:
+        if KIND[section.kind].given:
+            section.offset = file.offset + header.sh_offset
+        section.size = header.sh_size
+        section.link = header.sh_link
+        section.info = header.sh_info
+        section.align = <uint32_t>header.sh_addralign if header.sh_addralign else 1
+        section.entsize = <uint32_t>header.sh_entsize
+        # The mercury twin of this section has as many bytes in the output file.
+        if KIND[section.kind].holds == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
+            return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, section.size, MAX_ALIGN)
+        if KIND[section.kind].given:
             # Many large alignments would let a small file ask for a huge output.
-            aligns += s.align
-            if aligns > row.size + MAX_ALIGN:
-                return refuse(reader, <int32_t>i, -1, F_ALIGN_SUM, aligns, row.size + MAX_ALIGN)
-            contents += s.size
-            if contents > CONTENTS_PER_BYTE * row.size:
-                return refuse(reader, <int32_t>i, -1, F_SIZE_SUM, contents, row.size)
+            aligns += section.align
+            if aligns > file.size + MAX_ALIGN:
+                return refuse(reader, <int32_t>i, -1, F_ALIGN_SUM, aligns, file.size + MAX_ALIGN)
+            contents += section.size
+            if contents > CONTENTS_PER_BYTE * file.size:
+                return refuse(reader, <int32_t>i, -1, F_SIZE_SUM, contents, file.size)
     return True
 
 
-cdef inline bint check_header(Reader* reader, const FileRow* row, const ElfFile* elf,
-                              uint32_t number, uint16_t kind) noexcept nogil:
-    """Check where the contents of a section of that kind are, its alignment and entry size."""
-    cdef const Shdr* h = &elf.table[number]
+cdef inline bint check_header(Reader* reader, const FileRow* file, const ElfFile* elf,
+                              uint32_t index, uint16_t kind) noexcept nogil:
+    """Check the header of a section of that kind: place and size, alignment, entry size."""
+    cdef const Shdr* header = &elf.table[index]
     if not KIND[kind].given:
-        if h.sh_size > max_nobits():
-            return refuse(reader, <int32_t>number, -1, F_TOO_LARGE, h.sh_size, max_nobits())
-    elif not is_in_file(elf, h):
-        return refuse(reader, <int32_t>number, -1, F_SECTION_BOUNDS, h.sh_offset + h.sh_size,
-                      row.size)
-    if (h.sh_addralign & (h.sh_addralign - 1)
-            # The alignment of shared memory is the address of an array, if -r assigned one.
-            and (KIND[kind].holds != E_SHARED or h.sh_addralign % 16)):
-        return refuse(reader, <int32_t>number, -1, F_ALIGN, h.sh_addralign, MAX_ALIGN)
-    if h.sh_addralign > MAX_ALIGN:
-        return refuse(reader, <int32_t>number, -1, F_ALIGN_LIMIT, h.sh_addralign, MAX_ALIGN)
-    if h.sh_entsize > 0xffff:
-        return refuse(reader, <int32_t>number, -1, F_ENTSIZE, h.sh_entsize, 24)
+        if header.sh_size > max_nobits():
+            return refuse(reader, <int32_t>index, -1, F_TOO_LARGE, header.sh_size, max_nobits())
+    elif not is_in_file(elf, header):
+        return refuse(reader, <int32_t>index, -1, F_SECTION_BOUNDS,
+                      header.sh_offset + header.sh_size, file.size)
+    if (header.sh_addralign & (header.sh_addralign - 1)
+            # sh_addralign of shared memory is the address of an extern array, if -r assigned one.
+            and (KIND[kind].holds != E_SHARED or header.sh_addralign % 16)):
+        return refuse(reader, <int32_t>index, -1, F_ALIGN, header.sh_addralign, MAX_ALIGN)
+    if header.sh_addralign > MAX_ALIGN:
+        return refuse(reader, <int32_t>index, -1, F_ALIGN_LIMIT, header.sh_addralign, MAX_ALIGN)
+    if header.sh_entsize > MOST_ENTSIZE:
+        return refuse(reader, <int32_t>index, -1, F_ENTSIZE, header.sh_entsize, LARGEST_ENTRY)
     return True
 
 
-cdef inline int32_t assign_kind(Reader* reader, SectionRow* s, const FileRow* row) noexcept nogil:
-    """Give the section its kind: the first rule that its type, flags and name meet.
+cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
+                                const FileRow* file) noexcept nogil:
+    """Set kind and bank of a section, by the first rule that fits its type, flags and name.
 
-    Where nvlink does not look at names, one without a rule is of the first kind of its type.
-    Returns F_NONE, or why it is refused: nothing that programs address is taken for plain data.
+    If no rule fits, but nvlink ignores names of this type, the kind is that of the first rule which
+    fits type and flags. Returns F_NONE, or the reason to refuse the section, so that nothing that
+    programs address is taken for plain data.
     """
     cdef const KindRule* rule
-    cdef int32_t free = -1
-    cdef uint32_t optional = FORMAT[row.format].optional & ~<uint32_t>s.flags
+    cdef int32_t free_kind = -1
+    cdef uint32_t optional = FORMAT[file.format].optional & ~<uint32_t>section.flags
     cdef bint has_type = False
     cdef uint16_t first
     cdef size_t i
-    for i in range(FIRST_RULE[s.type & 0xff], FIRST_RULE[(s.type & 0xff) + 1]):
+    for i in range(FIRST_RULE[section.type & 0xff], FIRST_RULE[(section.type & 0xff) + 1]):
         rule = &RULE[RULES[i]]
-        if s.type != rule.type and not (rule.banked and s.type - rule.type <= MAX_BANK):
+        if section.type != rule.type and not (rule.banked and section.type - rule.type <= MAX_BANK):
             continue
-        if (<uint32_t>s.flags ^ rule.flags) & rule.mask & ~optional:
+        if (<uint32_t>section.flags ^ rule.flags) & rule.mask & ~optional:
             continue
         has_type = True
-        if has_name(reader.arena + s.name, s.name_size, rule, s.type - rule.type):
-            s.kind = rule.kind
-            s.bank = 0
+        if has_name_of_rule(reader.arena + section.name, section.name_size, rule,
+                            section.type - rule.type):
+            section.kind = rule.kind
+            section.bank = 0
             if rule.banked or KIND[rule.kind].first_bank:
                 first = 0 if rule.banked else KIND[rule.kind].first_bank
-                s.bank = <uint16_t>(first + s.type - KIND[rule.kind].type)
+                section.bank = <uint16_t>(first + section.type - KIND[rule.kind].type)
             return F_NONE
-        if free < 0 and KIND[rule.kind].free >= (
-                FREE_ALWAYS if is_mercury(row) else FREE_PLAIN):
-            free = rule.kind
-    if free < 0:
+        if (free_kind < 0
+                and KIND[rule.kind].free >= (FREE_ALWAYS if is_mercury(file) else FREE_PLAIN)):
+            free_kind = rule.kind
+    if free_kind < 0:
         return F_SECTION_NAME if has_type else F_SECTION_TYPE
-    for i in range(RULE_COUNT if free == K_OTHER else 0):
-        # Data of no kind that is called like one: something wrote the wrong type.
-        if has_name(reader.arena + s.name, s.name_size, &RULE[i], 0):
+    for i in range(RULE_COUNT if free_kind == K_OTHER else 0):
+        # Data whose name is that of another kind: whatever wrote it used the wrong type.
+        if has_name_of_rule(reader.arena + section.name, section.name_size, &RULE[i], 0):
             return F_SECTION_NAME
-    s.kind = <uint16_t>free
+    section.kind = <uint16_t>free_kind
     return F_NONE
 
 
-cdef inline bint has_name(const uint8_t* name, uint32_t size, const KindRule* rule,
-                          uint32_t bank) noexcept nogil:
-    """Whether a name is, or begins with, that of the rule and the number of its bank."""
+cdef inline bint has_name_of_rule(const uint8_t* name, uint32_t size, const KindRule* rule,
+                                  uint32_t bank) noexcept nogil:
+    """Whether a name is that of a rule, or begins with it.
+
+    The rule of a constant bank asks for the number `bank` after its own text, such as 3 in
+    `.nv.constant3`, and then for the end of the name or for a dot.
+    """
     cdef uint32_t position = rule.size
     # Names that begin alike differ at the end: most rules are out before all of a text is compared.
     if (rule.size == 0 or rule.size > size or name[rule.size - 1] != <uint8_t>rule.text[rule.size - 1]
@@ -149,10 +158,10 @@ cdef inline bint has_name(const uint8_t* name, uint32_t size, const KindRule* ru
     if not rule.banked:
         return not rule.exact or size == rule.size
     if bank >= 10:
-        if position == size or name[position] != 48 + bank // 10:
+        if position == size or name[position] != c'0' + bank // 10:
             return False
         position += 1
-    if position == size or name[position] != 48 + bank % 10:
+    if position == size or name[position] != c'0' + bank % 10:
         return False
     position += 1
     return position == size if rule.banked == 1 else position < size and name[position] == c'.'

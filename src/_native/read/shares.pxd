@@ -1,7 +1,8 @@
-# Files read by several threads, into the same tables as by one.
+# Reading by several threads, with the same tables as by one.
 #
-# Each has a share, whose rows begin where the previous share's rows can end at most. If that share
-# has fewer rows, the next one is read again from its real end.
+# Each thread has a share of the files. Its rows begin where the rows of the previous share end if
+# that has as many as it can have (`count_rows`). If it has fewer, the next share is
+# read again, after the real end.
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memset
@@ -18,46 +19,47 @@ from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow
 # The files that a thread reads: one after the other, into rows of their own in the tables of all.
 ctypedef struct Share:
     const uint8_t* arena
-    const uint64_t* extent
+    const uint64_t* extent      # offset and size of each file in the arena
     TimeRow* times              # by file, or NULL
-    Py_ssize_t first
-    Py_ssize_t end
-    uint64_t sections           # rows that they can have
-    uint64_t symbols
-    size_t section              # number of the first row
-    size_t symbol
+    Py_ssize_t first_file
+    Py_ssize_t end_file         # number after its last file
+    uint64_t most_sections      # rows that its files can have
+    uint64_t most_symbols
+    size_t first_section        # number of its first SectionRow
+    size_t first_symbol         # number of its first SymbolRow
     Reader reader
-    bint good
+    bint good                   # all its files have been read
 
 
-cdef inline void count_share(void* context, size_t number) noexcept nogil:
+cdef inline void count_rows_of_share(void* context, size_t number) noexcept nogil:
+    """Set the rows that a share can have; a task of `run_parts`."""
     cdef Share* share = <Share*>context + number
     cdef Py_ssize_t i
-    for i in range(share.first, share.end):
-        count_rows(share.arena + share.extent[2 * i], share.extent[2 * i + 1], &share.sections,
-                   &share.symbols)
+    for i in range(share.first_file, share.end_file):
+        count_rows(share.arena + share.extent[2 * i], share.extent[2 * i + 1], &share.most_sections,
+                   &share.most_symbols)
 
 
-cdef inline void reserve_rows(Scratch* scratch, Reader* tables, size_t files, const Share* shares,
-                              size_t count) noexcept nogil:
-    """Room for all rows that the shares can have."""
+cdef inline void reserve_rows(Scratch* scratch, Reader* tables, size_t file_count,
+                              const Share* shares, size_t share_count) noexcept nogil:
+    """Make room in the tables for all rows that the shares can have."""
     cdef uint64_t sections = 0, symbols = 0
-    cdef size_t k
-    for k in range(count):
-        sections += shares[k].sections
-        symbols += shares[k].symbols
-    scratch_reserve(scratch, &tables.files, files)
+    cdef size_t number
+    for number in range(share_count):
+        sections += shares[number].most_sections
+        symbols += shares[number].most_symbols
+    scratch_reserve(scratch, &tables.files, file_count)
     scratch_reserve(scratch, &tables.sections, sections)
     scratch_reserve(scratch, &tables.symbols, symbols)
 
 
 cdef inline void read_share(void* context, size_t number) noexcept nogil:
-    """The files up to the first that has a fault."""
+    """Read the files of a share, up to the first that has a fault; a task of `run_parts`."""
     cdef Share* share = <Share*>context + number
     cdef TimeRow* row
     cdef Py_ssize_t i
     share.good = True
-    for i in range(share.first, share.end):
+    for i in range(share.first_file, share.end_file):
         row = NULL if share.times == NULL else &share.times[i]
         if row != NULL:
             row.start = nanoseconds(CLOCK_MONOTONIC)
@@ -71,41 +73,42 @@ cdef inline void read_share(void* context, size_t number) noexcept nogil:
 
 cdef inline void start_share(Share* share, const Reader* tables, size_t section,
                              size_t symbol) noexcept nogil:
-    """Have the share fill the tables of `tables` from these rows on."""
-    cdef Reader* r = &share.reader
-    share.section = section
-    share.symbol = symbol
-    r.arena = share.arena
-    vec_over(&r.files, tables.files.data, sizeof(FileRow), tables.files.room)
-    vec_over(&r.sections, tables.sections.data, sizeof(SectionRow), tables.sections.room)
-    vec_over(&r.symbols, tables.symbols.data, sizeof(SymbolRow), tables.symbols.room)
-    r.files.count = <size_t>share.first
-    r.sections.count = section
-    r.symbols.count = symbol
-    memset(&r.fault, 0, sizeof(FaultRow))
+    """Let a share fill the memory of `tables` from these rows on."""
+    cdef Reader* reader = &share.reader
+    share.first_section = section
+    share.first_symbol = symbol
+    reader.arena = share.arena
+    vec_over(&reader.files, tables.files.data, sizeof(FileRow), tables.files.room)
+    vec_over(&reader.sections, tables.sections.data, sizeof(SectionRow), tables.sections.room)
+    vec_over(&reader.symbols, tables.symbols.data, sizeof(SymbolRow), tables.symbols.room)
+    reader.files.count = <size_t>share.first_file
+    reader.sections.count = section
+    reader.symbols.count = symbol
+    memset(&reader.fault, 0, sizeof(FaultRow))
 
 
-cdef inline Share* read_shares(Reader* tables, Share* shares, size_t count) noexcept nogil:
-    """Fill the tables; returns the share that ended the reading, by a fault or at the last file."""
+cdef inline Share* read_shares(Reader* tables, Share* shares, size_t share_count) noexcept nogil:
+    """Read all shares. Returns the share that ended it, by a fault or with the last file."""
     cdef uint64_t section = 0, symbol = 0
     cdef Share* share = shares
-    cdef const Reader* r = &shares[0].reader
-    cdef size_t k
-    for k in range(count):
-        start_share(&shares[k], tables, section, symbol)
-        section += shares[k].sections
-        symbol += shares[k].symbols
-    run_parts(read_share, shares, count)
-    for k in range(1, count):
+    cdef const Reader* reader = &shares[0].reader
+    cdef size_t number
+    for number in range(share_count):
+        start_share(&shares[number], tables, section, symbol)
+        section += shares[number].most_sections
+        symbol += shares[number].most_symbols
+    run_parts(read_share, shares, share_count)
+    for number in range(1, share_count):
         if not share.good:
             break
-        share = &shares[k]
-        if share.section != r.sections.count or share.symbol != r.symbols.count:
+        share = &shares[number]
+        if (share.first_section != reader.sections.count
+                or share.first_symbol != reader.symbols.count):
             # The shares before it have fewer rows than reserved: this one begins earlier.
-            start_share(share, tables, r.sections.count, r.symbols.count)
-            read_share(shares, k)
-        r = &share.reader
-    tables.files.count = r.files.count
-    tables.sections.count = r.sections.count
-    tables.symbols.count = r.symbols.count
+            start_share(share, tables, reader.sections.count, reader.symbols.count)
+            read_share(shares, number)
+        reader = &share.reader
+    tables.files.count = reader.files.count
+    tables.sections.count = reader.sections.count
+    tables.symbols.count = reader.symbols.count
     return share

@@ -1,4 +1,8 @@
-# Rows of the inputs' call graphs as rows of the link's.
+# Reading .nv.callgraph and .nv.prototype of the inputs as rows of one table, CallRow.
+#
+# A row of an input names symbols and strings of its file; a CallRow names entities, and prototypes
+# by number. Rows of a copy that was not current when its file was read are dropped, except for
+# functions whose address is taken (`read_prototype`). A file ends with the first row that clashes.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
@@ -14,37 +18,40 @@ from rownumbers cimport (
 )
 from sectionkinds cimport IS_CALLS, K_CALLGRAPH
 from tables.kinds cimport is_a
-from tables.rows cimport CallRow, EntityRow, FileRow, SectionRow
+from tables.rows cimport CallRow, EntityNumber, EntityRow, FileRow, SectionRow, SymbolNumber
 
 
-cdef inline bint is_node(Resolver* resolver, uint32_t symbol) noexcept nogil:
-    """False for a function with the name of a variable that came before."""
-    cdef int32_t entity = resolver.entity[symbol]
+cdef inline bint can_be_node(Resolver* resolver, uint32_t symbol) noexcept nogil:
+    """Whether a symbol can be in the call graph: not a function whose name is a variable's.
+
+    The variable came before it.
+    """
+    cdef EntityNumber entity = resolver.entity_of[symbol]
     if (resolver.objects.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
         return True
     return (resolver.objects.symbols[(<EntityRow*>resolver.entities.data)[entity].first].info
             & 15) == STT_FUNC
 
 
-cdef inline bint check_prototype(
-        Resolver* resolver, int32_t symbol, int32_t number, int32_t block) noexcept nogil:
-    """Compare the prototype of a function with the one that was given for it.
+cdef inline bint compare_prototypes(Resolver* resolver, SymbolNumber symbol, int32_t number,
+                                    int32_t block) noexcept nogil:
+    """Add a clash if a function has a second prototype; False without memory.
 
-    nvlink compares rows of .nv.prototype alone: one of a function whose address is taken replaces
-    what was given before.
+    nvlink compares only rows of .nv.prototype. A row of a function whose address is taken replaces
+    the prototype that was known before. `number` is that of the prototype string.
     """
-    cdef int32_t entity = resolver.entity[symbol]
-    cdef const EntityRow* e = <EntityRow*>resolver.entities.data + entity
+    cdef EntityNumber entity = resolver.entity_of[symbol]
+    cdef const EntityRow* entity_row = <EntityRow*>resolver.entities.data + entity
     if resolver.prototype_of[entity] == 0 or block == BLOCK_TAKEN:
         resolver.prototype_of[entity] = number + 1
     elif resolver.prototype_of[entity] != number + 1:
-        return add_clash(resolver, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED
-                         else e.first)
+        return add_clash(resolver, CLASH_PROTOTYPE, symbol,
+                         entity_row.winner if entity_row.flags & EF_DEFINED else entity_row.first)
     return True
 
 
 cdef inline int32_t find_or_add_prototype(Resolver* resolver, uint64_t name) noexcept nogil:
-    """The number of a prototype string; -1 without memory."""
+    """Return the number of the prototype string at arena offset `name`; -1 without memory."""
     cdef const uint8_t* text = resolver.objects.arena + name
     cdef uint32_t size = <uint32_t>strlen(<const char*>text)
     cdef NameSlot* slot
@@ -62,39 +69,36 @@ cdef inline int32_t find_or_add_prototype(Resolver* resolver, uint64_t name) noe
     return slot.value
 
 
-# A section with calls, being read.
+# A section of calls or prototypes while it is read.
 ctypedef struct CallTable:
     const FileRow* file
-    const uint32_t* pairs
-    uint64_t count
-    int32_t block               # of the pairs at hand
+    const uint32_t* pairs       # its contents
+    uint64_t count              # number of pairs
+    int32_t block               # CallBlock of the current pair
     bint has_clash              # no more rows of this file are read
-    uint8_t* address_taken      # by symbol of the file, where a copy that lost needs it; or NULL
+    uint8_t* address_taken      # by symbol of the file, or NULL: see `mark_taken_by_winners`
     Scratch* scratch            # of `address_taken`
 
 
 cdef inline void mark_taken_by_winners(Resolver* resolver, CallTable* table) noexcept nogil:
-    """Mark the symbols of the file whose address one of its functions that won takes.
-
-    Rows of other blocks are ignored; what they name is checked elsewhere.
-    """
+    """Set `address_taken` of the symbols whose address a current copy of this file takes."""
     cdef uint32_t first = table.file.first_symbol
     cdef const uint32_t* pair = table.pairs
     cdef int32_t block = 0
-    cdef uint64_t j
-    for j in range(table.count):
-        if pair[2 * j] == 0:
-            block = <int32_t>pair[2 * j + 1]
+    cdef uint64_t i
+    for i in range(table.count):
+        if pair[2 * i] == 0:
+            block = <int32_t>pair[2 * i + 1]
         elif (block == BLOCK_CANDIDATE
-                and resolver.resolution[first + pair[2 * j]] == RESOLUTION_WON):
-            table.address_taken[pair[2 * j + 1]] = 1
+                and resolver.resolution_of[first + pair[2 * i]] == RESOLUTION_WON):
+            table.address_taken[pair[2 * i + 1]] = 1
 
 
 cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept nogil:
-    """Collect the rows of .nv.callgraph and .nv.prototype."""
+    """Add the rows of a file's .nv.callgraph and .nv.prototype; False without memory."""
     cdef Scratch scratch
     cdef CallTable table
-    cdef const SectionRow* s
+    cdef const SectionRow* section
     cdef uint32_t i
     cdef bint graph, done = True
     scratch_init(&scratch)
@@ -103,11 +107,11 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
     table.address_taken = NULL
     table.scratch = &scratch
     for i in range(file.first_note, file.note_end):
-        s = &resolver.objects.sections[i]
-        if done and not table.has_clash and is_a(s.kind, IS_CALLS):
-            table.pairs = <const uint32_t*>(resolver.objects.arena + s.offset)
-            table.count = s.size // 8
-            graph = s.kind == K_CALLGRAPH
+        section = &resolver.objects.sections[i]
+        if done and not table.has_clash and is_a(section.kind, IS_CALLS):
+            table.pairs = <const uint32_t*>(resolver.objects.arena + section.offset)
+            table.count = section.size // 8
+            graph = section.kind == K_CALLGRAPH
             table.block = 0 if graph else BLOCK_PROTOTYPE
             done = read_rows(resolver, &table, graph)
     scratch_free(&scratch)
@@ -115,11 +119,11 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
 
 
 cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint graph) noexcept nogil:
-    """Read the rows of one section, up to a function that clashes; False without memory."""
+    """Add the rows of one section, up to one that clashes; False without memory."""
     cdef uint32_t first = table.file.first_symbol, symbol
     cdef const uint32_t* pair
     cdef uint64_t j
-    cdef int32_t block, second
+    cdef int32_t block, callee
     cdef CallRow* call
     for j in range(table.count):
         pair = &table.pairs[2 * j]
@@ -129,58 +133,58 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint graph) noe
             continue
         block = table.block
         symbol = first + pair[0]
-        if resolver.entity[symbol] < 0 or block == 0:
+        if resolver.entity_of[symbol] < 0 or block == 0:
             continue
-        if (not is_node(resolver, symbol)
+        if (not can_be_node(resolver, symbol)
                 or (block in (BLOCK_DIRECT, BLOCK_CANDIDATE)
-                    and not is_node(resolver, first + pair[1]))):
+                    and not can_be_node(resolver, first + pair[1]))):
             table.has_clash = True
             return add_clash(resolver, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
         if block == BLOCK_DIRECT or block == BLOCK_CANDIDATE:
-            second = resolver.entity[first + pair[1]]
-            if resolver.resolution[symbol] != RESOLUTION_WON:
+            callee = resolver.entity_of[first + pair[1]]
+            if resolver.resolution_of[symbol] != RESOLUTION_WON:
                 continue
-        elif not read_prototype(resolver, table, pair, &second):
+        elif not read_prototype(resolver, table, pair, &callee):
             return False
-        if second < 0:
+        if callee < 0:
             continue
         call = <CallRow*>vec_push(&resolver.calls)
         if call == NULL:
             return False
-        call.caller = <uint32_t>resolver.entity[symbol]
-        call.callee = <uint32_t>second
+        call.caller = <uint32_t>resolver.entity_of[symbol]
+        call.callee = <uint32_t>callee
         call.block = block
-        call.won = symbol           # the copy, until its resolution is settled
+        call.of_linked_copy = symbol    # until `settle_resolutions`
     return True
 
 
 cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint32_t* pair,
                                 int32_t* number) noexcept nogil:
-    """The number of the prototype in a pair, -1 if the link has no such row; False without memory.
+    """Set the number of a pair's prototype, -1 if the link has no such row; False without memory.
 
     A function whose address is taken is flagged.
     """
     cdef uint32_t symbol = table.file.first_symbol + pair[0]
-    cdef EntityRow* e = &(<EntityRow*>resolver.entities.data)[resolver.entity[symbol]]
+    cdef EntityRow* entity = &(<EntityRow*>resolver.entities.data)[resolver.entity_of[symbol]]
     number[0] = find_or_add_prototype(resolver, table.file.strtab + pair[1])
     if number[0] < 0:
         return False
-    if table.block != BLOCK_INDIRECT and not check_prototype(resolver, <int32_t>symbol, number[0],
-                                                             table.block):
+    if (table.block != BLOCK_INDIRECT
+            and not compare_prototypes(resolver, <int32_t>symbol, number[0], table.block)):
         return False
-    if table.block == BLOCK_TAKEN and resolver.resolution[symbol] == RESOLUTION_LOST:
+    if table.block == BLOCK_TAKEN and resolver.resolution_of[symbol] == RESOLUTION_LOST:
         if table.address_taken == NULL:
             table.address_taken = <uint8_t*>scratch_zeros(table.scratch, table.file.symbol_count, 1)
             if table.address_taken == NULL:
                 return False
             mark_taken_by_winners(resolver, table)
         if not table.address_taken[pair[0]]:
-            # No row of the link; but a table of that file may well hold the address.
-            e.flags |= EF_NAMED
+            # The link has no such row, but a table of the file may contain the address.
+            entity.flags |= EF_NAMED
             number[0] = -1
             return True
     if table.block == BLOCK_TAKEN:
-        e.flags |= EF_TAKEN
-    elif table.block == BLOCK_INDIRECT and resolver.resolution[symbol] != RESOLUTION_WON:
+        entity.flags |= EF_TAKEN
+    elif table.block == BLOCK_INDIRECT and resolver.resolution_of[symbol] != RESOLUTION_WON:
         number[0] = -1
     return True

@@ -11,7 +11,7 @@
 # 5. Common symbols, which have a size but no bytes, yield to definitions. Here releases differ:
 #    up to 13.2, a variable without initializer keeps its place among them (`replace_common`).
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from base.elf64 cimport (
     SHN_COMMON, STB_LOCAL, STB_WEAK, STO_ENTRY, STO_MANAGED, STT_FUNC, STV_INTERNAL,
@@ -24,119 +24,125 @@ from rownumbers cimport (
     RESOLUTION_REPLACED, RESOLUTION_WON,
 )
 from sectionkinds cimport KIND, K_GLOBAL
-from tables.rows cimport EntityRow, SymbolRow, virtual_sm
+from tables.rows cimport EntityRow, SectionNumber, SymbolNumber, SymbolRow, virtual_sm
 from traits cimport TRAIT_COMMON_YIELDS
 
 
-cdef inline bint is_preferred(Resolver* resolver, int32_t symbol,
-                              const EntityRow* e) noexcept nogil:
-    """Whether a weak function copy replaces the current one.
+cdef inline bint is_preferred(Resolver* resolver, SymbolNumber symbol,
+                              const EntityRow* entity) noexcept nogil:
+    """Whether the weak function copy `symbol` replaces the current one.
 
-    The copy that needs fewer registers replaces the other. If both need as many, it does so if it
-    was compiled for a newer virtual architecture than the first of all copies (not than the current
-    one).
+    It does if it needs fewer registers. If both need as many, it does if it was compiled for a
+    newer virtual architecture than the first of all copies (not than the current one).
     """
-    if resolver.regcount[symbol] != e.regcount:
-        return resolver.regcount[symbol] < e.regcount
+    if resolver.regcount[symbol] != entity.regcount:
+        return resolver.regcount[symbol] < entity.regcount
     return (virtual_sm(&resolver.objects.files[resolver.objects.symbols[symbol].file])
-            > resolver.first_sm[e - <const EntityRow*>resolver.entities.data])
+            > resolver.first_sm[entity - <const EntityRow*>resolver.entities.data])
 
 
-cdef inline void make_current(Resolver* resolver, int32_t symbol, EntityRow* e) noexcept nogil:
+cdef inline void make_current(Resolver* resolver, SymbolNumber symbol,
+                              EntityRow* entity) noexcept nogil:
     """Make the definition `symbol` the current one of its entity."""
-    cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
-    if not e.flags & EF_DEFINED:
-        resolver.first_sm[e - <EntityRow*>resolver.entities.data] = virtual_sm(
-            &resolver.objects.files[s.file])
-    e.winner = symbol
-    e.kind = kind_of(resolver, s)
-    e.size = s.size
-    e.align = s.value if e.kind == E_SHARED or s.shndx == SHN_COMMON else 0
-    e.regcount = resolver.regcount[symbol]
-    e.frame = resolver.frame[symbol]
-    e.flags = (e.flags & (EF_LOCAL | EF_TAKEN | EF_NAMED)) | EF_DEFINED
-    if e.kind == E_FUNC and s.other & STO_ENTRY:
-        e.flags |= EF_KERNEL
-    elif e.kind == E_FUNC and is_inner(resolver, symbol):
-        e.flags |= EF_INNER
-        if s.value == 0:
-            e.flags |= EF_ALIAS
+    cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
+    if not entity.flags & EF_DEFINED:
+        resolver.first_sm[entity - <EntityRow*>resolver.entities.data] = virtual_sm(
+            &resolver.objects.files[symbol_row.file])
+    entity.winner = symbol
+    entity.kind = kind_of(resolver, symbol_row)
+    entity.size = symbol_row.size
+    entity.align = 0
+    if entity.kind == E_SHARED or symbol_row.shndx == SHN_COMMON:
+        entity.align = symbol_row.value
+    entity.regcount = resolver.regcount[symbol]
+    entity.frame = resolver.frame[symbol]
+    entity.flags = (entity.flags & (EF_LOCAL | EF_TAKEN | EF_NAMED)) | EF_DEFINED
+    if entity.kind == E_FUNC and symbol_row.other & STO_ENTRY:
+        entity.flags |= EF_KERNEL
+    elif entity.kind == E_FUNC and is_inner(resolver, symbol):
+        entity.flags |= EF_INNER
+        if symbol_row.value == 0:
+            entity.flags |= EF_ALIAS
     if resolver.unbounded[symbol]:
-        e.flags |= EF_UNBOUNDED
-    if (s.info >> 4) == STB_WEAK:
-        e.flags |= EF_WEAK
-    if s.shndx == SHN_COMMON:
-        e.flags |= EF_COMMON
-    if e.kind == E_SHARED and s.size == 0:
-        e.flags |= EF_UNSIZED       # an extern array that an earlier -r link defined
-    if (s.other & 3) == STV_INTERNAL and ((s.info >> 4) == STB_LOCAL or e.kind == E_CONSTANT):
-        e.flags |= EF_INTERNAL
-    resolver.resolution[symbol] = RESOLUTION_WON
+        entity.flags |= EF_UNBOUNDED
+    if (symbol_row.info >> 4) == STB_WEAK:
+        entity.flags |= EF_WEAK
+    if symbol_row.shndx == SHN_COMMON:
+        entity.flags |= EF_COMMON
+    if entity.kind == E_SHARED and symbol_row.size == 0:
+        entity.flags |= EF_UNSIZED      # an extern array that an earlier -r link defined
+    if ((symbol_row.other & 3) == STV_INTERNAL
+            and ((symbol_row.info >> 4) == STB_LOCAL or entity.kind == E_CONSTANT)):
+        entity.flags |= EF_INTERNAL
+    resolver.resolution_of[symbol] = RESOLUTION_WON
 
 
-cdef inline bint replace_definition(Resolver* resolver, int32_t symbol,
-                                    EntityRow* e) noexcept nogil:
+cdef inline bint replace_definition(Resolver* resolver, SymbolNumber symbol,
+                                    EntityRow* entity) noexcept nogil:
     """Make a later definition the current one. Returns True."""
-    resolver.resolution[e.winner] = RESOLUTION_REPLACED
+    resolver.resolution_of[entity.winner] = RESOLUTION_REPLACED
     resolver.replaced = True
-    make_current(resolver, symbol, e)
+    make_current(resolver, symbol, entity)
     return True
 
 
-cdef inline bint replace_common(Resolver* resolver, int32_t symbol, EntityRow* e) noexcept nogil:
+cdef inline bint replace_common(Resolver* resolver, SymbolNumber symbol,
+                                EntityRow* entity) noexcept nogil:
     """Replace a common symbol by a definition. Returns True.
 
-    Up to 13.2 the variable keeps its place among the common ones, unless it has an initializer; the
-    room of its definition stays empty. Such a global has an alignment although it is not common.
+    Up to 13.2 a variable without initializer keeps its place among the common ones, and the room of
+    its definition stays empty. Such an entity has an alignment although it is no longer common.
     """
-    cdef uint64_t align = e.align if e.align else 1
-    cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
-    replace_definition(resolver, symbol, e)
-    if (not resolver.objects.traits & TRAIT_COMMON_YIELDS and s.section >= 0
-            and resolver.objects.sections[s.section].kind == K_GLOBAL):
-        e.align = align
+    cdef uint64_t align = entity.align if entity.align else 1
+    cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
+    replace_definition(resolver, symbol, entity)
+    if (not resolver.objects.traits & TRAIT_COMMON_YIELDS and symbol_row.section >= 0
+            and resolver.objects.sections[symbol_row.section].kind == K_GLOBAL):
+        entity.align = align
     return True
 
 
-cdef inline bint has_initializer(Resolver* resolver, int32_t symbol) noexcept nogil:
+cdef inline bint has_initializer(Resolver* resolver, SymbolNumber symbol) noexcept nogil:
     """Whether the symbol defines a variable that has an initializer."""
-    cdef int32_t section = resolver.objects.symbols[symbol].section
+    cdef SectionNumber section = resolver.objects.symbols[symbol].section
     return section >= 0 and KIND[resolver.objects.sections[section].kind].given
 
 
-cdef inline int32_t find_largest_common(Resolver* resolver, int32_t symbol,
-                                        const EntityRow* e) noexcept nogil:
-    """The common symbol that gave the variable of symbol `symbol` its size.
+cdef inline SymbolNumber find_largest_common(Resolver* resolver, SymbolNumber symbol,
+                                             const EntityRow* entity) noexcept nogil:
+    """Return the common symbol that gave the entity of `symbol` its size.
 
-    Reads all symbols, but only for an error about sizes, if a later common symbol was larger.
+    All symbols before are searched, but only for an error, and only if a later common symbol was
+    larger than the first.
     """
-    cdef int32_t i
-    for i in range(symbol if resolver.objects.symbols[e.winner].size < e.size else 0):
-        if (resolver.entity[i] == resolver.entity[symbol]
+    cdef SymbolNumber i
+    for i in range(symbol if resolver.objects.symbols[entity.winner].size < entity.size else 0):
+        if (resolver.entity_of[i] == resolver.entity_of[symbol]
                 and resolver.objects.symbols[i].shndx == SHN_COMMON
-                and resolver.objects.symbols[i].size == e.size):
+                and resolver.objects.symbols[i].size == entity.size):
             return i
-    return e.winner
+    return entity.winner
 
 
-cdef inline bint compare_sizes(Resolver* resolver, int32_t symbol, EntityRow* e) noexcept nogil:
-    """Report that symbol `symbol` has another size than its entity, if that is an error.
+cdef inline bint compare_sizes(Resolver* resolver, SymbolNumber symbol,
+                               EntityRow* entity) noexcept nogil:
+    """Add a clash if it is an error that `symbol` has another size than its entity.
 
-    Common symbols may differ from each other, and have less bytes than a definition with bytes.
-    From 13.3 on nvlink also reports a larger common symbol before any definition. False without
-    memory.
+    Common symbols may differ from each other, and be smaller than a definition with an initializer.
+    From 13.3 on nvlink also reports a common symbol that is larger than a definition after it.
+    False without memory.
     """
-    cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
-    cdef bint common = s.shndx == SHN_COMMON
-    cdef int32_t first = e.winner
-    if common and e.flags & EF_COMMON:
+    cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
+    cdef bint is_common = symbol_row.shndx == SHN_COMMON
+    cdef SymbolNumber first = entity.winner
+    if is_common and entity.flags & EF_COMMON:
         return True
-    if e.flags & EF_COMMON:
-        first = find_largest_common(resolver, symbol, e)
-    if common and e.flags & EF_DEFINED and has_initializer(resolver, e.winner):
-        return s.size < e.size or add_clash(resolver, CLASH_COMMON, symbol, symbol)
-    if e.flags & EF_COMMON and s.section >= 0:
-        if (e.size > s.size
+    if entity.flags & EF_COMMON:
+        first = find_largest_common(resolver, symbol, entity)
+    if is_common and entity.flags & EF_DEFINED and has_initializer(resolver, entity.winner):
+        return symbol_row.size < entity.size or add_clash(resolver, CLASH_COMMON, symbol, symbol)
+    if entity.flags & EF_COMMON and symbol_row.section >= 0:
+        if (entity.size > symbol_row.size
                 and (has_initializer(resolver, symbol)
                      or resolver.objects.traits & TRAIT_COMMON_YIELDS)
                 and not add_clash(resolver, CLASH_COMMON, first, first)):
@@ -146,63 +152,69 @@ cdef inline bint compare_sizes(Resolver* resolver, int32_t symbol, EntityRow* e)
     return add_clash(resolver, CLASH_SIZE, symbol, first)
 
 
-cdef inline bint resolve_repeated(Resolver* resolver, int32_t symbol, EntityRow* e,
-                                  bint defined) noexcept nogil:
-    """Decide between `symbol`, which may define it, and its entity; False without memory."""
-    cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
-    cdef bint is_weak = (s.info >> 4) == STB_WEAK
-    cdef int32_t winner = e.winner
-    cdef int32_t earlier = winner if e.flags & EF_DEFINED else e.first
-    if (e.kind == E_FUNC and kind_of(resolver, s) == E_FUNC
-            and (s.other ^ resolver.objects.symbols[earlier].other) & STO_ENTRY
+cdef inline bint resolve_repeated(Resolver* resolver, SymbolNumber symbol, EntityRow* entity,
+                                  bint is_definition) noexcept nogil:
+    """Decide between `symbol` and what its entity has so far; False without memory.
+
+    `is_definition` says whether the symbol defines the entity or only mentions it.
+    """
+    cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
+    cdef bint is_weak = (symbol_row.info >> 4) == STB_WEAK
+    cdef SymbolNumber winner = entity.winner
+    cdef SymbolNumber earlier = winner if entity.flags & EF_DEFINED else entity.first
+    if (entity.kind == E_FUNC and kind_of(resolver, symbol_row) == E_FUNC
+            and (symbol_row.other ^ resolver.objects.symbols[earlier].other) & STO_ENTRY
             and not add_clash(resolver, CLASH_GLOBAL, symbol, earlier)):
         return False
-    if kind_of(resolver, s) != e.kind and not add_clash(resolver, CLASH_SPACE, symbol, winner):
+    if (kind_of(resolver, symbol_row) != entity.kind
+            and not add_clash(resolver, CLASH_SPACE, symbol, winner)):
         return False
-    if ((s.info & 15) != STT_FUNC
-            and (s.other ^ resolver.objects.symbols[winner].other) & STO_MANAGED
+    if ((symbol_row.info & 15) != STT_FUNC
+            and (symbol_row.other ^ resolver.objects.symbols[winner].other) & STO_MANAGED
             and not add_clash(resolver, CLASH_MANAGED, symbol, winner)):
         return False
-    if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
-            and not compare_sizes(resolver, symbol, e)):
+    if (symbol_row.size != entity.size and symbol_row.size and entity.size
+            and (symbol_row.info & 15) != STT_FUNC and not compare_sizes(resolver, symbol, entity)):
         return False
-    if not defined:
-        if not is_weak and not e.flags & EF_DEFINED:
-            e.flags &= ~<uint32_t>EF_WEAK
-        if s.size > e.size and not e.flags & EF_DEFINED:
-            e.size = s.size
+    if not is_definition:
+        if not is_weak and not entity.flags & EF_DEFINED:
+            entity.flags &= ~<uint32_t>EF_WEAK
+        if symbol_row.size > entity.size and not entity.flags & EF_DEFINED:
+            entity.size = symbol_row.size
         return True
-    if not e.flags & EF_DEFINED:
-        if e.flags & EF_UNSIZED and (s.size == 0 or kind_of(resolver, s) != e.kind):
-            # A mention counts as the definition of an array.
+    if not entity.flags & EF_DEFINED:
+        if (entity.flags & EF_UNSIZED
+                and (symbol_row.size == 0 or kind_of(resolver, symbol_row) != entity.kind)):
+            # For an extern array a mention counts as a definition.
             return add_clash(resolver, CLASH_MULTIPLE, symbol, winner)
-        make_current(resolver, symbol, e)
+        make_current(resolver, symbol, entity)
         return True
-    resolver.resolution[symbol] = RESOLUTION_LOST
-    if s.shndx == SHN_COMMON:
-        if (not e.flags & EF_COMMON
+    resolver.resolution_of[symbol] = RESOLUTION_LOST
+    if symbol_row.shndx == SHN_COMMON:
+        if (not entity.flags & EF_COMMON
                 and (resolver.objects.traits & TRAIT_COMMON_YIELDS
-                     or has_initializer(resolver, e.winner))):
+                     or has_initializer(resolver, entity.winner))):
             return True
-        if not e.flags & (EF_COMMON | EF_WEAK):
+        if not entity.flags & (EF_COMMON | EF_WEAK):
             return add_clash(resolver, CLASH_MULTIPLE, symbol, winner)
-        if not e.flags & EF_COMMON:
-            e.align = s.value if s.value else 1     # a weak one without a value, which moves
-        elif s.size > e.size:
-            e.size = s.size
+        if not entity.flags & EF_COMMON:
+            # A weak variable without initializer moves to the common ones.
+            entity.align = symbol_row.value if symbol_row.value else 1
+        elif symbol_row.size > entity.size:
+            entity.size = symbol_row.size
         return True
-    if e.flags & EF_COMMON:
+    if entity.flags & EF_COMMON:
         if (is_weak and not resolver.objects.traits & TRAIT_COMMON_YIELDS
                 and not has_initializer(resolver, symbol)):
             return True
-        return replace_common(resolver, symbol, e)
-    if not is_weak and not e.flags & EF_WEAK:
+        return replace_common(resolver, symbol, entity)
+    if not is_weak and not entity.flags & EF_WEAK:
         return add_clash(resolver, CLASH_MULTIPLE, symbol, winner)
-    if is_weak and e.flags & EF_WEAK and e.kind == E_FUNC:
-        if not is_preferred(resolver, symbol, e):
+    if is_weak and entity.flags & EF_WEAK and entity.kind == E_FUNC:
+        if not is_preferred(resolver, symbol, entity):
             return True
     elif is_weak:
         return True
-    if e.kind == E_GLOBAL and e.align:      # a weak one that moves
-        return replace_common(resolver, symbol, e)
-    return replace_definition(resolver, symbol, e)
+    if entity.kind == E_GLOBAL and entity.align:    # a weak variable among the common ones
+        return replace_common(resolver, symbol, entity)
+    return replace_definition(resolver, symbol, entity)

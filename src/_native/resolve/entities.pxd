@@ -1,4 +1,4 @@
-# The entities of a link, numbered in the order in which symbols are met.
+# Numbering the entities of a link, in the order in which their symbols are met.
 
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
@@ -11,133 +11,136 @@ from resolve.symbols cimport Resolver, is_const0_size, is_inner, is_label, is_sy
 from rownumbers cimport (
     EF_LOCAL, EF_UNSIZED, EF_WEAK, E_NULL, E_SHARED, LINK_KEEP_CODE, LINK_RELOCATABLE,
 )
-from tables.rows cimport EntityRow, FileRow, SymbolRow
+from tables.rows cimport EntityRow, FileRow, SymbolNumber, SymbolRow, function_symbol
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_NULL_FUNCTIONS
 
 
-cdef inline bint assign_entity(Resolver* resolver, int32_t symbol) noexcept nogil:
-    """Give `symbol` its entity, decide between it and the current one; False without memory."""
-    cdef const SymbolRow* s = &resolver.objects.symbols[symbol]
-    cdef bint defined = s.section >= 0 or s.shndx == SHN_COMMON
-    cdef bint local = (s.info >> 4) == STB_LOCAL
+cdef inline bint assign_entity(Resolver* resolver, SymbolNumber symbol) noexcept nogil:
+    """Give `symbol` its entity, a new one unless its name is known; False without memory."""
+    cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
+    cdef bint is_definition = symbol_row.section >= 0 or symbol_row.shndx == SHN_COMMON
+    cdef bint is_local = (symbol_row.info >> 4) == STB_LOCAL
     cdef NameSlot* slot = NULL
-    cdef EntityRow* e
+    cdef EntityRow* entity
     resolver.met[resolver.met_count] = symbol
     resolver.met_count += 1
-    if not local:
-        slot = index_find_hashed(&resolver.names, resolver.objects.arena + s.name, s.name_size,
-                                 resolver.tag[symbol])
+    if not is_local:
+        slot = index_find_hashed(&resolver.names, resolver.objects.arena + symbol_row.name,
+                                 symbol_row.name_size, resolver.hash_of[symbol])
         if slot == NULL:
             return False
         if slot.value >= 0:
-            resolver.entity[symbol] = slot.value
+            resolver.entity_of[symbol] = slot.value
             return resolve_repeated(resolver, symbol,
-                                    <EntityRow*>resolver.entities.data + slot.value, defined)
-    elif is_const0_size(resolver, s):
-        # Local in each file, but the link's own, which has one.
+                                    <EntityRow*>resolver.entities.data + slot.value, is_definition)
+    elif is_const0_size(resolver, symbol_row):
+        # This symbol is local in each file, but all files share one entity.
         if resolver.const0_size >= 0:
-            resolver.entity[symbol] = resolver.const0_size
+            resolver.entity_of[symbol] = resolver.const0_size
             return True
         resolver.const0_size = <int32_t>resolver.entities.count
-    e = <EntityRow*>vec_push(&resolver.entities)
-    if e == NULL:
+    entity = <EntityRow*>vec_push(&resolver.entities)
+    if entity == NULL:
         return False
-    memset(e, 0, sizeof(EntityRow))
-    resolver.entity[symbol] = <int32_t>(resolver.entities.count - 1)
+    memset(entity, 0, sizeof(EntityRow))
+    resolver.entity_of[symbol] = <int32_t>(resolver.entities.count - 1)
     if slot != NULL:
-        slot.value = resolver.entity[symbol]
+        slot.value = resolver.entity_of[symbol]
         resolver.names.count += 1
-    e.first = symbol
-    if local:
-        e.flags = EF_LOCAL
-    if defined:
-        make_current(resolver, symbol, e)
+    entity.first = symbol
+    if is_local:
+        entity.flags = EF_LOCAL
+    if is_definition:
+        make_current(resolver, symbol, entity)
     else:
-        e.winner = symbol
-        e.kind = kind_of(resolver, s)
-        e.size = s.size
-        if (s.info >> 4) == STB_WEAK:
-            e.flags |= EF_WEAK
-        if e.kind == E_SHARED and s.size == 0:
-            e.flags |= EF_UNSIZED
+        entity.winner = symbol
+        entity.kind = kind_of(resolver, symbol_row)
+        entity.size = symbol_row.size
+        if (symbol_row.info >> 4) == STB_WEAK:
+            entity.flags |= EF_WEAK
+        if entity.kind == E_SHARED and symbol_row.size == 0:
+            entity.flags |= EF_UNSIZED
     return True
 
 
-cdef inline bint assign_function(Resolver* resolver, uint32_t first,
-                                 int32_t function) noexcept nogil:
-    """Give a function of the file whose symbols begin at `first` its entity.
+cdef inline bint assign_function_entity(Resolver* resolver, uint32_t first,
+                                        SymbolNumber function) noexcept nogil:
+    """Give a function its entity; `first` is the null symbol of its file. False without memory.
 
-    Releases before 13.0 take one that is new and not defined for one of section 0, and make a
-    function of that section's symbol, the null symbol. It goes with the dead code, if that goes.
-    Those releases have no -r; here it brings none of these.
+    Releases before 13.0 take a function that is new and undefined for one that lies in section 0,
+    and create an entity for the null symbol, as if it were a function. They remove it with other
+    dead code, so only a link that keeps all code has it. Those releases have no -r: with it no such
+    entity is created.
     """
     cdef size_t before = resolver.entities.count
-    cdef EntityRow* e
+    cdef EntityRow* entity
     if not assign_entity(resolver, function):
         return False
     if (not resolver.objects.traits & TRAIT_NULL_FUNCTIONS
             or not resolver.objects.mode & LINK_KEEP_CODE
-            or resolver.objects.mode & LINK_RELOCATABLE
-            or resolver.entities.count == before or resolver.objects.symbols[function].section >= 0
-            or resolver.entity[first] >= 0):
+            or resolver.objects.mode & LINK_RELOCATABLE or resolver.entities.count == before
+            or resolver.objects.symbols[function].section >= 0 or resolver.entity_of[first] >= 0):
         return True
-    e = <EntityRow*>vec_push(&resolver.entities)
-    if e == NULL:
+    entity = <EntityRow*>vec_push(&resolver.entities)
+    if entity == NULL:
         return False
-    memset(e, 0, sizeof(EntityRow))
-    resolver.entity[first] = <int32_t>(resolver.entities.count - 1)
-    e.first = e.winner = <int32_t>first
-    e.kind = E_NULL
-    e.flags = EF_LOCAL
+    memset(entity, 0, sizeof(EntityRow))
+    resolver.entity_of[first] = <int32_t>(resolver.entities.count - 1)
+    entity.first = entity.winner = <int32_t>first
+    entity.kind = E_NULL
+    entity.flags = EF_LOCAL
     return True
 
 
 cdef inline int count_symbol_turns(uint32_t traits) noexcept nogil:
-    """The number of times that a file's symbols are read.
+    """Return how many walks over a file's symbols give them their entities, 1 or 2.
 
-    nvlink 13.5 sorts the table of a file for sm_100 and later when it reads it, local symbols
-    first. Objects of 13.4 and later are sorted already.
+    nvlink 13.5 sorts the symbols of a file for sm_100 and later when it reads them, local ones
+    first: walk (turn) 0 is over these, turn 1 over the others. Objects of 13.4 and later are sorted
+    already.
     """
     return 2 if traits & TRAIT_LEAN_NAMES and traits & TRAIT_MERCURY else 1
 
 
-cdef inline bint is_of_other_turn(const SymbolRow* symbol, int turn, int turns) noexcept nogil:
-    """Whether the symbol belongs to the other of two turns."""
-    return turns == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
+cdef inline bint is_of_other_turn(const SymbolRow* symbol, int turn, int turn_count) noexcept nogil:
+    """Whether a symbol belongs to the other one of two turns."""
+    return turn_count == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
 
 
-cdef inline bint assign_functions(Resolver* resolver, const FileRow* file, int turn,
-                                  int turns) noexcept nogil:
+cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* file, int turn,
+                                          int turn_count) noexcept nogil:
     """Assign entities to a file's functions in symbol order; False without memory.
 
     An owner comes before its inner functions.
     """
-    cdef const SymbolRow* s
+    cdef const SymbolRow* symbol
     cdef uint32_t i
-    cdef int32_t owner
+    cdef SymbolNumber owner
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        s = &resolver.objects.symbols[i]
-        if (s.info & 15) != STT_FUNC or is_of_other_turn(s, turn, turns) or resolver.entity[i] >= 0:
+        symbol = &resolver.objects.symbols[i]
+        if ((symbol.info & 15) != STT_FUNC or is_of_other_turn(symbol, turn, turn_count)
+                or resolver.entity_of[i] >= 0):
             continue
         if is_inner(resolver, <int32_t>i):
-            owner = resolver.objects.sections[s.section].target
-            if (resolver.entity[owner] < 0
-                    and not assign_function(resolver, file.first_symbol, owner)):
+            owner = function_symbol(&resolver.objects.sections[symbol.section])
+            if (resolver.entity_of[owner] < 0
+                    and not assign_function_entity(resolver, file.first_symbol, owner)):
                 return False
-        if not assign_function(resolver, file.first_symbol, <int32_t>i):
+        if not assign_function_entity(resolver, file.first_symbol, <int32_t>i):
             return False
     return True
 
 
-cdef inline bint assign_others(Resolver* resolver, const FileRow* file, int turn,
-                               int turns) noexcept nogil:
+cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, int turn,
+                                       int turn_count) noexcept nogil:
     """Assign entities to the other symbols of a file in symbol order; False without memory."""
-    cdef const SymbolRow* s
+    cdef const SymbolRow* symbol
     cdef uint32_t i
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
-        s = &resolver.objects.symbols[i]
-        if ((s.info & 15) != STT_FUNC and (s.info & 15) != STT_SECTION and not is_label(s)
-                and not is_system_alias(resolver, s) and not is_of_other_turn(s, turn, turns)
+        symbol = &resolver.objects.symbols[i]
+        if ((symbol.info & 15) != STT_FUNC and (symbol.info & 15) != STT_SECTION
+                and not is_label(symbol) and not is_system_alias(resolver, symbol)
+                and not is_of_other_turn(symbol, turn, turn_count)
                 and not assign_entity(resolver, <int32_t>i)):
             return False
     return True

@@ -1,4 +1,5 @@
-# Names of kernels against the names and patterns of options and host objects.
+# Comparison of kernels' names with the patterns of options and host objects, where a star stands
+# for any characters.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp
@@ -6,11 +7,12 @@ from libc.string cimport memcmp
 from base.nameindex cimport NameIndex, NameSlot, index_find
 
 
-cdef inline bint is_pattern_in(const uint8_t* text, size_t size, const char* pattern,
-                               size_t length) noexcept nogil:
+cdef inline bint has_parts_of_pattern(const uint8_t* text, size_t size, const char* pattern,
+                                      size_t length) noexcept nogil:
     """Whether the parts of `pattern` between its stars occur in `text`, one after the other.
 
-    The first place is the best one for every part, so nothing is tried twice.
+    Each part is taken at the first place where it occurs, which leaves most room for the rest, so
+    no place is tried twice.
     """
     cdef size_t position = 0, start = 0, end
     while start <= length:
@@ -29,16 +31,17 @@ cdef inline bint is_pattern_in(const uint8_t* text, size_t size, const char* pat
 
 ctypedef struct Pattern:
     const uint8_t* text
-    uint32_t size
+    uint32_t size               # bytes of `text`
     uint32_t stem               # bytes before the first star
-    int32_t next                # pattern with the same stem, or -1
+    int32_t next                # number of another pattern with the same stem, or -1
 
 
-cdef inline bint is_match(const uint8_t* text, uint32_t size, const uint8_t* pattern,
-                          uint32_t length) noexcept nogil:
-    """Whether the pattern with its stars is the whole text.
+cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t* pattern,
+                               uint32_t length) noexcept nogil:
+    """Whether the whole text fits a pattern with stars.
 
-    Only the last star can need another try: what came before fits as early as it can.
+    After a mismatch only the last star takes one character more: what stands before that star has
+    been fitted as early as possible.
     """
     cdef uint32_t position = 0, pattern_position = 0, retry_position = 0, star = 0
     cdef bint starred = False
@@ -62,9 +65,14 @@ cdef inline bint is_match(const uint8_t* text, uint32_t size, const uint8_t* pat
     return pattern_position == length
 
 
-cdef inline bint is_referenced(NameIndex* index, const Pattern* patterns, const uint8_t* used,
-                               uint32_t longest, const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether any of the patterns is the name, with stars for any characters."""
+cdef inline bint is_matched_by_any(NameIndex* index, const Pattern* patterns, const uint8_t* used,
+                                   uint32_t longest, const uint8_t* name,
+                                   uint32_t size) noexcept nogil:
+    """Whether a name fits any of the patterns.
+
+    `index` has the first pattern of each stem. `used` says for each size up to `longest` whether a
+    stem has it.
+    """
     cdef uint32_t stem
     cdef int32_t number
     cdef NameSlot* slot
@@ -74,7 +82,7 @@ cdef inline bint is_referenced(NameIndex* index, const Pattern* patterns, const 
         slot = index_find(index, name, stem)
         number = slot.value if slot != NULL else -1
         while number >= 0:
-            if is_match(name, size, patterns[number].text, patterns[number].size):
+            if is_matched_by(name, size, patterns[number].text, patterns[number].size):
                 return True
             number = patterns[number].next
     return False

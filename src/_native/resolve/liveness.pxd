@@ -1,59 +1,68 @@
-# Liveness: the entities that the kernels reach over the call graph.
+# Liveness: walks over the call graph that flag the entities which kernels reach.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from rownumbers cimport EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE
 from tables.graph cimport CallGraph
-from tables.rows cimport EntityRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    EntityNumber, EntityRow, SectionRow, SymbolNumber, SymbolRow, function_symbol,
+)
 
 
-# A walk of the call graph.
-ctypedef struct Reaching:
+# A walk of the call graph. Its nodes are entities, then prototypes (tables/graph.pxd).
+ctypedef struct LiveWalk:
     CallGraph graph
     EntityRow* entities
-    size_t count
-    uint8_t* seen               # by node
-    uint32_t* stack             # nodes that it still has before it
-    size_t depth
+    size_t count                # of entities
+    uint8_t* seen               # by node: it is or was on the stack
+    uint32_t* stack             # nodes that the walk still has to visit
+    size_t depth                # nodes on the stack
 
 
-cdef inline void push_node(Reaching* reaching, uint32_t node) noexcept nogil:
-    reaching.seen[node] = True
-    reaching.stack[reaching.depth] = node
-    reaching.depth += 1
+cdef inline void push_node(LiveWalk* walk, uint32_t node) noexcept nogil:
+    """Put a node that has not been seen on the stack."""
+    walk.seen[node] = True
+    walk.stack[walk.depth] = node
+    walk.depth += 1
 
 
-cdef inline void flag_reached(Reaching* reaching, uint32_t flags) noexcept nogil:
-    """Flag what the nodes on the stack reach and what was not yet seen."""
+cdef inline void flag_reached(LiveWalk* walk, uint32_t flags) noexcept nogil:
+    """Flag the entities on the stack, and those that they reach and no walk has seen."""
     cdef uint32_t j, node
-    while reaching.depth:
-        reaching.depth -= 1
-        node = reaching.stack[reaching.depth]
-        if node < reaching.count:
-            reaching.entities[node].flags |= flags
-        for j in range(reaching.graph.start[node], reaching.graph.start[node + 1]):
-            if not reaching.seen[reaching.graph.edges[j]]:
-                push_node(reaching, reaching.graph.edges[j])
+    while walk.depth:
+        walk.depth -= 1
+        node = walk.stack[walk.depth]
+        if node < walk.count:
+            walk.entities[node].flags |= flags
+        for j in range(walk.graph.start[node], walk.graph.start[node + 1]):
+            if not walk.seen[walk.graph.edges[j]]:
+                push_node(walk, walk.graph.edges[j])
 
 
-cdef inline size_t count_selected(const EntityRow* e, size_t n,
-                                  const uint8_t* chosen) noexcept nogil:
-    """The number of kernels that are selected."""
+cdef inline size_t count_selected(const EntityRow* entities, size_t entity_count,
+                                  const uint8_t* is_selected) noexcept nogil:
+    """Count the kernels that are selected; `is_selected` is by entity."""
     cdef size_t i, count = 0
-    for i in range(n):
-        count += e[i].flags & EF_KERNEL and chosen[i]
+    for i in range(entity_count):
+        count += entities[i].flags & EF_KERNEL and is_selected[i]
     return count
 
 
-cdef inline void follow_owners(const SymbolRow* symbols, const SectionRow* sections,
-                               const int32_t* entity, EntityRow* e, size_t n) noexcept nogil:
-    """Functions inside of others live and die with these."""
+cdef inline void update_inner_functions(const SymbolRow* symbols, const SectionRow* sections,
+                                        const EntityNumber* entity_of, EntityRow* entities,
+                                        size_t entity_count) noexcept nogil:
+    """Let functions that lie inside of others be live, or deselected, exactly if these are.
+
+    `entity_of` has the entity of each symbol.
+    """
     cdef size_t i
-    cdef int32_t owner, section_symbol
-    for i in range(n):
-        if e[i].flags & EF_INNER:
-            section_symbol = sections[symbols[e[i].winner].section].target
-            owner = entity[section_symbol]
-            e[i].flags &= ~<uint32_t>(EF_LIVE | EF_DESELECTED)
-            if e[owner].winner == section_symbol:
-                e[i].flags |= e[owner].flags & (EF_LIVE | EF_DESELECTED)
+    cdef EntityNumber owner
+    cdef SymbolNumber owner_symbol
+    for i in range(entity_count):
+        if entities[i].flags & EF_INNER:
+            owner_symbol = function_symbol(&sections[symbols[entities[i].winner].section])
+            owner = entity_of[owner_symbol]
+            entities[i].flags &= ~<uint32_t>(EF_LIVE | EF_DESELECTED)
+            # If another copy of the owner is linked, the inner function of this one is not.
+            if entities[owner].winner == owner_symbol:
+                entities[i].flags |= entities[owner].flags & (EF_LIVE | EF_DESELECTED)

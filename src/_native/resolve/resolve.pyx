@@ -1,9 +1,9 @@
 """Symbol resolution and dead-code removal.
 
-Symbols become entities: a global name is one entity in all files, and each local symbol one of its
-own. An entity's number is the order in which its symbol is first met, since nvlink creates symbols
-in that order (docs/order.md). Which definition wins may depend on all files before. A function `f`
-of four files, as an example:
+Symbols become entities: a global name is one entity in all files, and each local symbol is an
+entity of its own. Entities are numbered in the order in which their symbols are first met, since
+nvlink creates symbols in that order (docs/order.md). Which definition wins may depend on all files
+before. A function `f` of four files, as an example:
 
     file   defines `f`            outcome
     a      weak, 40 registers     wins for now
@@ -11,13 +11,13 @@ of four files, as an example:
     c      strong                 replaces it, since a strong definition wins over a weak one
     d      strong                 error: two strong definitions
 
-So the files are read one after the other. What follows from a single file is read before, on any
-thread. `resolve` does this:
+So the files are read one after the other. What follows from a single file is read before, on
+several threads. `resolve` does this:
 
 1. `prepare_file` hashes the names of a file, and reads the registers and frames of its functions.
-2. `assign_functions` and then `assign_others` give each symbol of a file its entity.
-   `resolve_repeated` (resolve/definitions.pxd) decides between a further definition and the current
-   one. After them, `read_calls` adds the calls of the copies that are current.
+2. `assign_function_entities` and then `assign_other_entities` give each symbol of a file its
+   entity. `resolve_repeated` (resolve/definitions.pxd) decides between a further definition and the
+   current one. After them, `read_calls` adds the calls of the copies that are current.
 3. `settle_resolutions` and `assign_sections` record what became of each definition in the end, and
    of the sections of each function's copy.
 
@@ -26,8 +26,8 @@ thread. `resolve` does this:
 1. `push_kept` begins at the kernels that are selected, and unless exactly one is, at those that
    device code launches. A function whose address is taken is kept, but not what it calls.
 2. `flag_reached` follows the call graph (tables/graph.pxd).
-3. `keep_undefined` and `follow_owners` flag what the graph does not lead to: run-time functions
-   without a definition, and functions inside of others.
+3. `keep_undefined` and `update_inner_functions` flag what the graph does not lead to: run-time
+   functions without a definition, and functions inside of others.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -45,9 +45,11 @@ from pylink._native.tables cimport (
 )
 from read.runtime cimport is_runtime_function
 from resolve.calls cimport read_calls
-from resolve.entities cimport assign_functions, assign_others, count_symbol_turns
-from resolve.kernelnames cimport Pattern, is_pattern_in, is_referenced
-from resolve.liveness cimport Reaching, count_selected, flag_reached, follow_owners, push_node
+from resolve.entities cimport assign_function_entities, assign_other_entities, count_symbol_turns
+from resolve.kernelnames cimport Pattern, has_parts_of_pattern, is_matched_by_any
+from resolve.liveness cimport (
+    LiveWalk, count_selected, flag_reached, push_node, update_inner_functions,
+)
 from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_facts
 from rownumbers cimport (
     EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
@@ -56,21 +58,23 @@ from rownumbers cimport (
 )
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_function
-from tables.rows cimport CallRow, ClashRow, EntityRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    CallRow, ClashRow, EntityNumber, EntityRow, FileRow, SectionRow, SymbolRow, function_symbol,
+)
 
 
-# The copy that each section is a part of, by section.
-ctypedef struct Copies:
+# The copy of a function that each section is a part of.
+ctypedef struct SectionCopies:
     const Resolver* resolver
-    int32_t* function
-    uint8_t* resolution
+    EntityNumber* function      # by input section: the function, or -1
+    uint8_t* resolution         # by input section: what became of the copy
 
 
 def resolve(MergedTables merged not None):
     merged.fill()
     cdef ObjectTables objects = merged.objects
     cdef Resolver resolver
-    cdef Copies copies
+    cdef SectionCopies copies
     cdef size_t symbol_count = objects.symbols.count
     cdef Scratch scratch
     objects.view(&resolver.objects)
@@ -81,14 +85,14 @@ def resolve(MergedTables merged not None):
     cdef Marks section_resolution = Marks(new_rows(objects.sections.count))
     cdef int32_t* function_of = <int32_t*>section_function.rows
     cdef uint8_t* resolution_of = <uint8_t*>section_resolution.rows
-    resolver.entity = <int32_t*>entity.rows
-    resolver.resolution = <uint8_t*>resolution.rows
+    resolver.entity_of = <int32_t*>entity.rows
+    resolver.resolution_of = <uint8_t*>resolution.rows
     resolver.met = <int32_t*>met.rows
     resolver.met_count = 0
     resolver.replaced = False
     resolver.const0_size = -1
-    memset(resolver.entity, 0xff, symbol_count * 4)
-    memset(resolver.resolution, RESOLUTION_NONE, symbol_count)
+    memset(resolver.entity_of, 0xff, symbol_count * 4)
+    memset(resolver.resolution_of, RESOLUTION_NONE, symbol_count)
     scratch_init(&scratch)
     try:
         allocate_resolver(&resolver, &scratch, symbol_count)
@@ -117,7 +121,7 @@ def resolve(MergedTables merged not None):
 
 
 cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_count) noexcept:
-    """Allocate the tables and columns of the resolver."""
+    """Allocate the tables and arrays of the resolver that `scratch` frees."""
     scratch_index(scratch, &resolver.names, symbol_count // 2)
     scratch_index(scratch, &resolver.prototype_names, 64)
     scratch_vector(scratch, &resolver.entities, sizeof(EntityRow))
@@ -127,7 +131,7 @@ cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_
     resolver.regcount = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
     resolver.frame = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
     resolver.prototype_of = <int32_t*>scratch_zeros(scratch, symbol_count, 4)
-    resolver.tag = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    resolver.hash_of = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
     resolver.first_sm = <uint16_t*>scratch_zeros(scratch, symbol_count, 2)
     resolver.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
 
@@ -137,27 +141,29 @@ cdef enum:
 
 
 cdef void prepare_file(void* context, size_t number) noexcept nogil:
-    """Read what does not depend on other files, on any thread."""
-    cdef Resolver* r = <Resolver*>context
-    hash_names(r, &r.objects.files[number])
-    read_function_facts(r, &r.objects.files[number])
+    """Read what does not depend on other files; a task of `run_each`."""
+    cdef Resolver* resolver = <Resolver*>context
+    hash_names(resolver, &resolver.objects.files[number])
+    read_function_facts(resolver, &resolver.objects.files[number])
 
 
 cdef bint resolve_files(Resolver* resolver) noexcept nogil:
     """Read all files up to the first with a clash; False without memory."""
-    cdef size_t f
-    cdef int turns = count_symbol_turns(resolver.objects.traits), turn
+    cdef size_t number
+    cdef int turn_count = count_symbol_turns(resolver.objects.traits), turn
     run_each(prepare_file, resolver, resolver.objects.file_count,
              resolver.objects.file_count * PREPARE_COST)
-    for f in range(resolver.objects.file_count):
-        fetch_names(resolver, &resolver.objects.files[f])
-        for turn in range(turns):
-            if not assign_functions(resolver, &resolver.objects.files[f], turn, turns):
+    for number in range(resolver.objects.file_count):
+        fetch_names(resolver, &resolver.objects.files[number])
+        for turn in range(turn_count):
+            if not assign_function_entities(resolver, &resolver.objects.files[number], turn,
+                                            turn_count):
                 return False
-        for turn in range(turns):
-            if not assign_others(resolver, &resolver.objects.files[f], turn, turns):
+        for turn in range(turn_count):
+            if not assign_other_entities(resolver, &resolver.objects.files[number], turn,
+                                         turn_count):
                 return False
-        if not read_calls(resolver, &resolver.objects.files[f]):
+        if not read_calls(resolver, &resolver.objects.files[number]):
             return False
         if resolver.clashes.count:
             return True             # only the first file with clashes reports them
@@ -165,132 +171,142 @@ cdef bint resolve_files(Resolver* resolver) noexcept nogil:
 
 
 cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept nogil:
-    """Set what only the last file decides: whether a loser lost early, and whose calls count."""
-    cdef const EntityRow* e = <const EntityRow*>resolver.entities.data
+    """Set what the last file decides: whether a loser lost early, and which rows of calls are kept.
+
+    Until then a row of calls has the symbol of its copy in `of_linked_copy`.
+    """
+    cdef const EntityRow* entities = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data
     cdef size_t i
     for i in range(symbol_count if resolver.replaced else 0):
-        if resolver.resolution[i] == RESOLUTION_LOST and e[resolver.entity[i]].winner > <int32_t>i:
-            resolver.resolution[i] = RESOLUTION_LOST_EARLY
+        if (resolver.resolution_of[i] == RESOLUTION_LOST
+                and entities[resolver.entity_of[i]].winner > <int32_t>i):
+            resolver.resolution_of[i] = RESOLUTION_LOST_EARLY
     for i in range(resolver.calls.count):
-        calls[i].won = e[calls[i].caller].winner == <int32_t>calls[i].won
+        calls[i].of_linked_copy = (entities[calls[i].caller].winner
+                                   == <int32_t>calls[i].of_linked_copy)
 
 
 cdef void assign_sections(void* context, size_t number) noexcept nogil:
-    """Record, for each section of one file, the function and the copy that it is part of."""
-    cdef const Copies* copies = <const Copies*>context
-    cdef const Resolver* r = copies.resolver
-    cdef const FileRow* file = &r.objects.files[number]
-    cdef const SectionRow* s
+    """Record, for each section of one file, the function and the copy that it is part of.
+
+    A task of `run_each`.
+    """
+    cdef const SectionCopies* copies = <const SectionCopies*>context
+    cdef const Resolver* resolver = copies.resolver
+    cdef const FileRow* file = &resolver.objects.files[number]
+    cdef const SectionRow* section
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &r.objects.sections[i]
-        if not is_function(s.kind) and s.target >= 0:
-            s = &r.objects.sections[s.target]
+        section = &resolver.objects.sections[i]
+        if not is_function(section.kind) and section.target >= 0:
+            section = &resolver.objects.sections[section.target]
         copies.function[i] = -1
         copies.resolution[i] = RESOLUTION_NONE
-        if is_function(s.kind) and s.target >= 0:
-            copies.function[i] = r.entity[s.target]
-            copies.resolution[i] = r.resolution[s.target]
+        if is_function(section.kind) and section.target >= 0:
+            copies.function[i] = resolver.entity_of[function_symbol(section)]
+            copies.resolution[i] = resolver.resolution_of[function_symbol(section)]
 
 
 def find_live(MergedTables merged not None, Marks selected not None, *, bint keep_all):
     merged.fill()
-    cdef size_t n = merged.entities.count
-    cdef Entities entities = <Entities>Table.writable(<PyObject*>merged.entities)
-    cdef EntityRow* e = <EntityRow*>entities.rows
+    cdef size_t entity_count = merged.entities.count
+    cdef Entities table = <Entities>Table.writable(<PyObject*>merged.entities)
+    cdef EntityRow* entities = <EntityRow*>table.rows
     cdef const uint8_t* is_selected = selected.rows
     cdef bint has_selection = selected.count != 0
     cdef CallRows calls = calls_of(merged)
-    cdef Reaching reaching
+    cdef LiveWalk walk
     cdef size_t i
     cdef Scratch scratch
-    if has_selection and selected.count != n:
+    if has_selection and selected.count != entity_count:
         raise ValueError("one byte per entity")
     scratch_init(&scratch)
     try:
-        graph_init(&reaching.graph, &scratch, &calls)
-        reaching.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
-        reaching.seen = <uint8_t*>scratch_zeros(&scratch, calls.nodes, 1)
-        reaching.entities = e
-        reaching.count = n
-        reaching.depth = 0
+        graph_init(&walk.graph, &scratch, &calls)
+        walk.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        walk.seen = <uint8_t*>scratch_zeros(&scratch, calls.nodes, 1)
+        walk.entities = entities
+        walk.count = entity_count
+        walk.depth = 0
         if scratch.failed:
             raise MemoryError
         with nogil:
-            push_kept(&reaching, is_selected if has_selection else NULL, keep_all)
-            flag_reached(&reaching, EF_LIVE)
-            for i in range(n):
-                if (e[i].kind == E_FUNC and e[i].flags & EF_TAKEN and not e[i].flags & EF_KERNEL
-                        and not reaching.seen[i] and not keep_all):
-                    e[i].flags |= EF_UNCALLED
-            keep_undefined(&reaching)
-            for i in range(n):
-                if e[i].flags & EF_KERNEL and has_selection and not is_selected[i]:
-                    e[i].flags |= EF_UNSELECTED
-                if e[i].flags & EF_KERNEL and not reaching.seen[i] and not keep_all:
-                    push_node(&reaching, <uint32_t>i)
-            flag_reached(&reaching, EF_DESELECTED)
-            follow_owners(merged.objects.symbols.rows, merged.objects.sections.rows,
-                          merged.symbol_entity.rows, e, n)
+            push_kept(&walk, is_selected if has_selection else NULL, keep_all)
+            flag_reached(&walk, EF_LIVE)
+            for i in range(entity_count):
+                if (entities[i].kind == E_FUNC and entities[i].flags & EF_TAKEN
+                        and not entities[i].flags & EF_KERNEL and not walk.seen[i]
+                        and not keep_all):
+                    entities[i].flags |= EF_UNCALLED
+            keep_undefined(&walk)
+            for i in range(entity_count):
+                if entities[i].flags & EF_KERNEL and has_selection and not is_selected[i]:
+                    entities[i].flags |= EF_UNSELECTED
+                if entities[i].flags & EF_KERNEL and not walk.seen[i] and not keep_all:
+                    push_node(&walk, <uint32_t>i)
+            flag_reached(&walk, EF_DESELECTED)
+            update_inner_functions(merged.objects.symbols.rows, merged.objects.sections.rows,
+                                   merged.symbol_entity.rows, entities, entity_count)
     finally:
         scratch_free(&scratch)
-    merged.entities = entities
+    merged.entities = table
 
 
-cdef void push_kept(Reaching* reaching, const uint8_t* is_selected, bint keep_all) noexcept nogil:
-    """Flag what is kept by itself; push the roots and other kernels whose callees are kept.
+cdef void push_kept(LiveWalk* walk, const uint8_t* is_selected, bint keep_all) noexcept nogil:
+    """Flag what is kept for its own sake; push the roots, and other functions with their callees.
 
-    `is_selected` says by entity which kernels are selected; NULL: all.
+    `is_selected` says by entity which kernels are selected, and is NULL if all are.
     """
-    cdef EntityRow* e = reaching.entities
+    cdef EntityRow* entities = walk.entities
     cdef size_t i
-    cdef bint launches = (is_selected == NULL
-                          or count_selected(e, reaching.count, is_selected) != 1)
-    for i in range(reaching.count):
-        if e[i].kind != E_FUNC or keep_all:
-            e[i].flags |= EF_LIVE
-        elif (e[i].flags & EF_KERNEL
+    cdef bint keeps_launched = (is_selected == NULL
+                                or count_selected(entities, walk.count, is_selected) != 1)
+    for i in range(walk.count):
+        if entities[i].kind != E_FUNC or keep_all:
+            entities[i].flags |= EF_LIVE
+        elif (entities[i].flags & EF_KERNEL
                 and (is_selected == NULL or is_selected[i]
-                     or (launches and e[i].flags & EF_TAKEN))):
-            push_node(reaching, <uint32_t>i)
-        elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
-            e[i].flags |= EF_LIVE
-        elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
-            # nvlink drops it: see docs/nvlink-differences.md
-            push_node(reaching, <uint32_t>i)
+                     or (keeps_launched and entities[i].flags & EF_TAKEN))):
+            push_node(walk, <uint32_t>i)
+        elif entities[i].flags & EF_TAKEN and entities[i].flags & EF_DEFINED:
+            entities[i].flags |= EF_LIVE
+        elif entities[i].flags & EF_NAMED and entities[i].flags & EF_DEFINED:
+            # nvlink drops such a function, which a table may name: see docs/nvlink-differences.md.
+            push_node(walk, <uint32_t>i)
 
 
-cdef void keep_undefined(Reaching* reaching) noexcept nogil:
+cdef void keep_undefined(LiveWalk* walk) noexcept nogil:
     """Keep the undefined functions that any kept function calls, reached by a kernel or not."""
-    cdef EntityRow* e = reaching.entities
+    cdef EntityRow* entities = walk.entities
     cdef size_t i
-    cdef uint32_t j, to
-    for i in range(reaching.count):
-        if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
-            for j in range(reaching.graph.start[i], reaching.graph.start[i + 1]):
-                to = reaching.graph.edges[j]
-                if to < reaching.count and not e[to].flags & EF_DEFINED:
-                    e[to].flags |= EF_LIVE
+    cdef uint32_t j, callee
+    for i in range(walk.count):
+        if entities[i].kind == E_FUNC and entities[i].flags & EF_LIVE:
+            for j in range(walk.graph.start[i], walk.graph.start[i + 1]):
+                callee = walk.graph.edges[j]
+                if callee < walk.count and not entities[callee].flags & EF_DEFINED:
+                    entities[callee].flags |= EF_LIVE
 
 
 def select_kernels(MergedTables merged not None, list patterns):
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count, i
-    cdef const SymbolRow* s = objects.symbols.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
-    cdef uint8_t* chosen = <uint8_t*>PyBytes_AS_STRING(result)
+    cdef size_t entity_count = merged.entities.count, i
+    cdef const SymbolRow* symbols = objects.symbols.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, entity_count)
+    cdef uint8_t* is_selected = <uint8_t*>PyBytes_AS_STRING(result)
     cdef const SymbolRow* symbol
-    memset(chosen, 0, n)
+    memset(is_selected, 0, entity_count)
     for pattern in patterns:
-        for i in range(n):
-            symbol = &s[e[i].first]
-            if e[i].flags & EF_KERNEL and is_pattern_in(base + symbol.name, symbol.name_size,
-                                                        PyBytes_AS_STRING(pattern),
-                                                        PyBytes_GET_SIZE(pattern)):
-                chosen[i] = True
+        for i in range(entity_count):
+            symbol = &symbols[entities[i].first]
+            if (entities[i].flags & EF_KERNEL
+                    and has_parts_of_pattern(arena + symbol.name, symbol.name_size,
+                                             PyBytes_AS_STRING(pattern),
+                                             PyBytes_GET_SIZE(pattern))):
+                is_selected[i] = True
     return Marks(result)
 
 
@@ -302,13 +318,13 @@ def select_referenced(MergedTables merged not None, list external, list internal
 
 
 cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
-                          uint8_t* chosen) except *:
-    """Mark the kernels with this EF_LOCAL flag that one of the names matches.
+                          uint8_t* is_selected) except *:
+    """Mark the kernels that one of the names matches, global ones or, with EF_LOCAL, local ones.
 
-    Names are found by the bytes before their first star, whose sizes are few: N kernels and P
-    names cost N lookups for each size, not N times P comparisons.
+    Names are patterns, found by their stem, the bytes before the first star. Stems have few
+    different sizes: N kernels and P names cost N lookups for each size, not N * P comparisons.
     """
-    cdef size_t count = len(names), n = merged.entities.count, i
+    cdef size_t count = len(names), entity_count = merged.entities.count, i
     cdef uint32_t longest = 0, stem
     cdef bytes rows = PyBytes_FromStringAndSize(NULL, count * sizeof(Pattern))
     cdef Pattern* patterns = <Pattern*>PyBytes_AS_STRING(rows)
@@ -316,9 +332,9 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
     cdef NameIndex index
     cdef NameSlot* slot = NULL
     cdef Scratch scratch
-    cdef const SymbolRow* s = merged.objects.symbols.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
+    cdef const SymbolRow* symbols = merged.objects.symbols.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
     cdef uint8_t* used
     for i in range(count):
         name = names[i]
@@ -347,62 +363,65 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
         if scratch.failed:
             raise MemoryError
         with nogil:
-            for i in range(n):
-                if e[i].flags & EF_KERNEL and (e[i].flags & EF_LOCAL) == local and not chosen[i]:
-                    chosen[i] = is_referenced(&index, patterns, used, longest,
-                                              base + s[e[i].first].name, s[e[i].first].name_size)
+            for i in range(entity_count):
+                if (entities[i].flags & EF_KERNEL and (entities[i].flags & EF_LOCAL) == local
+                        and not is_selected[i]):
+                    is_selected[i] = is_matched_by_any(&index, patterns, used, longest,
+                                                       arena + symbols[entities[i].first].name,
+                                                       symbols[entities[i].first].name_size)
     finally:
         scratch_free(&scratch)
 
 
 def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks selected not None):
     merged.fill()
-    cdef const uint8_t* file = <const uint8_t*>PyBytes_AS_STRING(borrowed)
-    cdef const uint8_t* chosen = selected.rows
-    cdef size_t n = merged.entities.count, i
-    cdef const SymbolRow* s = merged.objects.symbols.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
-    cdef uint8_t* marked = <uint8_t*>PyBytes_AS_STRING(result)
+    cdef const uint8_t* is_borrowed = <const uint8_t*>PyBytes_AS_STRING(borrowed)
+    cdef const uint8_t* is_selected = selected.rows
+    cdef size_t entity_count = merged.entities.count, i
+    cdef const SymbolRow* symbols = merged.objects.symbols.rows
+    cdef const EntityRow* entities = merged.entities.rows
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, entity_count)
+    cdef uint8_t* marks = <uint8_t*>PyBytes_AS_STRING(result)
     if <size_t>PyBytes_GET_SIZE(borrowed) != merged.objects.files.count:
         raise ValueError("one byte per file")
-    if selected.count and selected.count != n:
+    if selected.count and selected.count != entity_count:
         raise ValueError("one byte per entity")
-    for i in range(n):
-        marked[i] = 0
-        if e[i].flags & EF_KERNEL:
-            if file[s[e[i].first].file]:
-                marked[i] = e[i].flags & EF_TAKEN != 0
+    for i in range(entity_count):
+        marks[i] = 0
+        if entities[i].flags & EF_KERNEL:
+            if is_borrowed[symbols[entities[i].first].file]:
+                marks[i] = entities[i].flags & EF_TAKEN != 0
             else:
-                marked[i] = chosen[i] if selected.count else 1
+                marks[i] = is_selected[i] if selected.count else 1
     return Marks(result)
 
 
 def find_uncalled(MergedTables merged not None):
-    cdef const EntityRow* e = merged.entities.rows
-    return [i for i in range(merged.entities.count) if e[i].flags & EF_UNCALLED]
+    cdef const EntityRow* entities = merged.entities.rows
+    return [i for i in range(merged.entities.count) if entities[i].flags & EF_UNCALLED]
 
 
 def find_unselected(MergedTables merged not None):
-    cdef const EntityRow* e = merged.entities.rows
+    cdef const EntityRow* entities = merged.entities.rows
     return [i for i in range(merged.entities.count)
-            if e[i].flags & (EF_UNSELECTED | EF_LIVE) == EF_UNSELECTED]
+            if entities[i].flags & (EF_UNSELECTED | EF_LIVE) == EF_UNSELECTED]
 
 
 def find_undefined(MergedTables merged not None):
     cdef ObjectTables objects = merged.objects
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef size_t n = merged.entities.count, i
-    cdef const SymbolRow* s = objects.symbols.rows
-    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef size_t entity_count = merged.entities.count, i
+    cdef const SymbolRow* symbols = objects.symbols.rows
+    cdef const EntityRow* entities = merged.entities.rows
     cdef list undefined = []
-    for i in range(n):
-        # A function whose address is taken counts, even where only dead code takes it.
-        if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL)
-                or not e[i].flags & (EF_LIVE | EF_TAKEN)
-                or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
+    for i in range(entity_count):
+        # A function whose address is taken is needed, even if only dead code takes it.
+        if (entities[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL)
+                or not entities[i].flags & (EF_LIVE | EF_TAKEN)
+                or entities[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
             continue
-        if e[i].kind != E_FUNC or not is_runtime_function(
-                base + s[e[i].first].name, s[e[i].first].name_size):
+        if (entities[i].kind != E_FUNC
+                or not is_runtime_function(arena + symbols[entities[i].first].name,
+                                           symbols[entities[i].first].name_size)):
             undefined.append(i)
     return undefined

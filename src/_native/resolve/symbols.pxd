@@ -1,6 +1,6 @@
-# The entities of a link, and the definition that wins for each.
+# The state of symbol resolution, and what symbols are.
 #
-# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
+# A `bint` function of this package that is a verb returns False if memory is exhausted, and only
 # then.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -19,70 +19,75 @@ from rownumbers cimport (
 from sectionkinds cimport IS_CODE, KIND, K_INFO
 from tables.attributes cimport record_size
 from tables.kinds cimport is_a
-from tables.rows cimport ClashRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    ClashRow, EntityNumber, FileRow, SectionNumber, SectionRow, SymbolNumber, SymbolRow,
+    function_symbol,
+)
 from tables.views cimport ObjectsView
 
 
 ctypedef struct Resolver:
     ObjectsView objects
-    int32_t* entity         # by symbol row
-    uint8_t* resolution     # by symbol row
-    int32_t* met            # symbol rows in the order in which they get their entities
+    EntityNumber* entity_of     # by symbol: its entity, or -1
+    uint8_t* resolution_of      # by symbol: Resolution of the definition in it
+    SymbolNumber* met           # symbols in the order in which they get their entities
     size_t met_count
-    bint replaced           # some definition was replaced
-    int32_t const0_size     # the entity of .nv.ptx.const0.size, or -1
-    uint32_t* regcount      # by symbol row, from the file's .nv.info
-    uint32_t* frame
-    uint8_t* unbounded      # by symbol row: a whole program's, without a bound on its stack
-    int32_t* prototype_of   # by entity: 1 + the number of its prototype string
-    uint16_t* first_sm      # by entity: that of the file of its first definition
-    uint32_t* tag           # by symbol row: hash of the name, if other files may have it
-    Vec entities
-    Vec calls
-    Vec clashes
-    Vec prototypes          # uint64_t: arena offset of each distinct prototype string
-    NameIndex names
-    NameIndex prototype_names
+    bint replaced               # some definition was replaced
+    EntityNumber const0_size    # the entity of .nv.ptx.const0.size, or -1
+    uint32_t* regcount          # by symbol of a function: its registers, from .nv.info
+    uint32_t* frame             # by symbol of a function: bytes of its stack frame, likewise
+    uint8_t* unbounded          # by symbol of a whole program: no bound on its stack
+    int32_t* prototype_of       # by entity: 1 + the number of its prototype string, or 0
+    uint16_t* first_sm          # by entity: virtual SM number of the file that first defines it
+    uint32_t* hash_of           # by symbol: hash of a name that other files may have, or 0
+    Vec entities                # EntityRow
+    Vec calls                   # CallRow
+    Vec clashes                 # ClashRow
+    Vec prototypes              # uint64_t: arena offset of each distinct prototype string
+    NameIndex names             # entity of each global name
+    NameIndex prototype_names   # number of each prototype string
 
 
 cdef inline void hash_names(Resolver* resolver, const FileRow* file) noexcept nogil:
-    """Hash the names that other files may have."""
-    cdef const SymbolRow* s
+    """Set the hash of the names in a file that other files may have: those of global symbols."""
+    cdef const SymbolRow* symbol
     cdef uint32_t i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        s = &resolver.objects.symbols[i]
-        if (s.info >> 4) != STB_LOCAL:
-            resolver.tag[i] = <uint32_t>hash_name(resolver.objects.arena + s.name, s.name_size)
+        symbol = &resolver.objects.symbols[i]
+        if (symbol.info >> 4) != STB_LOCAL:
+            resolver.hash_of[i] = <uint32_t>hash_name(resolver.objects.arena + symbol.name,
+                                                      symbol.name_size)
 
 
 cdef inline void fetch_names(const Resolver* resolver, const FileRow* file) noexcept nogil:
-    """Fetch where the index may have the names of a file.
+    """Fetch the places of a file's names in the index into the cache.
 
-    Each is at a place that only its hash knows: a cache miss that is waited for alone otherwise.
+    Each place follows from the name's hash, so most are cache misses: together they take less time
+    than one after the other.
     """
     cdef uint32_t i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        if resolver.tag[i]:
-            prefetch(&resolver.names.slots[resolver.tag[i] & resolver.names.mask])
+        if resolver.hash_of[i]:
+            prefetch(&resolver.names.slots[resolver.hash_of[i] & resolver.names.mask])
 
 
 cdef inline void read_function_facts(Resolver* resolver, const FileRow* file) noexcept nogil:
-    """REGCOUNT and FRAME_SIZE of each function, from .nv.info, and recursion in whole programs.
+    """Read registers and frames of a file's functions from .nv.info, and recursion.
 
-    The call graph of these has calls of other files' functions alone.
+    Only whole programs need the last: their call graph only has calls of other files' functions.
     """
-    cdef const SectionRow* s
+    cdef const SectionRow* section
     cdef const uint8_t* data
     cdef uint64_t offset
     cdef uint32_t i, symbol
     cdef bint is_whole_program = file.flags & FILE_WHOLE_PROGRAM != 0
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &resolver.objects.sections[i]
-        data = resolver.objects.arena + s.offset
-        if s.kind != K_INFO:
+        section = &resolver.objects.sections[i]
+        data = resolver.objects.arena + section.offset
+        if section.kind != K_INFO:
             continue
         offset = 0
-        while offset < s.size:
+        while offset < section.size:
             if data[offset + 1] == EIATTR_REGCOUNT or data[offset + 1] == EIATTR_FRAME_SIZE:
                 symbol = file.first_symbol + load32(data + offset + 4)
                 if data[offset + 1] == EIATTR_REGCOUNT:
@@ -100,7 +105,7 @@ cdef enum:
 
 
 cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
-    """__UFT, __UDT, and these with _OFFSET, _CANONICAL or _END."""
+    """Whether a name is __UFT or __UDT, alone or with _OFFSET, _CANONICAL or _END after it."""
     if not has_prefix(name, size, b"__UFT") and not has_prefix(name, size, b"__UDT"):
         return False
     name += UNIFIED_PREFIX
@@ -109,52 +114,57 @@ cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
             or is_named(name, size, b"_CANONICAL"))
 
 
-cdef inline bint is_const0_size(Resolver* resolver, const SymbolRow* s) noexcept nogil:
-    return is_named(resolver.objects.arena + s.name, s.name_size, b".nv.ptx.const0.size")
+cdef inline bint is_const0_size(Resolver* resolver, const SymbolRow* symbol) noexcept nogil:
+    """Whether a symbol is .nv.ptx.const0.size, whose value the link computes."""
+    return is_named(resolver.objects.arena + symbol.name, symbol.name_size, b".nv.ptx.const0.size")
 
 
-cdef inline uint32_t kind_of(Resolver* resolver, const SymbolRow* s) noexcept nogil:
-    """The EntityKind of a symbol."""
-    cdef const uint8_t* name = resolver.objects.arena + s.name
+cdef inline uint32_t kind_of(Resolver* resolver, const SymbolRow* symbol) noexcept nogil:
+    """Return the EntityKind of a symbol."""
+    cdef const uint8_t* name = resolver.objects.arena + symbol.name
     cdef uint8_t kind
-    if (s.info & 15) == STT_FUNC:
+    if (symbol.info & 15) == STT_FUNC:
         return E_FUNC
-    if s.section >= 0:
-        kind = KIND[resolver.objects.sections[s.section].kind].holds
+    if symbol.section >= 0:
+        kind = KIND[resolver.objects.sections[symbol.section].kind].holds
         if kind != E_OTHER:
             return kind
-    if has_prefix(name, s.name_size, b".nv.reservedSmem."):
+    if has_prefix(name, symbol.name_size, b".nv.reservedSmem."):
         return E_RESERVED
-    if is_const0_size(resolver, s):
+    if is_const0_size(resolver, symbol):
         return E_CONST0_SIZE
-    if s.section < 0 and s.shndx == SHN_UNDEF and is_unified(name, s.name_size):
+    if symbol.section < 0 and symbol.shndx == SHN_UNDEF and is_unified(name, symbol.name_size):
         return E_UNIFIED
-    if (s.other & STO_SPACE) == STO_SHARED:
+    if (symbol.other & STO_SPACE) == STO_SHARED:
         return E_SHARED
-    if (s.other & STO_SPACE) == STO_CONSTANT:
+    if (symbol.other & STO_SPACE) == STO_CONSTANT:
         return E_CONSTANT
-    if s.name_size == 0:
+    if symbol.name_size == 0:
         return E_OTHER
     return E_GLOBAL
 
 
-cdef inline bint is_label(const SymbolRow* s) noexcept nogil:
-    """A name of debug data that the compiler left undefined: no other file can define it.
+cdef inline bint is_label(const SymbolRow* symbol) noexcept nogil:
+    """Whether a symbol is an undefined label of debug data, which no other file can define.
 
-    It stands for the null symbol. (`$L__tmp` labels of .debug_loc, for code that is not there.)
+    It stands for the null symbol. Compilers leave such labels, `$L__tmp...` of .debug_loc, where
+    they removed the code.
     """
-    return s.info == STB_LOCAL << 4 | STT_NOTYPE and s.shndx == SHN_UNDEF
+    return symbol.info == STB_LOCAL << 4 | STT_NOTYPE and symbol.shndx == SHN_UNDEF
 
 
-cdef inline bint is_system_alias(Resolver* resolver, const SymbolRow* s) noexcept nogil:
-    """A whole program's name for where the system's shared memory begins: a link drops it."""
-    return (s.section >= 0 and (s.info & 15) == STT_NOTYPE
-            and KIND[resolver.objects.sections[s.section].kind].holds == E_SYSTEM_SHARED)
+cdef inline bint is_system_alias(Resolver* resolver, const SymbolRow* symbol) noexcept nogil:
+    """Whether a symbol is a whole program's name for the beginning of the system's shared memory.
+
+    A link drops it.
+    """
+    return (symbol.section >= 0 and (symbol.info & 15) == STT_NOTYPE
+            and KIND[resolver.objects.sections[symbol.section].kind].holds == E_SYSTEM_SHARED)
 
 
-cdef inline bint add_clash(Resolver* resolver, uint32_t kind, int32_t symbol,
-                           int32_t first) noexcept nogil:
-    """Add a clash of two symbols; False without memory."""
+cdef inline bint add_clash(Resolver* resolver, uint32_t kind, SymbolNumber symbol,
+                           SymbolNumber first) noexcept nogil:
+    """Add a Clash of this kind between `symbol` and an earlier one; False without memory."""
     cdef ClashRow* row = <ClashRow*>vec_push(&resolver.clashes)
     if row == NULL:
         return False
@@ -164,8 +174,8 @@ cdef inline bint add_clash(Resolver* resolver, uint32_t kind, int32_t symbol,
     return True
 
 
-cdef inline bint is_inner(const Resolver* resolver, int32_t symbol) noexcept nogil:
-    """Whether a function lies in the code of another one, which the section is named after."""
-    cdef int32_t section = resolver.objects.symbols[symbol].section
+cdef inline bint is_inner(const Resolver* resolver, SymbolNumber symbol) noexcept nogil:
+    """Whether a function lies inside of another one, which its code section is named after."""
+    cdef SectionNumber section = resolver.objects.symbols[symbol].section
     return (section >= 0 and is_a(resolver.objects.sections[section].kind, IS_CODE)
-            and resolver.objects.sections[section].target != symbol)
+            and function_symbol(&resolver.objects.sections[section]) != symbol)

@@ -133,7 +133,7 @@ cdef packed struct CallRow:
     uint32_t caller             # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     int32_t block               # CallBlock
-    uint32_t won                # 1 if the linked copy has the row; SymbolRow of the copy at first
+    uint32_t of_linked_copy  # 1 if the linked copy has the row; SymbolRow of the copy at first
 
 # Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:

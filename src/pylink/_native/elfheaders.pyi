@@ -8,10 +8,7 @@ from typing_extensions import Buffer
 from pylink._native.tables import ObjectTables
 
 class Section:
-    """A section header, at the offset `header`.
-
-    `stored` bytes are at `offset`: 0 for NOBITS and the like, -1 if they run past the file.
-    """
+    """A section header: the fields of ELF, and two more."""
 
     name: bytes
     type: int
@@ -21,37 +18,39 @@ class Section:
     offset: int
     size: int
     stored: int
+    """Bytes in the file: `size`, 0 for NOBITS and other kinds without, -1 if they run past it."""
     header: int
+    """Offset of the header in the file."""
     align: int
     entsize: int
 
 class ElfSections:
-    """The sections of a file, with its e_type and e_machine."""
+    """The sections of a file, with two fields of its header: e_type and e_machine."""
 
     type: int
     machine: int
     sections: list[Section]
 
 def read_sections(data: Buffer) -> ElfSections:
-    """Read the sections of an ELF64 file, by their headers only.
+    """Return the sections of an ELF64 file, of which only headers and names are read.
 
     `ValueError` with the reason for other files and damaged headers.
     """
 
 def find_section(data: Buffer, name: bytes) -> tuple[int, int] | None:
-    """Offset and size of the contents of the first section with this name; None without any.
+    """Return offset and size of the contents of the first section with this name, or None.
 
     `ValueError` like `read_sections`, and for a section that runs past the file.
     """
 
 def file_sections(objects: ObjectTables, number: int) -> list[Section]:
-    """The sections of file `number` of a link; `offset` is in the arena, `header` is 0.
+    """Return the sections of file `number` of a link; `offset` is in the arena, `header` is 0.
 
     An alignment of 0 is given as 1.
     """
 
 def file_image(objects: ObjectTables, number: int) -> bytes:
-    """The bytes of file `number` of a link, with the present contents of its sections.
+    """Return file `number` of a link as an ELF file, with the contents that its sections have now.
 
-    Contents that the link changed come after the others. Symbols are as in the input.
+    Contents that the link replaced come after all others. Symbols are as in the input.
     """

@@ -1,7 +1,4 @@
-"""Reads relocatable cubins into checked tables.
-
-Tables are `bytes` of the packed rows of `rows.pxd`, little endian; `pylink.tables` has numbers
-that Python reads. Row numbers are the only references, -1 for no row.
+"""Reads relocatable cubins into checked tables, and finds files by what the tables say.
 
 After `parse` every offset, count, name and index in its tables is inside its file, so that later
 kernels need not check them. Sources: System V gABI, chapter 4, and docs/format-notes.md.
@@ -12,46 +9,49 @@ from pylink._native.tables import Faults, Files, ObjectTables, Sections, Symbols
 def parse(
     arena: bytes, extents: bytes, times: bytearray | None = None
 ) -> tuple[Files, Sections, Symbols, Faults]:
-    """Check and tabulate every file of the arena: (files, sections, symbols, faults).
+    """Return the checked tables of all files of the arena: (files, sections, symbols, faults).
 
     `arena` and `extents` come from `inputfiles`. Sections get the kinds of
-    `pylink.facts.sectionkinds`. Rows are in input order. Parsing stops at the first fault, with
-    incomplete tables. Reasons are those of `pylink.phases.faults`. `times` gets rows like those of
+    `pylink.facts.sectionkinds`. Rows are in input order. Reading stops at the first fault, with
+    incomplete tables; reasons are those of `pylink.phases.faults`. `times` gets rows like those of
     `inputfiles.read_files`, except for the last two columns.
     `IndexError` for an extent outside the arena.
     """
 
 def check_again(objects: ObjectTables, numbers: list[int]) -> Faults:
-    """The first fault of files whose contents were changed since `parse`.
+    """Check files whose contents were changed since `parse`, and return the first fault, if any.
 
-    Checks the references between sections and symbols again, with the reasons of `parse`.
+    `numbers` are those of the files. Only symbols and references between sections and symbols are
+    checked, with the reasons of `parse`.
     """
 
 def find_changes(files: Files) -> list[int]:
-    """Numbers of the files whose properties differ from the previous file's, ascending.
+    """Return the numbers of the files whose properties differ from the previous file's, ascending.
 
-    Properties are the columns from `toolkit` to `flags`. Files that a link warns of (32-bit
+    Properties are the columns from `toolkit` to `flags`. Files about which a link warns (32-bit
     addresses, no ISA_CLASS) are always included.
     """
 
 def find_flagged(files: Files, bit: int) -> list[int]:
-    """Numbers of the files with this bit in the column `flags`, ascending."""
+    """Return the numbers of the files with this bit in the column `flags`, ascending."""
 
 def find_files_outside(files: Files, low: int, high: int) -> list[int]:
-    """Numbers of the files compiled by a tool below `low`, or by one from `high` on, ascending.
+    """Return the numbers of the files compiled by a tool below `low`, or by one from `high` on.
 
-    Tools are numbers of `pylink.facts.releases.tool_number`.
+    Tools are numbers of `pylink.facts.releases.tool_number`. In ascending order.
     """
 
 def find_kernels(objects: ObjectTables, *, every: bool) -> list[int]:
-    """Numbers of the files with a kernel that has a fence or, with `every`, with code that exits.
+    """Return the numbers of the files whose code is rewritten where it exits, ascending.
 
-    Kernels that only trap count, too. A fence is an instruction with the low 12 bits 0x992
-    (MEMBAR). Code that exits is a kernel, or a function with an EXIT (0x94d).
+    These are files with a kernel that has a fence, or that only traps; with `every` also those with
+    any other kernel, or with a function that exits. A fence is an instruction with the low 12 bits
+    0x992 (MEMBAR), an exit one with 0x94d (EXIT).
     """
 
 def find_ties(objects: ObjectTables) -> list[int]:
-    """Numbers of the files whose Mercury sections agree in kinds, sizes and names with another's.
+    """Return the numbers of the files whose Mercury sections agree with those of another file.
 
-    Files without Mercury debug sections never agree. In ascending order.
+    They agree in kinds, sizes and names. Files without Mercury debug sections agree with none. In
+    ascending order.
     """

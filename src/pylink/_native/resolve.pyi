@@ -2,8 +2,7 @@
 
 Every distinct symbol of the link becomes one entity, numbered in creation order: file by file,
 functions before other symbols. For each entity one definition wins; functions that kernels reach in
-the call graph are live. Tables are those of `elfread.parse` and packed rows of `rows.pxd`;
-`MemoryError` is the only error that inputs can raise.
+the call graph are live. `MemoryError` is the only error that inputs can raise.
 """
 
 from pylink._native.tables import Clashes, Marks, MergedTables
@@ -33,27 +32,34 @@ def find_live(merged: MergedTables, selected: Marks, *, keep_all: bool) -> None:
     """
 
 def select_kernels(merged: MergedTables, patterns: list[bytes]) -> Marks:
-    """By entity: whether it is a kernel whose name contains one of the patterns."""
+    """Return, by entity, whether it is a kernel whose name contains one of the patterns."""
 
 def select_referenced(merged: MergedTables, external: list[bytes], internal: list[bytes]) -> Marks:
-    """By entity: whether it is a kernel that host code names.
+    """Return, by entity, whether it is a kernel that host code names.
 
-    `external` are patterns for kernels with global names and `internal` for others. A star matches
-    any characters; the whole name must match.
+    `external` are patterns for kernels with global names, `internal` for kernels with local names.
+    A star matches any characters; the whole name must match.
     """
 
 def select_unborrowed(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
-    """By entity: whether it is a `selected` kernel (any, if `selected` is empty), not borrowed.
+    """Return, by entity, whether it is a `selected` kernel that is not borrowed.
 
-    `borrowed` has a byte per file. A kernel that only borrowed files mention is marked if code
-    takes its address, to launch it. `ValueError` for arguments of different lengths.
+    `selected` is by entity, or empty for all. `borrowed` has a byte per file: 1 for a file of a
+    module that another image registers. A kernel that a borrowed file mentions first counts if code
+    takes its address, to launch it. `ValueError` for arguments of wrong lengths.
     """
 
 def find_uncalled(merged: MergedTables) -> list[int]:
-    """Functions whose address is taken and that no kernel reaches, in creation order."""
+    """Return the functions (entities) whose address is taken and that no kernel reaches.
+
+    In creation order.
+    """
 
 def find_unselected(merged: MergedTables) -> list[int]:
-    """Kernels that are removed because they are not selected, in creation order."""
+    """Return the kernels (entities) that are removed since they are not selected.
+
+    In creation order.
+    """
 
 def find_undefined(merged: MergedTables) -> list[int]:
-    """Entities that an executable needs but no input defines, in creation order."""
+    """Return the entities that an executable needs but no input defines, in creation order."""

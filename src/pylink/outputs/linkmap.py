@@ -128,7 +128,7 @@ def first_callers(placed: Placed) -> dict[int, int]:
     callers: dict[int, int] = {}
     live = [flags & EntityFlag.LIVE for flags in merged.entities.column("flags")]
     for call in merged.calls:
-        if call.block != CallBlock.DIRECT or not call.won or not live[call.caller]:
+        if call.block != CallBlock.DIRECT or not call.of_linked_copy or not live[call.caller]:
             continue
         if call.caller != call.callee:
             callers.setdefault(call.callee, call.caller)
