@@ -243,8 +243,8 @@ class PoolRow:
 class VariableRow:
     """A shared variable, or an unsized extern array."""
 
-    size: int
-    align: int
+    size: int  # bytes
+    align: int  # bytes
     owner: int  # number of a kernel, COMMON or DEAD
     flags: int  # REFERENCED, EXTERN, FILE_ALIGN, STAYS
 
@@ -253,22 +253,22 @@ class UseRow:
     """A kernel whose code, or that of a function that it reaches, refers to a variable."""
 
     variable: int  # number of a VariableRow
-    kernel: int
+    kernel: int  # number of a kernel
 
 
 class ExternUseRow:
     """A kernel that uses an extern array."""
 
-    kernel: int
+    kernel: int  # number of a kernel
     tie: int  # device function with the use, or the array with -g; -1: own code
-    align: int  # alignment of the array, 0 if unknown
+    align: int  # alignment of the array in bytes, 0 if unknown
     flags: int  # LATE
 
 
 class KernelRow:
     """The section `.nv.shared.K` of a kernel; the last row is that of `.nv_debug.shared`."""
 
-    size: int
+    size: int  # bytes
     align: int  # sh_addralign
     extern_address: int  # of extern arrays in the kernel's own code, -1 without
     flags: int  # SURVIVES, HAS_SYMBOL

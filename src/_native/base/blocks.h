@@ -1,4 +1,5 @@
-/* Pages that are kept for the next block or the next link, and moved instead of copied. */
+/* Large pages that a process keeps when a block is freed, for the next block or the next link. They
+   are moved, not copied, to where they are needed. base/blocks.pxd has the rules. */
 #ifndef PYLINK_BASE_BLOCKS_H
 #define PYLINK_BASE_BLOCKS_H
 
@@ -11,44 +12,56 @@
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON
 #endif
-#define PYLINK_RECYCLED_RUNS 64
-/* One for all native modules: the start of each run of recycled pages plus its page count, or 0. */
+#define PYLINK_RECYCLED_RUNS 64 /* entries for runs of neighboring pages */
+/* Recycled pages, for all native modules: the address of each run plus the number of its pages, or
+   0. The sum is unique, since addresses are multiples of the size of a large page. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
+/* The process keeps no pages. */
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
-/* Recycled pages stay as they are, in a process that ends after a few links. */
+/* The system is not told about recycled pages, in a process that ends after a few links. */
 __attribute__((weak, visibility("hidden"))) int pylink_keeps_pages;
+
+/* Return entry `at`. */
 static inline uint64_t pylink_peek_run(size_t at) {
     return __atomic_load_n(&pylink_recycled[at], __ATOMIC_RELAXED);
 }
 
+/* Return entry `at` and clear it, so that the run is the caller's; 0 if it had none. */
 static inline uint64_t pylink_detach_run(size_t at) {
     return __atomic_exchange_n(&pylink_recycled[at], 0, __ATOMIC_ACQ_REL);
 }
 
+/* Set entry `at`. Returns whether it was free. */
 static inline int pylink_put_run(size_t at, uint64_t run) {
     uint64_t none = 0;
     return __atomic_compare_exchange_n(&pylink_recycled[at], &none, run, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
 }
 
-/* Recycled pages that are divided: where each begins, plus a bit for each part that is in use. */
-#define PYLINK_DIVIDED 32
+/* Recycled pages that medium blocks share: the address of each page plus a bit for each of its
+   parts that is in use, or 0. */
+#define PYLINK_DIVIDED 32 /* entries for such pages */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_divided[PYLINK_DIVIDED];
+
+/* Return entry `at`. */
 static inline uint64_t pylink_peek_divided(size_t at) {
     return __atomic_load_n(&pylink_divided[at], __ATOMIC_ACQUIRE);
 }
 
+/* Change entry `at` from one value to another. Returns whether it had the first. */
 static inline int pylink_set_divided(size_t at, uint64_t from, uint64_t to) {
     return __atomic_compare_exchange_n(&pylink_divided[at], &from, to, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
 }
 
+/* Whether the address space of the process is limited (ulimit -v), or that is not known. */
 static inline int pylink_space_is_limited(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* The kernel may have the pages when it is short of memory, and child processes see zeros. */
+/* Let the system take pages back when it is short of memory, and let child processes see zeros in
+   them. Returns whether the system can do that. */
 static inline int pylink_set_aside(char* start, size_t size) {
     if (pylink_keeps_pages)
         return 1;
@@ -61,6 +74,7 @@ static inline int pylink_set_aside(char* start, size_t size) {
 #endif
 }
 
+/* Undo the second half of `pylink_set_aside`. Returns whether the pages can be used. */
 static inline int pylink_bring_back(char* start, size_t size) {
     if (pylink_keeps_pages)
         return 1;
@@ -73,9 +87,9 @@ static inline int pylink_bring_back(char* start, size_t size) {
 #endif
 }
 
-/* Move pages to the start of a room instead of their contents. Returns the bytes moved. One at
-   a time: pages that came from several mappings stay in as many, and kernels before 6.17 refuse
-   to move from more than one, when they have unmapped the room already. */
+/* Move pages to another address, `to`, where they replace what is mapped. Returns the bytes moved.
+   Pages are moved one at a time: they may come from several mappings. Linux before 6.17 cannot move
+   these together, and refuses only after it has unmapped what is at `to`. */
 static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
     size_t moved = 0;
 #ifdef MREMAP_FIXED
@@ -90,8 +104,7 @@ static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
     return moved;
 }
 
-/* Move pages to the beginning of a room and leave zeros in their old place; returns how many bytes
-   moved. One at a time, as above. */
+/* Move pages to another address and leave zeros in their old place. Returns the bytes moved. */
 static inline size_t pylink_part_with_pages(char* from, size_t size, char* to) {
     size_t moved = 0;
 #ifdef MREMAP_DONTUNMAP
@@ -107,7 +120,7 @@ static inline size_t pylink_part_with_pages(char* from, size_t size, char* to) {
     return moved;
 }
 
-/* Address space for new pages at a multiple of the size of a large one, or NULL. */
+/* Map address space for new large pages, at a multiple of their size. Returns NULL without. */
 static inline char* pylink_new_pages(size_t size) {
     size_t before;
     char* start = (char*)mmap(NULL, size + PYLINK_LARGE_PAGE, PROT_READ | PROT_WRITE,

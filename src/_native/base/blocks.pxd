@@ -1,13 +1,17 @@
-# Blocks of memory that grow: small ones in the heap, others on large pages of their own. A heap
-# that grows step by step has no large pages. Whoever has a block remembers its size.
+# Blocks of memory that grow: small ones in the heap, large ones on large pages of their own, since
+# a heap that grows step by step has no large pages. The owner of a block remembers its size.
 #
-# Where pages wait to be recycled, blocks of medium size share some: the heap returns what is at its
-# end to the system between links, and gets it again as new memory.
+# The pages of a freed block stay with the process, as recycled pages, and the next block of this
+# link or of the next link gets them: a large link spends most of its waiting time on new memory
+# (base/hugepages.pxd). The system takes them when memory is short, and a child process has none of
+# their contents. A process whose address space is limited keeps none, nor does one that ends after
+# a link.
 #
-# Pages that nobody needs any more stay with the process. The next block of this link or of the
-# next link recycles them: new memory is most of what a large link waits for (base/hugepages.pxd).
-# The kernel takes them when memory is short, and a child process has none of their contents. A
-# process whose address space is limited keeps none, nor does one that ends after a link.
+# Blocks of medium size share a recycled page, if there is one, and are in the heap otherwise. The
+# heap would return their memory to the system between links, and get it again as new memory.
+#
+# "Pages" are large pages here (LARGE_PAGE bytes), and the "room" of a block is the address range it
+# may use.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t
@@ -39,13 +43,16 @@ cdef extern from "base/blocks.h":
     size_t RECYCLED_RUNS "PYLINK_RECYCLED_RUNS"
 
 cdef enum:
-    PART_SIZE = 128 << 10       # what recycled pages that medium blocks share are divided into
-    MEDIUM_BLOCK = 64 << 10
-    LARGE_BLOCK = 1 << 20       # zeroing a large page takes as long as faulting in 0.5 MB
+    PART_SIZE = 128 << 10       # bytes of a part of a page that medium blocks share
+    MEDIUM_BLOCK = 64 << 10     # bytes from which on a block is medium
+    # Bytes from which on a block is large: zeroing a large page takes as long as getting 0.5 MB of
+    # small pages.
+    LARGE_BLOCK = 1 << 20
     MOST_RECYCLED = 256         # pages; the tables of a link of 1,600 inputs take 40, of 10,000 300
 
 
 cdef inline void drop_recycled() noexcept nogil:
+    """Return all recycled pages to the system."""
     cdef size_t i
     cdef uint64_t run
     for i in range(RECYCLED_RUNS):
@@ -55,13 +62,13 @@ cdef inline void drop_recycled() noexcept nogil:
 
 
 cdef inline void release_pages(char* start, size_t size) noexcept nogil:
-    """Give up whole pages: to be recycled, or to the kernel."""
-    cdef size_t count = size // LARGE_PAGE, run = 0, i
+    """Give up whole pages: keep them to be recycled, or return them to the system."""
+    cdef size_t count = size // LARGE_PAGE, kept_count = 0, i
     for i in range(RECYCLED_RUNS):
-        run += peek_run(i) % LARGE_PAGE
+        kept_count += peek_run(i) % LARGE_PAGE
     if space_is_limited():
-        drop_recycled()     # kept before the limit was set
-    elif not no_recycling and run + count <= MOST_RECYCLED and set_aside(start, size):
+        drop_recycled()     # pages that were kept before the limit was set
+    elif not no_recycling and kept_count + count <= MOST_RECYCLED and set_aside(start, size):
         for i in range(RECYCLED_RUNS):
             if peek_run(i) == 0 and put_run(i, <uint64_t>start + count):
                 return
@@ -69,7 +76,10 @@ cdef inline void release_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline char* take_run(size_t size) noexcept nogil:
-    """Recycled pages in one piece, with what is in them, or NULL: the least run that suffices."""
+    """Return recycled pages in one piece, not zeroed, or NULL.
+
+    They are taken from the smallest run that has `size` bytes.
+    """
     cdef size_t best, least, have, i
     cdef uint64_t run
     cdef char* first
@@ -96,7 +106,7 @@ cdef inline char* take_run(size_t size) noexcept nogil:
 
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
-    """Put recycled pages under the start of a room. Returns their bytes, which are not zeros."""
+    """Move recycled pages to the start of a room. Returns their bytes, which are not zeros."""
     cdef size_t done = 0, have, used, moved, i
     cdef uint64_t run
     cdef char* first
@@ -119,7 +129,7 @@ cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline char* reserve_addresses(size_t size) noexcept nogil:
-    """Address space for whole pages, or NULL."""
+    """Return address space for whole pages, or NULL."""
     cdef char* start = NULL
     if size <= <size_t>-1 // 2:
         start = new_pages(size)
@@ -130,7 +140,7 @@ cdef inline char* reserve_addresses(size_t size) noexcept nogil:
 
 
 cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
-    """Get the pages of a room. Returns how many bytes at its start are recycled, thus not zeros."""
+    """Give a room its pages. Returns how many bytes at its start are recycled, thus not zeros."""
     cdef size_t used = reuse_pages(start, size)
     if used < size and large_pages_pay(start + used):
         madvise(start + used, size - used, MADV_HUGEPAGE)
@@ -138,7 +148,7 @@ cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
 
 
 cdef inline bint has_recycled() noexcept nogil:
-    """Whether pages wait to be recycled: the process has linked before, and keeps them."""
+    """Whether there are recycled pages: the process has linked before, and keeps them."""
     cdef size_t i
     for i in range(RECYCLED_RUNS):
         if peek_run(i):
@@ -159,9 +169,9 @@ cdef inline void renew_recycled() noexcept nogil:
 
 
 cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
-    """Keep whole pages of a place that stays what it is, with zeros in it from now on.
+    """Recycle the pages of an address range that its owner keeps; it then reads as zeros.
 
-    Where the system cannot, the pages stay there, too.
+    Pages that the system cannot move stay where they are.
     """
     cdef char* room = reserve_addresses(size)
     cdef size_t moved
@@ -175,13 +185,14 @@ cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline uint64_t mask_of(size_t parts) noexcept nogil:
+    """Return the bits of the first `parts` parts of a page."""
     return (<uint64_t>1 << parts) - 1
 
 
 cdef inline void* allocate_parts(size_t size) noexcept nogil:
-    """A medium block in a recycled page that it may share; NULL without such a page.
+    """Return a medium block in a recycled page that blocks share; NULL without such a page.
 
-    In the heap it would lie on new memory, one small page after the other.
+    In the heap it would lie on new memory, which comes one small page after the other.
     """
     cdef size_t parts = (size + PART_SIZE - 1) // PART_SIZE, i, k
     cdef uint64_t page, mask = mask_of(parts)
@@ -219,7 +230,10 @@ cdef inline bint is_in_parts(const void* block) noexcept nogil:
 
 
 cdef inline bint release_parts(void* block, size_t size) noexcept nogil:
-    """Give up a medium block, if it is in a recycled page; whoever has the last part gives that."""
+    """Give up a medium block, if it is in a recycled page. Returns whether it is.
+
+    With its last part the page itself is given up.
+    """
     cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page, remaining
     cdef uint64_t mask = mask_of((size + PART_SIZE - 1) // PART_SIZE)
     cdef size_t i
@@ -237,7 +251,7 @@ cdef inline bint release_parts(void* block, size_t size) noexcept nogil:
 
 
 cdef inline void* block_zeros(size_t size) noexcept nogil:
-    """A block of zeros, or NULL."""
+    """Return a block of zeros, or NULL."""
     cdef char* start
     if size < LARGE_BLOCK:
         start = <char*>allocate_parts(size) if size >= MEDIUM_BLOCK else NULL
@@ -256,12 +270,13 @@ cdef inline void* block_zeros(size_t size) noexcept nogil:
 
 
 cdef inline void block_cut(void* block, size_t size, size_t needed) noexcept nogil:
-    """Give up what a large block has beyond `needed` bytes, which is its size from now on."""
+    """Cut a large block of `size` bytes to `needed` bytes, and give up the pages after these."""
     if whole_pages(size) > whole_pages(needed):
         release_pages(<char*>block + whole_pages(needed), whole_pages(size) - whole_pages(needed))
 
 
 cdef inline void block_free(void* block, size_t size) noexcept nogil:
+    """Free a block of `size` bytes."""
     if size >= LARGE_BLOCK:
         release_pages(<char*>block, whole_pages(size))
     elif size < MEDIUM_BLOCK or not release_parts(block, size):
@@ -269,7 +284,7 @@ cdef inline void block_free(void* block, size_t size) noexcept nogil:
 
 
 cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept nogil:
-    """`block_widen` to less than a large block."""
+    """Do what `block_widen` does, to less than a large block."""
     cdef void* start
     if wider < MEDIUM_BLOCK:
         return realloc(block, wider)
@@ -285,9 +300,10 @@ cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept 
 
 
 cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept nogil:
-    """The block with room for `wider` bytes, not all zeros; NULL, and it stays as it was.
+    """Return the block with `wider` bytes, whose new ones have any values.
 
-    A block of no bytes is NULL.
+    It may move. Without memory the result is NULL, and the block stays as it was. NULL is a block
+    of 0 bytes.
     """
     cdef size_t before = whole_pages(size) if size >= LARGE_BLOCK else 0
     cdef size_t after = whole_pages(wider), moved

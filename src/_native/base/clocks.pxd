@@ -1,8 +1,9 @@
-# Times of the items of one native function, for links that are profiled; other links read no clock.
+# Times that a native function spends on each of its items, such as files, for links that are
+# profiled. Other links read no clock.
 #
-# Moments are those of Python's time.perf_counter_ns, so that rows of kernels and of phases fit into
-# one timeline. Reading the wall clock takes 25 ns; the processor time of a thread is a system call,
-# which takes as long as a tenth of reading a small file.
+# Points in time are those of Python's time.perf_counter_ns, so that rows of kernels and of phases
+# fit into one timeline. Reading the wall clock takes 25 ns. Reading the processor time of a thread
+# is a system call, which takes a tenth of the time for reading a small file.
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from libc.stdint cimport uint64_t
@@ -18,27 +19,28 @@ cdef extern from "<time.h>" nogil:
     clockid_t CLOCK_THREAD_CPUTIME_ID
 
 cdef enum:
-    SHORT = 20000               # nanoseconds
+    SHORT = 20000               # nanoseconds: an item this short has not waited for anything
 
-# The time that one item took, in nanoseconds; `lane` is the thread: 0 that of the link.
+# The time that one item took, in nanoseconds.
 cdef packed struct TimeRow:
-    uint64_t start
-    uint64_t wall
-    uint64_t cpu
-    uint64_t lane
+    uint64_t start              # point in time
+    uint64_t wall               # duration
+    uint64_t cpu                # processor time
+    uint64_t lane               # number of the thread; 0 is the thread of the link
 
 
 cdef inline uint64_t nanoseconds(clockid_t clock) noexcept nogil:
+    """Return the time of a clock."""
     cdef timespec moment
     clock_gettime(clock, &moment)
     return <uint64_t>moment.tv_sec * 1000000000 + <uint64_t>moment.tv_nsec
 
 
 cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexcept nogil:
-    """Begin the item of `row`, which is NULL when nobody wants to know.
+    """Begin the item of `row`, which is NULL in a link that is not profiled.
 
-    `spent` has the processor time of each lane at the end of its last item, 0 before the first:
-    the threads do nothing between items.
+    `spent` has the processor time of each lane at the end of its last item, 0 before the first. It
+    is also the time at the start of the next item, since threads do nothing between items.
     """
     if row != NULL:
         row.lane = lane
@@ -48,7 +50,7 @@ cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexce
 
 
 cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
-    """End it. What was as short as SHORT did not wait: its wall time is its processor time."""
+    """End the item of `row`. The processor time of a SHORT one is its wall time."""
     cdef uint64_t now
     if row == NULL:
         return
@@ -61,10 +63,10 @@ cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
         spent[row.lane] += row.cpu
 
 
-cdef inline TimeRow* time_rows(bytearray times, Py_ssize_t n) except? NULL:
-    """The rows of `times`, one an item; NULL when there is no such table."""
+cdef inline TimeRow* time_rows(bytearray times, Py_ssize_t count) except? NULL:
+    """Return the rows of `times` for `count` items; NULL if it is None."""
     if times is None:
         return NULL
-    if PyByteArray_GET_SIZE(times) != n * <Py_ssize_t>sizeof(TimeRow):
-        raise ValueError(f"{n} items need {n * sizeof(TimeRow)} bytes of times")
+    if PyByteArray_GET_SIZE(times) != count * <Py_ssize_t>sizeof(TimeRow):
+        raise ValueError(f"{count} items need {count * sizeof(TimeRow)} bytes of times")
     return <TimeRow*>PyByteArray_AS_STRING(times)

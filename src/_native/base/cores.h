@@ -10,8 +10,9 @@
 #include <sched.h>
 #endif
 
-/* Processors that fit into a quota of a control group, rounded up; 0 without a quota. `values` has
-   the quota and the period in microseconds, "max" for no quota. */
+/* Return how many processors a quota of a control group allows, rounded up; 0 without a quota.
+   `values` is the text of quota and period in microseconds, such as "150000 100000"; "max" in place
+   of the quota is none. */
 static inline size_t pylink_quota_of(const char* values) {
     long long quota, period;
     if (sscanf(values, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
@@ -19,6 +20,7 @@ static inline size_t pylink_quota_of(const char* values) {
     return (size_t)((quota + period - 1) / period);
 }
 
+/* Read the first line of a file into `line`, of `room` bytes. Returns whether that worked. */
 static inline int pylink_read_line(const char* path, char* line, int room) {
     FILE* file = fopen(path, "re");
     int good = file != NULL && fgets(line, room, file) != NULL;
@@ -27,12 +29,13 @@ static inline int pylink_read_line(const char* path, char* line, int room) {
     return good;
 }
 
-/* The smallest quota of a group and its parents; 0 without a quota. `groups` is like
-   /proc/self/cgroup, and `root` where control groups are mounted. In the first version of control
-   groups only the quota of the whole container counts. */
+/* Return the smallest quota of a control group and its parents, in processors; 0 without a quota.
+   `groups` is the path of a file such as /proc/self/cgroup, and `root` the directory where control
+   groups are mounted. Of the first version of control groups (cpu.cfs_quota_us) only the quota of
+   the root is read. */
 static inline size_t pylink_read_quota(const char* groups, const char* root) {
     char path[4096], group[2048], values[128];
-    size_t least = 0, found, end;
+    size_t least = 0, quota, end;
     FILE* file = fopen(groups, "re");
     group[0] = 0;
     while (file != NULL && fgets(group, sizeof group, file) != NULL &&
@@ -47,9 +50,9 @@ static inline size_t pylink_read_quota(const char* groups, const char* root) {
                 continue;
             group[3 + end] = 0;
             snprintf(path, sizeof path, "%s%s/cpu.max", root, group + 3);
-            found = pylink_read_line(path, values, sizeof values) ? pylink_quota_of(values) : 0;
-            if (found && (!least || found < least))
-                least = found;
+            quota = pylink_read_line(path, values, sizeof values) ? pylink_quota_of(values) : 0;
+            if (quota && (!least || quota < least))
+                least = quota;
             if (end == 0)
                 break;
         }
@@ -67,8 +70,9 @@ static inline size_t pylink_read_quota(const char* groups, const char* root) {
     return least;
 }
 
-/* Processors that the process may run on, by its affinity and the quota of its control group, which
-   is read once; PYLINK_THREADS instead, if it is a number. At least 1. */
+/* Return the number of processors that the process may use, at least 1: PYLINK_THREADS, if that is
+   a number, otherwise what its affinity and the quota of its control group allow. The quota is read
+   once. */
 size_t pylink_core_count(void) __attribute__((visibility("hidden")));
 size_t pylink_core_count(void) {
     static size_t quota = (size_t)-1;

@@ -26,7 +26,7 @@ def read_quota(bytes groups, bytes root):
 def take_threads(size_t most):
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
-    pylink_link_threads = 0     # a thread without links may return them
+    pylink_link_threads = 0     # claim from the total: any thread may return them
     count = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
     return count

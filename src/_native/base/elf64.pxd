@@ -1,5 +1,5 @@
-# ELF64 and CUDA records as they lie in a file, the numbers that kernels test, and unaligned loads.
-# Numbers: System V gABI (chapter 4), and docs/format-notes.md for those of NVIDIA.
+# ELF64 structures as they lie in a file, the numbers that kernels test, and unaligned loads.
+# Sources: System V gABI, chapter 4; docs/format-notes.md for the numbers of NVIDIA.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -91,10 +91,10 @@ cdef enum:
     STT_SECTION = 3
     STT_CUDA_OBJECT = 13
 
-    STV_INTERNAL = 1            # low two bits of st_other
-    STO_MANAGED = 0x04          # objects
-    STO_ENTRY = 0x10            # functions: a kernel
-    STO_SPACE = 0xe0            # CUDA_OBJECT: the state space
+    STV_INTERNAL = 1            # st_other, low two bits
+    STO_MANAGED = 0x04          # st_other of a variable: in unified memory
+    STO_ENTRY = 0x10            # st_other of a function: a kernel
+    STO_SPACE = 0xe0            # st_other of a variable: bits of its state space, one of
     STO_GLOBAL = 0x20
     STO_SHARED = 0x40
     STO_CONSTANT = 0x80
@@ -112,11 +112,12 @@ cdef enum:
 
 
 cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
-    """The next multiple of `align`; 0 and 1 ask for none."""
+    """Return the next multiple of `align`, and `value` itself for an alignment of 0 or 1."""
     return value if align < 2 else (value + align - 1) // align * align
 
 
 cdef inline uint16_t load16(const uint8_t* data) noexcept nogil:
+    """Return the little-endian number at an address of any alignment; so do the next two."""
     cdef uint16_t value
     memcpy(&value, data, 2)
     return value

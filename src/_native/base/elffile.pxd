@@ -1,6 +1,8 @@
-# The headers of an ELF64 file, checked here for all who read one: that the header, the section
-# table and the section with the names lie in the file. `pylink inspect` alone has a reader of its
-# own (inspect/image.py), to have something to compare with.
+# The headers of an ELF64 file, checked here for all kernels that read one: that the header, the
+# section table and the section with the names lie in the file. Only `pylink inspect` has a reader
+# of its own (inspect/image.py), to have something to compare with.
+#
+# A file is opened step by step: `open_elf`, `open_table`, `open_names`. Each returns an ElfFault.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -13,38 +15,39 @@ from elfnumbers cimport (
 )
 
 cdef enum ElfFault:
-    ELF_GOOD = 0
-    ELF_SHORT                   # no room for a header
-    ELF_MAGIC
+    ELF_GOOD = 0                # nothing is wrong
+    ELF_SHORT                   # the file is shorter than a header
+    ELF_MAGIC                   # it does not begin with "\x7fELF"
     ELF_CLASS                   # not of 64 bits
     ELF_ENDIAN                  # not little endian
-    ELF_NO_TABLE                # there are no sections
+    ELF_NO_TABLE                # there are no section headers
     ELF_TABLE                   # the section headers do not lie in the file
-    ELF_STRINGS                 # no section has that number
-    ELF_NAMES                   # the names lie outside, or the last has no end
+    ELF_STRINGS                 # the section with the names does not exist
+    ELF_NAMES                   # the names run past the file, or the last has no end
 
 ctypedef struct ElfFile:
     const uint8_t* data
     uint64_t size
     const Ehdr* header
-    const Shdr* table
+    const Shdr* table           # section headers
     uint64_t count              # number of sections
-    uint64_t strings            # number of the section with their names
-    const uint8_t* names
-    uint64_t names_size
-    uint64_t value              # what is wrong, and what would be right
-    uint64_t limit
+    uint64_t strings            # index of the section with their names
+    const uint8_t* names        # contents of that section
+    uint64_t names_size         # bytes
+    uint64_t value              # after a fault: what is wrong
+    uint64_t limit              # after a fault: what would be right, or the most
 
 
 cdef inline int set_elf_fault(ElfFile* elf, int fault, uint64_t value,
                               uint64_t limit) noexcept nogil:
+    """Record what is wrong. Returns `fault`."""
     elf.value = value
     elf.limit = limit
     return fault
 
 
 cdef inline int open_elf(ElfFile* elf, const uint8_t* data, uint64_t size) noexcept nogil:
-    """The header: an ElfFault."""
+    """Check the header of a file of `size` bytes, and start `elf`; return an ElfFault."""
     memset(elf, 0, sizeof(ElfFile))
     elf.data = data
     elf.size = size
@@ -61,7 +64,7 @@ cdef inline int open_elf(ElfFile* elf, const uint8_t* data, uint64_t size) noexc
 
 
 cdef inline int open_table(ElfFile* elf) noexcept nogil:
-    """The section headers of a file whose header is good: an ElfFault."""
+    """Find the section headers of a file whose header is good; return an ElfFault."""
     cdef const Ehdr* header = elf.header
     cdef uint64_t room
     if header.e_shoff == 0:
@@ -87,13 +90,14 @@ cdef inline bint is_in_file(const ElfFile* elf, const Shdr* section) noexcept no
 
 
 cdef inline bint is_string_table(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """Whether every offset into the section is that of a string."""
+    """Whether every offset into a section is that of a string which ends in the section."""
     return (is_in_file(elf, section) and section.sh_size != 0
             and elf.data[section.sh_offset + section.sh_size - 1] == 0)
 
 
 cdef inline int open_names(ElfFile* elf) noexcept nogil:
-    """The names of the sections of a file whose section headers are good: an ElfFault."""
+    """Find the names of the sections of a file whose section headers are good; return an ElfFault.
+    """
     cdef const Shdr* strings = &elf.table[elf.strings]
     if not is_string_table(elf, strings):
         return set_elf_fault(elf, ELF_NAMES, strings.sh_size, elf.size)
@@ -103,7 +107,7 @@ cdef inline int open_names(ElfFile* elf) noexcept nogil:
 
 
 cdef inline int open_sections(ElfFile* elf, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Everything: an ElfFault."""
+    """Find header, section headers and names of a file; return an ElfFault."""
     cdef int fault = open_elf(elf, data, size)
     if fault == ELF_GOOD:
         fault = open_table(elf)
@@ -111,11 +115,12 @@ cdef inline int open_sections(ElfFile* elf, const uint8_t* data, uint64_t size) 
 
 
 cdef inline const char* name_at(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """The name of a section; NULL if its offset is outside the names."""
+    """Return the name of a section; NULL if its offset is outside the names."""
     return <const char*>elf.names + section.sh_name if section.sh_name < elf.names_size else NULL
 
 
 cdef inline bint has_bytes(uint32_t type) noexcept nogil:
-    """Whether sections of a type lie in a file: not global, local and shared memory."""
+    """Whether sections of a type have bytes in the file; those of uninitialized memory have none.
+    """
     return type not in (SHT_NULL, SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED,
                         SHT_CUDA_RESERVED_SHARED)

@@ -1,15 +1,15 @@
-# Extents of the files of an arena: a row of offset and size, both uint64, for each.
+# Extents of the files of an arena: for each file its offset and its size in bytes, both uint64.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint64_t
 
 
 cdef inline Py_ssize_t count_files(bytes arena, bytes extents) except -1:
-    """The number of rows; IndexError for a file that runs past the arena."""
+    """Return the number of files; IndexError for one that runs past the arena."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(extents) // 16, i
+    cdef Py_ssize_t file_count = PyBytes_GET_SIZE(extents) // 16, i
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)
-    for i in range(n):
+    for i in range(file_count):
         if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
             raise IndexError(f"file {i} runs past the arena")
-    return n
+    return file_count

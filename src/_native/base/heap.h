@@ -1,4 +1,4 @@
-/* A heap that grows by large steps of address space. */
+/* Settings of glibc's heap. Other C libraries ignore them. */
 #ifndef PYLINK_BASE_HEAP_H
 #define PYLINK_BASE_HEAP_H
 
@@ -8,16 +8,17 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-/* Grow the heap by a step, whose size is returned; `before` gets the step's address. */
+/* Let the heap grow by steps of `step` bytes, and grow it by the first one. Returns the bytes by
+   which it grew; `before` gets the address of these. */
 static size_t pylink_grow_heap(size_t step, void** before) {
 #ifdef __GLIBC__
-    void* volatile taken;                /* compilers drop a malloc that is only freed */
+    void* volatile block;                /* compilers drop a malloc that is only freed */
     mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that glibc takes */
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, (int)step);
     *before = sbrk(0);
-    taken = malloc(step / 16); /* more than is left: the heap grows by a step */
-    free(taken);
+    block = malloc(step / 16); /* more than the heap has left, so it grows by a step */
+    free(block);
     return (size_t)((char*)sbrk(0) - (char*)*before);
 #else
     (void)step;
@@ -26,7 +27,7 @@ static size_t pylink_grow_heap(size_t step, void** before) {
 #endif
 }
 
-/* Blocks of so many bytes and more are the system's again as soon as they are freed. */
+/* Let blocks of `size` bytes and more return to the system as soon as they are freed. */
 static void pylink_return_blocks(size_t size) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, (int)size); /* fixed: glibc raises it after a mapped block's free */
@@ -36,8 +37,8 @@ static void pylink_return_blocks(size_t size) {
 #endif
 }
 
-/* One heap for all threads, which grows by large steps: what a thread frees serves any other. Called
-   before there are threads. */
+/* Have one heap for all threads, which grows by large steps: what one thread frees serves any
+   other. Call this before there are threads. */
 static void pylink_share_heap(void) {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);

@@ -1,8 +1,9 @@
-# The heap of a process that links many inputs and ends: its tables come and go by the megabyte, and
-# at 4 KiB a page the kernel spends a tenth of the link on giving out pages and taking them back.
+# Settings of the heap for the whole process, which its owner may choose. Tables of a link are
+# megabytes of memory that come and go. With pages of 4 KiB the system spends a tenth of the link on
+# giving out pages and taking them back.
 #
-# These are settings of the whole process, for whoever owns it. Other C libraries than glibc keep
-# their own way.
+# `widen_heap` is for a process that links many inputs and ends, `keep_heap` for one that links
+# again and again. Other C libraries than glibc do without.
 
 from libc.stddef cimport size_t
 
@@ -15,11 +16,12 @@ cdef extern from "base/heap.h":
     void share_heap "pylink_share_heap"() noexcept nogil
 
 cdef enum:
-    HEAP_STEP = 256 << 20       # address space alone: pages come when they are touched
-    KEPT_BLOCK = 32 << 20       # bytes; the most that glibc takes
+    HEAP_STEP = 256 << 20       # bytes of address space: memory is used as it is touched
+    KEPT_BLOCK = 32 << 20       # bytes from which on freed blocks return; the most glibc allows
 
 
 cdef inline void widen_heap() noexcept nogil:
+    """Grow the heap by a large step on large pages, and recycle no pages."""
     cdef void* before = NULL
     cdef size_t step = grow_heap(HEAP_STEP, &before)
     blocks.no_recycling = True
@@ -29,8 +31,8 @@ cdef inline void widen_heap() noexcept nogil:
 cdef inline void keep_heap(bint owns_process) noexcept nogil:
     """Keep what is freed for the next link of this process, in one heap for all threads.
 
-    A process that ends after its links sets nothing aside for the system in between: that takes
-    system calls, in which threads wait for each other.
+    A process of pylink's own (`owns_process`) does not let the system take back recycled pages
+    between links: that takes system calls, in which threads wait for each other.
     """
     return_blocks(KEPT_BLOCK)
     share_heap()

@@ -1,4 +1,4 @@
-/* A test whether large pages pay now: one is timed, for all kernels. */
+/* A test whether large pages are faster than small ones now: one is timed, for all kernels. */
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 
@@ -7,19 +7,21 @@
 #include <sys/mman.h>
 #include <time.h>
 #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
-#define PYLINK_SLOW_PAGE  1000000   /* ns */
-#define PYLINK_KNOWN_FOR  500000000 /* ns: a link; memory stays warm for longer */
-/* One for all kernels: when a large page was timed, in ns, times 2, and whether it was slow. */
+#define PYLINK_SLOW_PAGE  1000000   /* ns for one large page from which on they do not pay */
+#define PYLINK_KNOWN_FOR  500000000 /* ns for which a result is used: about one link */
+/* The result for all kernels: twice the time in ns at which a large page was timed, plus 1 if it
+   was slow; 0 before. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_timed_page;
 /* Whether one was slow, so that memory with small pages was taken instead. */
 __attribute__((weak, visibility("hidden"))) int pylink_took_small_pages;
+/* Return the time of a clock in ns. */
 static inline uint64_t pylink_time(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* `page` is 2 MiB of zeros, or of nothing that anybody needs, at a multiple of its size. */
+/* Whether large pages pay. `page` is a large page of new memory, in which a byte is set to 0. */
 static inline int pylink_large_pages_pay(char* page) {
     uint64_t known = __atomic_load_n(&pylink_timed_page, __ATOMIC_RELAXED);
     uint64_t now = pylink_time(CLOCK_MONOTONIC), start;
@@ -35,7 +37,8 @@ static inline int pylink_large_pages_pay(char* page) {
     return !(known & 1);
 }
 
-/* Whether small pages that were taken are no longer the better ones: asked once for all of them. */
+/* Return whether large pages pay by now, after small ones were taken because they did not. After
+   one such answer it is no until small pages are taken again. `page` as above. */
 static inline int pylink_small_pages_lose(char* page) {
     if (!__atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) ||
         !pylink_large_pages_pay(page))
@@ -43,6 +46,7 @@ static inline int pylink_small_pages_lose(char* page) {
     return __atomic_exchange_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }
 
+/* Return a size rounded up to whole large pages. */
 static inline size_t pylink_whole_pages(size_t size) {
     return (size + PYLINK_LARGE_PAGE - 1) & ~(PYLINK_LARGE_PAGE - 1);
 }

@@ -1,8 +1,8 @@
-# MemoryError for native functions that call Python between their requests.
+# MemoryError for native functions that call Python between their requests for memory.
 
 
 cdef inline int check_memory(bint is_available) except -1:
-    """MemoryError unless memory was there."""
+    """Raise MemoryError unless a request for memory has succeeded."""
     if not is_available:
         raise MemoryError
     return 0

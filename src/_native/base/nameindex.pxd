@@ -1,4 +1,6 @@
-# Byte strings as keys: a hash, and an index from strings to numbers by open addressing.
+# Hash tables of names, by open addressing: an index from names to numbers, and a string table. Each
+# has twice as many cells as names, at least. `tag` is the low half of a name's hash; it tells where
+# the search for the name begins.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -13,36 +15,41 @@ cdef extern from *:
 
 
 cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
-    """Multiply-and-fold over 8-byte words; spreads well enough for a table of names."""
-    cdef uint64_t h = 0x9e3779b97f4a7c15ULL ^ size, word
+    """Return a hash of a name, made word by word of 8 bytes.
+
+    The start is the golden ratio's, the multipliers are those of MurmurHash3.
+    """
+    cdef uint64_t hash = 0x9e3779b97f4a7c15ULL ^ size, word
     while size >= 8:
         memcpy(&word, text, 8)
-        h = (h ^ word) * 0xff51afd7ed558ccdULL
-        h ^= h >> 32
+        hash = (hash ^ word) * 0xff51afd7ed558ccdULL
+        hash ^= hash >> 32
         text += 8
         size -= 8
     word = 0
     memcpy(&word, text, size)
-    h = (h ^ word) * 0xff51afd7ed558ccdULL
-    h = (h ^ (h >> 32)) * 0xc4ceb9fe1a85ec53ULL     # the last bytes reach the low bits, too
-    return h ^ (h >> 32)
+    hash = (hash ^ word) * 0xff51afd7ed558ccdULL
+    # The second multiplication lets the last bytes reach the low bits, too.
+    hash = (hash ^ (hash >> 32)) * 0xc4ceb9fe1a85ec53ULL
+    return hash ^ (hash >> 32)
 
 
+# A cell of a NameIndex.
 ctypedef struct NameSlot:
     const uint8_t* text
     uint32_t size
-    uint32_t tag            # half of the hash: the slot to begin at, and most misses stop here
-    int32_t value           # -1: empty
+    uint32_t tag                # most comparisons of different names end here
+    int32_t value               # the number of the name; -1: the cell is empty
 
 
 ctypedef struct NameIndex:
     NameSlot* slots
-    size_t mask
-    size_t count
+    size_t mask                 # number of slots, a power of two, less 1
+    size_t count                # number of names
 
 
 cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
-    """Start an empty index with room for that many names; False without memory."""
+    """Start an empty index with room for `room` names; False without memory."""
     cdef size_t capacity = 64
     while capacity < 2 * room:
         capacity *= 2
@@ -62,7 +69,7 @@ cdef inline void index_free(NameIndex* index) noexcept nogil:
 
 
 cdef inline void scratch_index(Scratch* scratch, NameIndex* index, size_t room) noexcept nogil:
-    """Begin an index that `scratch` frees."""
+    """Start an empty index with room for `room` names, which `scratch` frees."""
     index.slots = NULL
     scratch_owns(scratch, <Release>index_free, index)
     if scratch.failed or not index_init(index, room):
@@ -72,7 +79,7 @@ cdef inline void scratch_index(Scratch* scratch, NameIndex* index, size_t room) 
 cdef inline bint index_grow(NameIndex* index) noexcept nogil:
     """Double the slots; False without memory."""
     cdef NameIndex wider
-    cdef size_t i, at
+    cdef size_t i, at           # numbers of slots in the old and in the new index
     if not index_init(&wider, index.mask + 1):
         return False
     for i in range(index.mask + 1):
@@ -89,18 +96,18 @@ cdef inline bint index_grow(NameIndex* index) noexcept nogil:
 
 cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
                                  uint32_t size) noexcept nogil:
-    """The slot of that name; its `value` is -1 when the name is new and may then be set.
+    """Return the slot of a name, with the value -1 if the name is new; NULL without memory.
 
-    NULL when memory is exhausted. A caller that sets `value` counts the name with
-    `index.count += 1`. The index points to the text, which must not move.
+    The caller then may set `value`, and counts the name with `index.count += 1`. The index points
+    to the text, which must not move.
     """
     return index_find_hashed(index, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline NameSlot* index_find_hashed(NameIndex* index, const uint8_t* text, uint32_t size,
                                         uint32_t tag) noexcept nogil:
-    """`index_find` of a name whose hash is known."""
-    cdef size_t at
+    """Do what `index_find` does, for a name whose hash is known."""
+    cdef size_t at              # number of a slot
     cdef NameSlot* slot
     if 2 * index.count > index.mask and not index_grow(index):
         return NULL
@@ -118,21 +125,22 @@ cdef inline NameSlot* index_find_hashed(NameIndex* index, const uint8_t* text, u
         at = (at + 1) & index.mask
 
 
-# A string table under construction: NUL-terminated strings, each exact string once. Its index
-# holds eight bytes a cell, since it is the larger part of what the cache has to keep.
+# A cell of a StringTable: of eight bytes only, so that many of them fit the cache.
 ctypedef struct StringCell:
-    uint32_t tag            # half of the hash
-    uint32_t at             # offset of the string; 0: empty
+    uint32_t tag
+    uint32_t at                 # offset of the string; 0: the cell is empty
 
 
+# An ELF string table under construction: each string once, and the empty string at offset 0.
 ctypedef struct StringTable:
-    Vec text
+    Vec text                    # the strings, each with its NUL
     StringCell* cells
-    size_t mask
-    size_t count
+    size_t mask                 # number of cells, a power of two, less 1
+    size_t count                # number of strings that have a cell
 
 
 cdef inline bint strings_init(StringTable* table) noexcept nogil:
+    """Start a table with the empty string; False without memory."""
     vec_init(&table.text, 1)
     table.mask = 1023
     table.count = 0
@@ -149,7 +157,7 @@ cdef inline void strings_free(StringTable* table) noexcept nogil:
 
 
 cdef inline void scratch_strings(Scratch* scratch, StringTable* table) noexcept nogil:
-    """Begin a string table that `scratch` frees, except for the text that a table takes."""
+    """Start a string table that `scratch` frees, except for the text if `detach_rows` has it."""
     table.text.data = NULL
     table.cells = NULL
     scratch_owns(scratch, <Release>strings_free, table)
@@ -158,7 +166,8 @@ cdef inline void scratch_strings(Scratch* scratch, StringTable* table) noexcept 
 
 
 cdef inline bint strings_expect(StringTable* table, size_t bytes_more, size_t more) noexcept nogil:
-    """Make room for `more` strings with so many bytes, NUL included; False without memory."""
+    """Make room for `more` strings of `bytes_more` bytes in all, with NULs; False without memory.
+    """
     cdef size_t mask = table.mask
     if not vec_reserve(&table.text, table.text.count + bytes_more):
         return False
@@ -168,8 +177,8 @@ cdef inline bint strings_expect(StringTable* table, size_t bytes_more, size_t mo
 
 
 cdef inline bint strings_spread(StringTable* table, size_t mask) noexcept nogil:
-    """Take `mask` + 1 cells."""
-    cdef size_t i, at
+    """Change the number of cells to `mask` + 1; False without memory."""
+    cdef size_t i, at           # numbers of old and new cells
     cdef StringCell* cells = <StringCell*>block_zeros((mask + 1) * sizeof(StringCell))
     if cells == NULL:
         return False
@@ -187,13 +196,13 @@ cdef inline bint strings_spread(StringTable* table, size_t mask) noexcept nogil:
 
 cdef inline StringCell* strings_find(StringTable* table, const uint8_t* text,
                                      uint32_t size) noexcept nogil:
-    """The cell of that string, with its tag; empty when the table does not have it."""
+    """Return the cell of a string, or the empty cell in which it belongs, with the tag set."""
     return strings_cell(table, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline StringCell* strings_cell(StringTable* table, const uint8_t* text, uint32_t size,
                                      uint32_t tag) noexcept nogil:
-    """The cell of a string with that hash, or the empty cell in which it belongs."""
+    """Do what `strings_find` does, for a string whose hash is known."""
     cdef size_t at = tag & table.mask
     cdef StringCell* cell = &table.cells[at]
     while cell.at:
@@ -209,7 +218,7 @@ cdef inline StringCell* strings_cell(StringTable* table, const uint8_t* text, ui
 
 cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
-    """Offset of the string, written again even when it is present; -1 without memory."""
+    """Add a string, even if the table has it, and return its offset; -1 without memory."""
     cdef uint8_t* place = <uint8_t*>vec_extend(&table.text, <size_t>size + 1)
     if place == NULL or table.text.count > 0xfffffff0U:
         return -1
@@ -220,16 +229,16 @@ cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
 
 cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
-    """Offset of the string, added when it is new; -1 without memory. It holds no NUL."""
+    """Return the offset of a string without NUL, added if it is new; -1 without memory."""
     return strings_enter(table, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
                                      uint32_t size, int64_t* at_a, int64_t* at_b) noexcept nogil:
-    """`strings_intern` in two tables; False without memory.
+    """Do what `strings_intern` does in two tables, and set both offsets; False without memory.
 
-    Most names are new, so each table costs a cache miss at a place that only the hash knows: both
-    begin before either is waited for.
+    In each table the name's cell is most likely a cache miss. Both cells are fetched at the same
+    time.
     """
     cdef uint32_t tag = <uint32_t>hash_name(text, size)
     prefetch(&a.cells[tag & a.mask])
@@ -241,7 +250,7 @@ cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8
 
 cdef inline int64_t strings_enter(StringTable* table, const uint8_t* text, uint32_t size,
                                   uint32_t tag) noexcept nogil:
-    """`strings_intern` of a string whose hash is known; -1 without memory."""
+    """Do what `strings_intern` does, for a string whose hash is known."""
     cdef StringCell* cell
     cdef int64_t offset
     if size == 0:
@@ -258,15 +267,15 @@ cdef inline int64_t strings_enter(StringTable* table, const uint8_t* text, uint3
     return cell.at
 
 
-# Text made by the linker that must outlive the tables which point at it.
+# Texts that a kernel makes. They do not move, so that rows and indices can point to them.
 ctypedef struct TextPool:
-    uint8_t* chunk          # begins with the pointer to the chunk before
-    size_t used
-    size_t room
+    uint8_t* chunk              # the newest chunk; each begins with a pointer to the one before
+    size_t used                 # bytes in use of the newest chunk
+    size_t room                 # bytes of the newest chunk
 
 
 cdef inline uint8_t* pool_allocate(TextPool* pool, size_t size) noexcept nogil:
-    """Memory that lives as long as the pool; NULL without memory."""
+    """Return `size` bytes that live as long as the pool; NULL without memory."""
     cdef uint8_t* chunk
     cdef size_t room
     if pool.chunk == NULL or pool.used + size > pool.room:
@@ -291,7 +300,7 @@ cdef inline void pool_free(TextPool* pool) noexcept nogil:
 
 
 cdef inline void scratch_texts(Scratch* scratch, TextPool* pool) noexcept nogil:
-    """Begin a pool that `scratch` frees."""
+    """Start an empty pool that `scratch` frees."""
     pool.chunk = NULL
     pool.used = pool.room = 0
     scratch_owns(scratch, <Release>pool_free, pool)
@@ -299,7 +308,7 @@ cdef inline void scratch_texts(Scratch* scratch, TextPool* pool) noexcept nogil:
 
 cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t prefix_size,
                                const uint8_t* text, uint32_t size) noexcept nogil:
-    """The two texts, one after the other, in the pool; NULL without memory."""
+    """Return a text of the pool that consists of the two texts; NULL without memory."""
     cdef uint8_t* place = pool_allocate(pool, prefix_size + size)
     if place != NULL:
         memcpy(place, prefix, prefix_size)
@@ -309,7 +318,10 @@ cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t pref
 
 cdef inline uint8_t* pool_join_text(TextPool* pool, const char* prefix, const uint8_t* text,
                                     uint32_t* size) noexcept nogil:
-    """`pool_join` with a prefix that stands in the source; `size` becomes that of both texts."""
+    """Do what `pool_join` does, with a prefix that stands in the source.
+
+    `size` is the size of `text`, and is set to that of the result.
+    """
     cdef uint32_t prefix_size = <uint32_t>strlen(prefix), text_size = size[0]
     size[0] += prefix_size
     return pool_join(pool, prefix, prefix_size, text, text_size)

@@ -1,8 +1,8 @@
 # The working memory of one call of a native function: arrays that live as long as the call.
 #
-# A kernel asks for what it needs first, tests `failed` once, and gives everything back with one
-# `scratch_free` in a `finally`. Nothing that was asked for is used before the test, since what
-# could not be had is NULL. Arrays that a kernel gives back earlier are in a Scratch of their own.
+# A kernel first asks for all memory it needs, tests `failed` once, and frees everything with one
+# `scratch_free` in a `finally`. It uses nothing before the test: a request that failed gives NULL.
+# Arrays that a kernel frees earlier are in a Scratch of their own.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t
@@ -13,30 +13,35 @@ from base.blocks cimport MEDIUM_BLOCK, block_free, block_widen, block_zeros
 from base.vector cimport Vec, vec_free, vec_init, vec_reserve
 
 
+# A function that frees the memory of its argument, such as `vec_free`.
 ctypedef void (*Release)(void*) noexcept nogil
 
 
-# The head of a block; as long as two of malloc's alignments, so that rows of any type may follow.
+# The head of a block. Its size is a multiple of malloc's alignment, so that rows of any type may
+# follow.
 ctypedef struct ScratchBlock:
-    ScratchBlock* before
+    ScratchBlock* before        # the block that was allocated before, or NULL
     size_t size                 # bytes of the block, with this head
-    Release release             # frees what the block only refers to; else NULL
+    Release release             # what to call with `owner` when the block is freed, or NULL
     void* owner
 
 
 ctypedef struct Scratch:
-    ScratchBlock* newest
+    ScratchBlock* newest        # the block allocated last, or NULL
     bint failed                 # set by the first request that failed, and never cleared
 
 
-cdef inline void scratch_init(Scratch* s) noexcept nogil:
-    s.newest = NULL
-    s.failed = False
+cdef inline void scratch_init(Scratch* scratch) noexcept nogil:
+    scratch.newest = NULL
+    scratch.failed = False
 
 
 cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
                                 bint zeros) noexcept nogil:
-    """A block that `scratch_free` frees; NULL without memory, which also sets `failed`."""
+    """Return `count` elements of `size` bytes that `scratch_free` frees.
+
+    Without memory it sets `failed` and returns NULL; so do the next functions.
+    """
     cdef ScratchBlock* block = NULL
     cdef size_t block_size
     if size == 0 or count <= (<size_t>-1) // 2 // size:
@@ -56,18 +61,18 @@ cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
     return block + 1
 
 
-cdef inline void* scratch_zeros(Scratch* s, size_t count, size_t size) noexcept nogil:
-    """`count` elements of `size` bytes, all zeros."""
-    return scratch_block(s, count, size, True)
+cdef inline void* scratch_zeros(Scratch* scratch, size_t count, size_t size) noexcept nogil:
+    """Return `count` elements of `size` bytes, all zeros."""
+    return scratch_block(scratch, count, size, True)
 
 
-cdef inline void* scratch_room(Scratch* s, size_t count, size_t size) noexcept nogil:
-    """`count` elements of `size` bytes without values."""
-    return scratch_block(s, count, size, False)
+cdef inline void* scratch_room(Scratch* scratch, size_t count, size_t size) noexcept nogil:
+    """Return `count` elements of `size` bytes with any values."""
+    return scratch_block(scratch, count, size, False)
 
 
 cdef inline int32_t* scratch_nones(Scratch* scratch, size_t count) noexcept nogil:
-    """`count` row numbers, all of them -1."""
+    """Return `count` row numbers, all of them -1."""
     cdef int32_t* rows = <int32_t*>scratch_block(scratch, count, sizeof(int32_t), False)
     if rows != NULL:
         memset(rows, 0xff, count * sizeof(int32_t))
@@ -75,9 +80,9 @@ cdef inline int32_t* scratch_nones(Scratch* scratch, size_t count) noexcept nogi
 
 
 cdef inline void scratch_owns(Scratch* scratch, Release release, void* owner) noexcept nogil:
-    """Have `release(owner)` called by `scratch_free`.
+    """Let `scratch_free` call `release(owner)`.
 
-    The owner has no memory yet: without memory to remember it by, nobody releases it.
+    `owner` must not have memory yet: if this request fails, nothing will release it.
     """
     cdef ScratchBlock* block = <ScratchBlock*>scratch_block(scratch, 0, 0, False)
     if block != NULL:
@@ -87,9 +92,9 @@ cdef inline void scratch_owns(Scratch* scratch, Release release, void* owner) no
 
 
 cdef inline void scratch_vector(Scratch* scratch, Vec* vec, size_t row) noexcept nogil:
-    """Begin a Vec of rows of `row` bytes. A table may take its memory before `scratch_free`.
+    """Start a Vec of rows of `row` bytes that `scratch` frees, unless `detach_rows` has its memory.
 
-    Without memory to remember it by it never gets any: nobody would release that.
+    If this request fails, the Vec cannot grow, since nothing would free its memory.
     """
     vec_init(vec, row)
     scratch_owns(scratch, <Release>vec_free, vec)

@@ -1,4 +1,4 @@
-/* Words of hashes, and the time. */
+/* Arithmetic of hashes and comparisons, and the time. */
 #ifndef PYLINK_BASE_SPANS_H
 #define PYLINK_BASE_SPANS_H
 
@@ -6,17 +6,20 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Return the monotonic time in ns. */
 static inline uint64_t pylink_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Return the exclusive or of both halves of a product. */
 static inline uint64_t pylink_fold_product(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* Return how many leading bytes two words share, of which `difference` is the exclusive or. */
 static inline size_t pylink_equal_bytes(uint64_t difference) {
     return (size_t)__builtin_ctzll(difference) / 8; /* little endian: lowest byte first */
 }

@@ -1,6 +1,6 @@
-# Byte strings borrowed from Python objects, their comparison, and keys for hash tables.
+# Byte strings that belong to Python objects (spans), their comparison, and hash tables by key.
 #
-# A key proves nothing: whoever finds a row by its key compares the row's fields and bytes.
+# A key is a hash of 64 bits. Rows with one key can be different: callers compare fields and bytes.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -15,22 +15,23 @@ cdef extern from "base/spans.h":
     void prefetch "__builtin_prefetch"(const void* address) nogil
 
 cdef enum:
-    # A mismatch is found to the byte by reading its block once more: small enough to be still in
-    # the first-level cache then, large enough for the calls of memcmp to be lost in the noise.
+    # Bytes compared by one call of memcmp. A block with a mismatch is read again to find the byte:
+    # it is small enough to be still in the first-level cache, and large enough for the calls to
+    # take little time.
     BLOCK = 16384
-    # Rows that a walk looks ahead: a cache miss lasts about as long as this many probes.
+    # Rows between the fetch of a slot and its use: a cache miss lasts as long as this many probes.
     AHEAD = 16
 
 cdef struct Span:
     const uint8_t* data
-    size_t size
+    size_t size                 # bytes
 
 
 cdef inline size_t first_difference(const uint8_t* a, const uint8_t* b, size_t size) noexcept nogil:
-    """Offset of the first byte that differs, or `size` when all are equal."""
+    """Return the offset of the first byte that differs, or `size` if all are equal."""
     cdef size_t at = 0, step
-    cdef uint64_t x, y
-    if size >= 8:       # most mismatches of a search are here, and a call costs more than they do
+    cdef uint64_t x, y          # a word of each
+    if size >= 8:       # most mismatches are in the first word, where memcmp would take longer
         memcpy(&x, a, 8)
         memcpy(&y, b, 8)
         if x != y:
@@ -44,51 +45,54 @@ cdef inline size_t first_difference(const uint8_t* a, const uint8_t* b, size_t s
                 if x != y:
                     return at + equal_bytes(x ^ y)
                 at += 8
-            while a[at] == b[at]:   # ends: the block holds a difference
+            while a[at] == b[at]:   # this ends, since the block has a difference
                 at += 1
             return at
         at += step
     return size
 
 
-cdef inline uint64_t mix(uint64_t h, uint64_t word) noexcept nogil:
-    """Both halves of a 128-bit product: every bit of the word reaches the low bits of the key."""
-    return fold_product(h ^ word ^ <uint64_t>0x9e3779b97f4a7c15, <uint64_t>0xd1b54a32d192ed03)
+cdef inline uint64_t mix(uint64_t key, uint64_t word) noexcept nogil:
+    """Return a key that also depends on `word`, with every bit of it in the low bits.
+
+    The numbers are odd and have bits without a pattern.
+    """
+    return fold_product(key ^ word ^ <uint64_t>0x9e3779b97f4a7c15, <uint64_t>0xd1b54a32d192ed03)
 
 
-cdef inline uint64_t mix_bytes(uint64_t h, const uint8_t* data, size_t size) noexcept nogil:
-    """Mix the size and the bytes into a key, in words of 8."""
+cdef inline uint64_t mix_bytes(uint64_t key, const uint8_t* data, size_t size) noexcept nogil:
+    """Return a key that also depends on the size and the bytes of `data`."""
     cdef uint64_t word
-    h = mix(h, size)
+    key = mix(key, size)
     while size >= 8:
         memcpy(&word, data, 8)
-        h = mix(h, word)
+        key = mix(key, word)
         data += 8
         size -= 8
     if size:
         word = 0
         memcpy(&word, data, size)
-        h = mix(h, word)
-    return h
+        key = mix(key, word)
+    return key
 
 
-# A table from key to the rows that have it: open addressing over the keys, and rows of one key
-# chained in the order of insertion, so that walking a chain meets the lowest row first. A slot
-# keeps the upper half of the key: with its place that tells keys apart about as well as the whole.
+# A hash table from a key to the numbers of the rows that have it: open addressing over the keys,
+# and rows of one key chained in the order of insertion. A slot has the upper half of the key; the
+# lower half gives the place of the slot, so the two tell most keys apart.
 
 cdef struct KeySlot:
-    uint32_t tag
-    uint32_t head       # row + 1, 0 when the slot is free
+    uint32_t tag                # upper half of the key
+    uint32_t head               # 1 + the first row with the key; 0: the slot is free
 
 cdef struct KeyTable:
     KeySlot* slots
-    uint32_t* next      # row + 1 of the next row with the same key, 0 at the end
-    uint32_t* last      # by head: row + 1 of the end of a chain of several, else 0
-    size_t mask
+    uint32_t* next              # by row: 1 + the next row with the same key, or 0
+    uint32_t* last              # by first row of a chain of several: 1 + the last row, else 0
+    size_t mask                 # number of slots, a power of two, less 1
 
 
 cdef inline bint table_init(KeyTable* table, size_t rows) noexcept nogil:
-    """Room for `rows` rows, at most half full; False when memory is exhausted."""
+    """Start an empty table for at most `rows` rows; False without memory."""
     cdef size_t size = 8
     while size < 2 * rows:
         size *= 2
@@ -99,25 +103,26 @@ cdef inline bint table_init(KeyTable* table, size_t rows) noexcept nogil:
     return table.slots != NULL
 
 
-cdef inline void table_free(KeyTable* t) noexcept nogil:
-    free(t.slots)
-    t.slots = NULL
+cdef inline void table_free(KeyTable* table) noexcept nogil:
+    free(table.slots)
+    table.slots = NULL
 
 
 cdef inline void scratch_table(Scratch* scratch, KeyTable* table, size_t rows) noexcept nogil:
-    """`table_init` of a table that `scratch` frees."""
+    """Start an empty table for at most `rows` rows, which `scratch` frees."""
     table.slots = NULL
     scratch_owns(scratch, <Release>table_free, table)
     if scratch.failed or not table_init(table, rows):
         scratch.failed = True
 
 
-cdef inline size_t table_home(const KeyTable* t, uint64_t key) noexcept nogil:
-    return <size_t>key & t.mask
+cdef inline size_t table_home(const KeyTable* table, uint64_t key) noexcept nogil:
+    """Return the slot at which the search for a key begins."""
+    return <size_t>key & table.mask
 
 
 cdef inline KeySlot* table_slot(const KeyTable* table, uint64_t key) noexcept nogil:
-    """The slot of `key`, free or not."""
+    """Return the slot of `key`, or the free slot in which it belongs."""
     cdef size_t at = table_home(table, key)
     cdef uint32_t tag = <uint32_t>(key >> 32)
     while table.slots[at].head and table.slots[at].tag != tag:
@@ -138,5 +143,6 @@ cdef inline void table_put(KeyTable* table, KeySlot* slot, uint64_t key,
     table.last[slot.head - 1] = row + 1
 
 
-cdef inline void table_add(KeyTable* t, uint64_t key, uint32_t row) noexcept nogil:
-    table_put(t, table_slot(t, key), key, row)
+cdef inline void table_add(KeyTable* table, uint64_t key, uint32_t row) noexcept nogil:
+    """Add `row` to the rows of `key`."""
+    table_put(table, table_slot(table, key), key, row)

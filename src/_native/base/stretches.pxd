@@ -1,20 +1,25 @@
-# Whose the bytes of an ELF file are: each byte counts once. Sections stand in the order of their
-# offsets, the first has what two share, headers come before all, and what is in none is padding.
-# `pylink size`, the profile's bytes by origin and the column `own` of an index all ask this.
+# The owner of each byte of an ELF file: a section, the headers, or nothing (padding). Each byte
+# counts once: what two sections share belongs to the one with the lower offset, and headers come
+# before all sections. `pylink size`, the profile's bytes by origin and the column `own` of an index
+# use this. An example of a file of 200 bytes:
+#
+#     headers 0 to 64, .text 64 to 160, .data 128 to 192
+#     stretches: headers 0 to 64, .text 64 to 160, .data 160 to 192; padding 192 to 200
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from base.elf64 cimport Shdr
+from base.elf64 cimport Ehdr, Shdr
 from base.elffile cimport ElfFile, has_bytes
 
 cdef enum:
     NO_SECTION = 0xffffffff
 
+# A range of a file with one owner; `end` is the offset after its last byte.
 ctypedef struct Stretch:
     uint64_t start
     uint64_t end
-    uint32_t section            # number; NO_SECTION for headers
+    uint32_t section            # index; NO_SECTION for headers
 
 
 cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
@@ -22,7 +27,7 @@ cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
     cdef const Stretch* other = <const Stretch*>b
     if stretch.start != other.start:
         return -1 if stretch.start < other.start else 1
-    # Headers first: their number is the highest, and one more is 0.
+    # Headers come first: NO_SECTION + 1 is 0.
     return (-1 if stretch.section + 1 < other.section + 1
             else stretch.section + 1 > other.section + 1)
 
@@ -32,7 +37,7 @@ cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
     """Add the headers of file, segments and sections that are in the file; return the new count."""
     cdef uint64_t[3] start, size
     cdef int i
-    start[0], size[0] = 0, 64
+    start[0], size[0] = 0, sizeof(Ehdr)
     start[1], size[1] = elf.header.e_phoff, <uint64_t>elf.header.e_phnum * elf.header.e_phentsize
     start[2], size[2] = 0, elf.count * sizeof(Shdr)
     if size[2]:
@@ -47,9 +52,10 @@ cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
 
 
 cdef inline uint64_t list_own_stretches(Stretch* stretches, const ElfFile* elf) noexcept nogil:
-    """Whose bytes are where, in order and apart; what lies between two is padding.
+    """Fill `stretches` in the order of the file, without overlaps, and return their number.
 
-    There is room for three more than there are sections, all of which lie in the file.
+    Bytes between two are padding. There must be room for three more than there are sections, and
+    all sections must lie in the file.
     """
     cdef uint64_t i, count = 0, kept_count = 0, offset = 0
     for i in range(elf.count):

@@ -1,7 +1,7 @@
-# Names and first bytes compared with texts that stand in the source.
+# Comparison of names and first bytes with texts that stand in the source.
 #
-# `strlen` of a text that is written in the call is a constant for the C compiler, so nobody counts
-# its bytes. Texts contain no NUL.
+# `strlen` of a text that is written in the call is a constant for the C compiler, so the source
+# need not have the number of its bytes. Texts contain no NUL.
 
 from libc.string cimport memcmp, memcpy, strlen, strncmp
 
@@ -26,7 +26,7 @@ cdef inline bint has_start(const char* name, const char* text) noexcept nogil:
 
 
 cdef inline bint has_text(const void* data, const char* text) noexcept nogil:
-    """Whether this text is first in data that has at least as many bytes."""
+    """Whether data, which has at least as many bytes as this text, begins with it."""
     return memcmp(data, text, strlen(text)) == 0
 
 

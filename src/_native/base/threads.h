@@ -8,26 +8,28 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Claim the next `run` items of a row, and return the number of the first. */
 #define claim_items(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
-/* For marks that several threads may set, and nobody takes away. */
+/* Set a byte to 1 that several threads may set, and none clears. */
 #define set_mark(mark) __atomic_store_n((mark), 1, __ATOMIC_RELAXED)
 
-/* One for all native modules of a process: threads that work besides the first of each link, and
-   bytes that are worth one more. Starting a thread costs as much as moving 0.1 MB. */
+/* Threads of the process that work besides the first of each link; for all native modules. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
+/* Bytes to move for which one more thread is used. Starting a thread takes as long as moving 0.1 MB
+   does. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_thread_worth = 4 << 20;
 
-/* The number of threads that the caller of this link asked for; 0 without a request. */
+/* The number of threads that the caller of this thread's link asked for; 0 without a request. */
 __attribute__((weak, visibility("hidden"))) __thread size_t pylink_link_threads;
 
-/* The number of this thread in a row of items; 0 is the thread of the link. */
+/* The number of this thread among those that work on a row of items; 0: the thread of the link. */
 static __thread size_t pylink_thread_number;
 
 /* See base/cores.h. */
 extern size_t pylink_core_count(void) __attribute__((visibility("hidden")));
 
-/* Address space that a process must have left for a second thread. A thread takes 8 MB for its stack
-   and 64 MB for a heap, which a small process needs for the link itself. */
+/* Bytes of address space that a process must have left for a second thread. A thread takes 8 MB for
+   its stack and 64 MB for a heap, which a small process needs for the link itself. */
 #define PYLINK_SPACE_FOR_THREADS ((uint64_t)1 << 30)
 
 /* Whether the address space of the process has room for threads; mostly it is not limited. */
@@ -48,11 +50,14 @@ static inline int pylink_has_space(void) {
     return used != 0 && used < limit.rlim_cur && limit.rlim_cur - used >= PYLINK_SPACE_FOR_THREADS;
 }
 
-/* Claim threads besides the caller's for work that moves `size` bytes, as `items` items. Each is
-   taken from the total of the process, to be given back, unless the link has a number of its own. */
+/* Claim up to `most` threads besides the caller's, for work on `items` items that moves `size`
+   bytes. Returns their number. They are taken from the total of the process, and must be released,
+   unless the caller of the link asked for a number of threads. */
 static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;
-    size_t wanted = worth < most ? (size_t)worth : most, total, out, got;
+    size_t wanted = worth < most ? (size_t)worth : most;
+    size_t total, claimed; /* threads besides the first that may work, and that do */
+    size_t got;
     if (items < 2 || wanted == 0 || !pylink_has_space())
         return 0;
     if (wanted > items - 1)
@@ -60,10 +65,10 @@ static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     if (pylink_link_threads)
         return wanted < pylink_link_threads - 1 ? wanted : pylink_link_threads - 1;
     total = pylink_core_count() - 1;
-    out = __atomic_load_n(&pylink_helpers, __ATOMIC_RELAXED);
+    claimed = __atomic_load_n(&pylink_helpers, __ATOMIC_RELAXED);
     do {
-        got = out >= total ? 0 : total - out < wanted ? total - out : wanted;
-    } while (got && !__atomic_compare_exchange_n(&pylink_helpers, &out, out + got, 0,
+        got = claimed >= total ? 0 : total - claimed < wanted ? total - claimed : wanted;
+    } while (got && !__atomic_compare_exchange_n(&pylink_helpers, &claimed, claimed + got, 0,
                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return got;
 }

@@ -1,9 +1,9 @@
-# Threads for one row of independent items: copying is bound by memory and page faults, which more
-# cores share, and nothing a kernel does here needs the interpreter.
+# Threads for a row of independent items, such as files. No task needs Python, and most wait for
+# memory and page faults, which several cores can do at the same time.
 #
-# As many work as there are cores that nobody else uses, and never more than the bytes to move are
-# worth (`base/threads.h`). Items are handed out in runs, so that a busy core takes fewer. What a
-# task writes depends on its item alone: results are the same however the items fall.
+# As many threads work as there are free cores, but no more than the bytes to move are worth
+# (`base/threads.h`). Threads take items in runs, so that a busy core takes fewer. What a task
+# writes depends on its item alone, so results do not depend on which thread has which items.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
@@ -23,23 +23,26 @@ cdef extern from "base/threads.h" nogil:
     size_t thread_number "pylink_thread_number"
 
 cdef enum:
-    RUN = 4                     # items taken at a time; fewer if there are few items
-    SHARES = 8                  # runs for each helper, so that a busy core takes fewer
+    RUN = 4                     # most items that a thread takes at a time
+    SHARES = 8                  # least number of runs for each helper
     MOST_THREADS = 32           # for one row of items
 
 
+# What is done with one item of a row.
 ctypedef void (*Task)(void* context, size_t item) noexcept nogil
 
+# A row of items while threads work on it.
 ctypedef struct Work:
     Task task
-    void* context
-    size_t count
-    size_t run
-    size_t next
+    void* context               # passed to `task`
+    size_t count                # number of items
+    size_t run                  # items that a thread takes at a time
+    size_t next                 # the first item that no thread has taken
     size_t threads              # number of threads that have started
 
 
 cdef inline void run_items(Work* work) noexcept nogil:
+    """Take items and do the task for them until none is left."""
     cdef size_t first = claim_items(&work.next, work.run), item
     while first < work.count:
         for item in range(first, min(first + work.run, work.count)):
@@ -48,6 +51,7 @@ cdef inline void run_items(Work* work) noexcept nogil:
 
 
 cdef inline void* help_run(void* argument) noexcept nogil:
+    """Run a helper, a thread besides the link's; `argument` is the Work. Returns NULL."""
     global thread_number
     cdef Work* work = <Work*>argument
     thread_number = claim_items(&work.threads, 1)
@@ -56,7 +60,7 @@ cdef inline void* help_run(void* argument) noexcept nogil:
 
 
 cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
-    """Have all items done by this thread and as many helpers as can be started."""
+    """Do the task for all items, with up to `helpers` threads besides this one."""
     cdef pthread_t helper[MOST_THREADS]
     cdef size_t started = 0, i
     work.next = 0
@@ -69,7 +73,7 @@ cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
 
 
 cdef inline void run_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
-    """Call `task` for items 0 to `count` - 1, which move `size` bytes in all."""
+    """Call `task` for items 0 to `count` - 1, on threads for moving `size` bytes in all."""
     cdef size_t helpers = claim(size, count, MOST_THREADS - 1)
     cdef Work work
     work.task = task
@@ -81,9 +85,10 @@ cdef inline void run_each(Task task, void* context, size_t count, size_t size) n
 
 
 cdef inline void run_parts(Task task, void* context, size_t parts) noexcept nogil:
-    """Call `task` for each of the parts that `claim` allows, for what needs room of its own.
+    """Call `task` for each part of work whose parts have memory of their own, each on a thread.
 
-    All are done even if no thread can be started. The threads stay claimed.
+    The caller has claimed `parts` - 1 threads, and releases them. All parts are done even if no
+    thread can be started.
     """
     cdef Work work
     work.task = task

@@ -1,9 +1,9 @@
-# Growable arrays of packed rows for functions that do not know their row count beforehand. A Vec is
-# owned by the kernel that fills it. `detach_rows` (tables.pxd) moves its memory to the table that
-# leaves the kernel, `vec_to_bytes` makes bytes of it.
+# Growable arrays of packed rows, for functions that do not know their row count beforehand. A Vec
+# belongs to the kernel that fills it. `detach_rows` (tables.pxd) moves its memory to a table,
+# `vec_to_bytes` makes bytes of it.
 #
-# A `bint` function of this package that is a verb returns False when memory is exhausted, if its
-# docstring does not say otherwise.
+# A `bint` function of this package that is a verb returns False if memory is exhausted, unless its
+# docstring says something else.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
@@ -15,13 +15,14 @@ from base.hugepages cimport prefer_large_pages
 
 ctypedef struct Vec:
     uint8_t* data
-    size_t row          # bytes of a row
-    size_t count        # rows in use
-    size_t room         # rows allocated
-    bint borrowed       # `data` belongs to another owner: it cannot grow
+    size_t row                  # bytes of a row
+    size_t count                # rows in use
+    size_t room                 # rows allocated
+    bint borrowed               # `data` belongs to another owner, so it cannot grow
 
 
 cdef inline void vec_init(Vec* vec, size_t row) noexcept nogil:
+    """Start an empty Vec of rows of `row` bytes."""
     vec.data = NULL
     vec.row = row
     vec.count = 0
@@ -30,7 +31,7 @@ cdef inline void vec_init(Vec* vec, size_t row) noexcept nogil:
 
 
 cdef inline void vec_over(Vec* vec, void* rows, size_t row, size_t count) noexcept nogil:
-    """Make a Vec of existing rows, which it does not own."""
+    """Make a Vec of `count` existing rows of `row` bytes, which it does not own."""
     vec.data = <uint8_t*>rows
     vec.row = row
     vec.count = vec.room = count
@@ -45,7 +46,7 @@ cdef inline void vec_free(Vec* vec) noexcept nogil:
 
 
 cdef inline bint vec_reserve(Vec* vec, size_t count) noexcept nogil:
-    """Make room for `count` rows in all; False when memory is exhausted."""
+    """Make room for `count` rows in all; False without memory."""
     cdef size_t room
     cdef uint8_t* data
     if count <= vec.room:
@@ -66,7 +67,7 @@ cdef inline bint vec_reserve(Vec* vec, size_t count) noexcept nogil:
 
 
 cdef inline void* vec_push(Vec* vec) noexcept nogil:
-    """A new, uninitialised row at the end, or NULL when memory is exhausted."""
+    """Add a row with any values at the end, and return it; NULL without memory."""
     if vec.count == vec.room and not vec_reserve(vec, vec.count + 1):
         return NULL
     vec.count += 1
@@ -74,7 +75,7 @@ cdef inline void* vec_push(Vec* vec) noexcept nogil:
 
 
 cdef inline void* vec_extend(Vec* vec, size_t count) noexcept nogil:
-    """`count` new, uninitialised rows at the end, or NULL when memory is exhausted."""
+    """Add `count` rows with any values at the end, and return the first; NULL without memory."""
     if not vec_reserve(vec, vec.count + count):
         return NULL
     vec.count += count
@@ -82,7 +83,7 @@ cdef inline void* vec_extend(Vec* vec, size_t count) noexcept nogil:
 
 
 cdef inline bint vec_append(Vec* vec, const void* rows, size_t count) noexcept nogil:
-    """Put a copy of `count` rows at the end; False when memory is exhausted."""
+    """Add copies of `count` rows at the end; False without memory."""
     cdef void* end
     if count == 0:
         return True
@@ -94,7 +95,7 @@ cdef inline bint vec_append(Vec* vec, const void* rows, size_t count) noexcept n
 
 
 cdef inline bytes vec_to_bytes(Vec* vec):
-    """The rows as bytes; the Vec is empty afterwards."""
+    """Return the rows as bytes, and free the Vec."""
     cdef bytes table = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(vec.count * vec.row))
     prefer_large_pages(PyBytes_AS_STRING(table), vec.count * vec.row)
     if vec.count:

@@ -1,4 +1,4 @@
-/* Sixteen bytes at a time, for compilers that have vectors: gcc and clang, on each processor. */
+/* Operations on rows of sixteen bytes, with the vectors of gcc and clang for every processor. */
 #ifndef PYLINK_BASE_VECTORS_H
 #define PYLINK_BASE_VECTORS_H
 
@@ -7,12 +7,14 @@
 
 typedef uint8_t pylink_row __attribute__((vector_size(16)));
 
+/* Return the row at an address of any alignment. */
 static inline pylink_row pylink_row_at(const uint8_t* data) {
     pylink_row row;
     memcpy(&row, data, sizeof row);
     return row;
 }
 
+/* Return a row of sixteen equal bytes. */
 static inline pylink_row pylink_row_of(char byte) {
     return (uint8_t)byte - (pylink_row){0};
 }

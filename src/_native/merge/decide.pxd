@@ -136,7 +136,7 @@ ctypedef struct RelocList:
     bint is_rebuilt                 # family C computes `target` again
     bint is_counted                 # entries count for the rule of two forms
     bint is_cleared_of_replaced     # see the function of this name
-    OutNumber listed_in             # OutRow: relocation section of these entries; -1 before the first
+    OutNumber listed_in             # relocation section of these entries; -1 before the first
     SectionNumber twin              # input section: the mercury form of this one, -1, or NOT_SOUGHT
 
 

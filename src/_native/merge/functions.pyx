@@ -45,7 +45,7 @@ ctypedef struct ComponentSearch:
     FunctionRow* rows               # the result, by entity
     CallGraph graph
     uint32_t* visit_number          # 1 for the node visited first, 0 before the visit
-    uint32_t* lowest_reached        # the lowest visit number of its component that is known (lowlink)
+    uint32_t* lowest_reached        # lowest visit number known of its component (lowlink)
     uint32_t* next_edge             # number of edges that have been followed
     uint32_t* path                  # list of nodes, from the root of the search to the current one
     uint32_t* pending               # list of nodes that are not yet in a component

@@ -1,4 +1,4 @@
-# The call graph as flat adjacency, in both directions.
+# The call graph in arrays, with edges from callers to callees or from callees to callers.
 #
 # The inputs list calls in `.nv.callgraph`. A direct call names both functions. An indirect call
 # names only its prototype, such as `#ii`, and may lead to any function of that prototype whose
@@ -29,13 +29,13 @@ from tables.rows cimport CallRow, EntityRow
 # The rows that a graph is made from.
 ctypedef struct CallRows:
     const CallRow* rows
-    size_t count
-    size_t entities
-    size_t nodes            # entities, then prototypes
+    size_t count                # number of rows
+    size_t entities             # number of entities
+    size_t nodes                # number of entities and prototypes
 
 
 cdef inline CallRows calls_of(MergedTables merged) noexcept:
-    """The rows that the call graph of a link is made from."""
+    """Return the rows that the call graph of a link is made from."""
     cdef CallRows calls
     calls.rows = merged.calls.rows
     calls.count = merged.calls.count
@@ -45,19 +45,25 @@ cdef inline CallRows calls_of(MergedTables merged) noexcept:
 
 
 ctypedef struct CallGraph:
-    uint32_t* start         # nodes + 2: by node, where its edges begin
-    uint32_t* edges         # nodes that they lead to
-    size_t nodes
+    uint32_t* start             # by node: index of its first edge; two elements more than nodes
+    uint32_t* edges             # the node that each edge leads to
+    size_t nodes                # number of nodes
 
 
-cdef inline bint is_idle(const EntityRow* e) noexcept nogil:
-    """Whether it is a kernel that nobody selected or launches: --preserve-relocs keeps its code."""
-    return e.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
+cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
+    """Whether a kernel is idle: it is not selected, and no device code launches it.
+
+    Only links that keep all code have code of such kernels.
+    """
+    return entity.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 
 
 cdef inline bint read_edge(const CallRow* call, size_t entities, uint32_t* tail,
                            uint32_t* head) noexcept nogil:
-    """The edge that a row stands for; False for rows that are not edges."""
+    """Set the nodes of the edge, tail to head, that a row stands for; False for other rows.
+
+    `entities` is the number of entities.
+    """
     if call.block == BLOCK_DIRECT:
         tail[0] = call.caller
         head[0] = call.callee
@@ -75,9 +81,10 @@ cdef inline bint read_edge(const CallRow* call, size_t entities, uint32_t* tail,
 
 cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* calls,
                             bint reverse=False) noexcept nogil:
-    """Make the graph of these rows; edges lead from caller to callee unless `reverse`.
+    """Make the graph of these rows; edges lead from caller to callee, with `reverse` to the caller.
 
-    `scratch` frees the graph, and has failed without memory or if a row names an unknown node.
+    `scratch` frees the graph. It has failed if there is no memory, or if a row names an unknown
+    node.
     """
     cdef size_t nodes = calls.nodes
     cdef size_t i

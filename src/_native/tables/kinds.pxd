@@ -1,4 +1,7 @@
-# Properties of a section's kind: columns of its row in pylink/facts/sectiontable.py.
+# Questions about the kind of a section, answered from its row in pylink/facts/sectiontable.py.
+#
+# `kind` is the number of a kind. Plain and mercury are the two forms of a section; code in mercury
+# form is a capsule.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
@@ -15,63 +18,65 @@ cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
 
 
 cdef inline bint is_function(uint16_t kind) noexcept nogil:
-    """Code in one of its two forms: `target` is the symbol of its function."""
+    """Whether sections are code of a function, in either form."""
     return is_a(kind, IS_CODE | IS_CAPSULE)
 
 
 cdef inline bint is_owned(uint16_t kind) noexcept nogil:
-    """Whether sections belong to a function: `target` is its code or its capsule."""
+    """Whether sections belong to a function: their `target` is its code or its capsule."""
     return KIND[kind].owner != K_NULL
 
 
 cdef inline bint is_plain(uint16_t kind, uint32_t bits) noexcept nogil:
+    """Whether a kind has one of the IS_ bits, and plain form."""
     return is_a(kind, bits) and not KIND[kind].mercury
 
 
 cdef inline bint is_merc(uint16_t kind, uint32_t bits) noexcept nogil:
+    """Whether a kind has one of the IS_ bits, and mercury form."""
     return is_a(kind, bits) and KIND[kind].mercury
 
 
 cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
-    """The attributes of a function, `.nv.info.F`."""
+    """Whether sections have the attributes of a function: `.nv.info.F`."""
     return is_plain(kind, IS_RECORDS) and is_owned(kind)
 
 
 cdef inline bint is_pool(uint16_t kind, uint16_t bank) noexcept nogil:
-    """The literals and jump tables of a function, `.nv.constant2.F`."""
+    """Whether sections have the literals and jump tables of a function: `.nv.constant2.F`."""
     return bank == POOL_BANK and is_plain(kind, IS_LITERALS)
 
 
 cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
-    """Any constant bank of a function."""
+    """Whether sections are a constant bank of a function, such as `.nv.constant0.F`."""
     return is_plain(kind, IS_PARAMETERS | IS_LITERALS)
 
 
 cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
-    """The constants of all files, `.nv.constant3`."""
+    """Whether sections have the constants of a file: `.nv.constant3`."""
     return bank == USER_BANK and KIND[kind].first_bank == USER_BANK
 
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
-    """Whether the second program gives a section its final name (docs/order.md)."""
+    """Whether the second program renames a section from its first name (docs/order.md)."""
     return KIND[row.kind].shrinks != 0 and has_twin(row.kind, row.bank)
 
 
 cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Whether sections of a bank have the mercury form of their kind, if it has one."""
+    """Whether sections of this bank have a twin, if sections of their kind have any."""
     cdef uint16_t first = KIND[kind].first_bank
     return first == 0 or bank == first or bank == PIC_BANK
 
 
 cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
-    """The name of a file-scope section until the second program renames it."""
+    """Return the name of a file-scope section before the second program renames it."""
     if bank == PIC_BANK:
         return b".nv.constant.pic"
     return KIND[kind].first
 
 
 cdef inline uint8_t shrinks(const OutRow* row) noexcept nogil:
-    """Bytes by which the final name is shorter."""
+    """Return the bytes by which a section's final name is shorter than its first name."""
     return KIND[row.kind].shrinks - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 
@@ -81,6 +86,6 @@ cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
 
 
 cdef inline void start_out_row_of_kind(OutRow* row, uint16_t kind) noexcept nogil:
-    """Fill a new row for a section that the link itself makes."""
+    """Fill a new row with the header fields that the link gives sections of a kind."""
     cdef const KindFacts* facts = &KIND[kind]
     start_out_row(row, kind, facts.type, facts.flags, facts.align, facts.entsize)

@@ -1,15 +1,11 @@
 # cython: auto_pickle=False
 """Data that passes between phases: tables that own their rows, and results that own their tables.
 
-A table is packed C rows (rows.pxd) with a type, in `bytes` or, if they are many, on pages of its
-own, which came from the native function that filled them without a copy. Rows are numbered from
-0, the number is the only reference, and -1 means no row. A visible table never changes: a function
-that needs another makes a new one, which may take over the rows of one without other owners. Python
-reads columns by name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
-
-A result owns the tables of a phase. Native functions take results, so that no two tables can be
-swapped, and fill the columns that their stubs name. `seal` checks their sizes against each other
-when the phase returns; afterwards none can be set.
+The stub, tables.pyi, says what tables and results are. Here is how they work: the rows of a table
+are in `bytes` or, if they are many, in a block of its own, `Pages`. A native function that fills
+rows hands its block to the table without a copy (`detach_rows`). A table that Python can see never
+changes. A function that needs a changed table makes a new one, which may take over the rows of the
+old one if nothing else owns them (`Table.writable`).
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -40,17 +36,21 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Smaller ones lie in the heap of a process that keeps no pages: its pages come one by one.
+    # Bytes from which on a table has a block of its own in a process that recycles no pages. Others
+    # are on the heap, since such a process would get the pages of each block from the system.
     LARGE_TABLE = 4 << 20
 
-# Columns of each type of table, filled on demand: offset and code by name.
+# By type of table: `columns_of` its tables, from when it was first asked for.
 cdef dict known_columns = {}
 
 
 cdef dict columns_of(Table table):
-    """The offset and code of each column of a table, by name."""
+    """Return (offset in the row, code) of each column of a table, by name.
+
+    A code is a letter of Python's struct. The only column of a table of numbers has the name "".
+    """
     cdef dict columns = known_columns.get(type(table))
-    cdef size_t at = 0
+    cdef size_t at = 0          # offset in the row
     if columns is None:
         columns = {}
         for part in (<bytes>table.format).decode().split():
@@ -62,10 +62,12 @@ cdef dict columns_of(Table table):
 
 
 cdef size_t size_of(int code):
+    """Return the bytes of a number with a code of Python's struct."""
     return 8 if code in b"qQ" else 4 if code in b"iI" else 2 if code == c"H" else 1
 
 
 cdef object value_at(const uint8_t* data, int code):
+    """Return the number with this code at an address of any alignment."""
     cdef uint64_t value = 0
     memcpy(&value, data, size_of(code))
     if code == c"i":
@@ -76,10 +78,10 @@ cdef object value_at(const uint8_t* data, int code):
 
 
 cdef class Pages:
-    """A block of base/blocks.pxd that belongs to a table."""
+    """A block (base/blocks.pxd) with the rows of a table, which it frees with the table."""
 
     cdef uint8_t* start
-    cdef size_t size
+    cdef size_t size            # bytes of the rows
     cdef size_t room            # bytes of the block
 
     def __dealloc__(self):
@@ -88,7 +90,7 @@ cdef class Pages:
 
 
 cdef object detach_rows(Vec* rows):
-    """The memory of a Vec, which is empty afterwards."""
+    """Return the memory of a Vec, as bytes or Pages; the Vec is empty afterwards."""
     cdef size_t size = rows.count * rows.row, room = rows.room * rows.row
     cdef Pages pages
     if rows.borrowed or size < MEDIUM_BLOCK:
@@ -96,7 +98,7 @@ cdef object detach_rows(Vec* rows):
     if size < LARGE_BLOCK and room >= LARGE_BLOCK:
         if blocks.no_recycling:
             return vec_to_bytes(rows)
-        # A large page that was reserved for what turned out to need a part of one.
+        # The Vec reserved a large page, and needs a part of it.
         pages = new_rows(size)
         memcpy(pages.start, rows.data, size)
         vec_free(rows)
@@ -109,7 +111,7 @@ cdef object detach_rows(Vec* rows):
         pages.room = size
         block_cut(rows.data, room, size)
     elif not is_in_parts(rows.data):
-        # Unused memory returns to the heap; without memory the block keeps its size.
+        # The unused memory of a block on the heap is freed, unless that fails.
         pages.start = <uint8_t*>realloc(rows.data, size)
         if pages.start == NULL:
             pages.start = rows.data
@@ -121,7 +123,7 @@ cdef object detach_rows(Vec* rows):
 
 
 cdef object new_rows(size_t size):
-    """Memory of `size` bytes that have no values yet."""
+    """Return memory for rows of `size` bytes with any values: bytes or Pages."""
     cdef Pages pages
     if size < (LARGE_TABLE if blocks.no_recycling else MEDIUM_BLOCK):
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
@@ -137,7 +139,7 @@ cdef class Row:
     """One row of a table; its columns are attributes."""
 
     cdef Table table
-    cdef size_t at
+    cdef size_t at              # offset in the table
 
     def __getattr__(self, str name):
         cdef tuple column = columns_of(self.table).get(name)
@@ -163,6 +165,10 @@ cdef class Table:
         self.owner = data
 
     cdef const void* hold(self, size_t size, const char* format) except? NULL:
+        """Finish a new table of rows of `size` bytes with the columns of `format`; return the rows.
+
+        `format` is explained in tables.pxd.
+        """
         if self.count % size:
             raise ValueError(f"{type(self).__name__} of {size} bytes a row end inside one")
         self.size = size
@@ -177,19 +183,18 @@ cdef class Table:
         return PyBytes_FromStringAndSize(<const char*>self.start, self.count * self.size)
 
     cdef Table copy(self):
-        """A table of the same rows, to be written to before a result gets it."""
+        """Return a copy of the table, which the caller may change before a result gets it."""
         cdef Table copied = type(self)(new_rows(self.count * self.size))
         memcpy(<void*>copied.start, self.start, self.count * self.size)
         return copied
 
     @staticmethod
     cdef Table writable(PyObject* table):
-        """The table of a result, to be written to before the result gets it again.
+        """Return a result's table, which the caller may change before the result gets it again.
 
-        It is a copy if another owner has the table or its memory, so that a visible table never
-        changes.
+        It is a copy if anything besides the result owns the table or its memory.
         """
-        cdef Table original = <Table>table  # one reference more
+        cdef Table original = <Table>table  # which is one more reference
         if Py_REFCNT(table) == 2 and Py_REFCNT(<PyObject*>original.owner) == 1:
             return original
         return original.copy()
@@ -388,22 +393,23 @@ cdef class Blob(Table):
     def __cinit__(self, data=b""):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
 
-    def string(self, size_t number):
+    def string(self, size_t offset):
         cdef const void* end = NULL
-        if number < self.count:
-            end = memchr(self.rows + number, 0, self.count - number)
+        if offset < self.count:
+            end = memchr(self.rows + offset, 0, self.count - offset)
         if end == NULL:
-            raise IndexError(f"no string at {number} of {self.count} bytes")
-        return PyBytes_FromStringAndSize(<const char*>self.rows + number,
-                                         <const uint8_t*>end - self.rows - number)
+            raise IndexError(f"no string at {offset} of {self.count} bytes")
+        return PyBytes_FromStringAndSize(<const char*>self.rows + offset,
+                                         <const uint8_t*>end - self.rows - offset)
 
 
 cdef class Result:
-    # Names of attributes that are not part of the result.
+    # Names of attributes that can be set even after `seal`: they are not tables of the result.
     UNSEALED = ()
 
     cdef int fill(self) except -1:
-        """Raise AttributeError for a sealed result; native functions call this first."""
+        """Raise AttributeError for a sealed result. Native functions that fill it begin with this.
+        """
         if self.sealed:
             raise AttributeError(f"{type(self).__name__} of a phase that has returned")
         return 0
@@ -432,6 +438,7 @@ cdef class Result:
 
 
 cdef int expect(str name, Table column, size_t rows, bint optional=False) except -1:
+    """Raise ValueError unless a column has this number of rows; an `optional` one may be empty."""
     if column.count != rows and not (optional and column.count == 0):
         raise ValueError(f"{column.count} {name} for {rows} rows")
     return 0

@@ -1,6 +1,6 @@
-# Data between phases: tables that own their rows, and results that own their tables.
-# `tables.pyi` beside this says what each holds; kernels cimport these types, and nothing else that
-# has code of its own.
+# Data between phases: tables that own their rows, and results that own their tables. `tables.pyi`
+# beside this says what each holds. Kernels cimport these types; everything else that they cimport
+# is inline functions and structs.
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -15,17 +15,19 @@ from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 
 
-# Memory that a table is made of: bytes, or pages of its own where it is large.
+# Memory for the rows of a table: bytes, or a block of its own if it is large.
 cdef object detach_rows(Vec* rows)
 cdef object new_rows(size_t size)
 
 
 cdef class Table:
-    cdef object owner               # of the memory
-    cdef const uint8_t* start
-    cdef size_t count               # rows
+    cdef object owner               # of the memory: bytes or Pages
+    cdef const uint8_t* start       # the rows
+    cdef size_t count               # number of rows
     cdef size_t size                # bytes of a row
-    cdef const char* format         # "name:code name:code ...", or the code of plain numbers
+    # Names and codes of the columns, "name:code name:code ...", or the code of plain numbers. A
+    # code is a letter of Python's struct.
+    cdef const char* format
     cdef Table copy(self)
 
     @staticmethod

@@ -1,13 +1,12 @@
 """The data passed between phases: tables that own their rows, and results that own tables.
 
-A table is `bytes` of packed C rows with a type. Rows are numbered from 0; the number is the only
-reference, -1 for no row. Tables are immutable. Python reads columns by name (`pylink.rows` has
-all names), and numpy all of them at once:
-`numpy.frombuffer(table, table.dtype)`.
+A table is packed C rows of one type. Rows are numbered from 0; the number is the only reference,
+and -1 is none. Tables are immutable. Python reads columns by name (`pylink.rows` has all names),
+and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
 
 A result owns the tables of a phase. Native functions take results, so that no two tables can be
-swapped, and fill the columns that their stubs name. `seal` checks their sizes against each other
-when the phase returns; afterwards none can be set.
+swapped, and fill the columns that their stubs name. `seal` checks the sizes of tables against each
+other when the phase returns; afterwards none can be set.
 """
 
 from collections.abc import Iterator
@@ -50,7 +49,7 @@ class Table(Generic[R_co]):
     def __init__(self, data: bytes = b"") -> None: ...
     @property
     def data(self) -> bytes:
-        """The packed rows; a copy for a large table."""
+        """The packed rows; of a large table a copy."""
 
     @property
     def row_size(self) -> int:
@@ -58,50 +57,50 @@ class Table(Generic[R_co]):
 
     @property
     def dtype(self) -> str | list[tuple[str, str]]:
-        """The argument for `numpy.dtype`: the type of the numbers, or a list of columns."""
+        """The argument for `numpy.dtype`: a type of numbers, or (name, type) of each column."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, number: int, /) -> R_co: ...
     def __iter__(self) -> Iterator[R_co]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def column(self, name: str) -> list[int]:
-        """A column as a list."""
+        """Return a column as a list."""
 
     def first(self: T, count: int) -> T:
-        """A table of the first `count` rows."""
+        """Return a table of the first `count` rows."""
 
 class Files(Table[FileRow]):
-    """One per input file, in command-line order."""
+    """Input files, in command-line order."""
 
 class Sections(Table[SectionRow]):
-    """One per section of every input, file by file."""
+    """Sections of all inputs, file by file."""
 
 class Symbols(Table[SymbolRow]):
-    """One per symbol of every input, file by file."""
+    """Symbols of all inputs, file by file."""
 
 class Faults(Table[FaultRow]):
     """Reasons why an input was refused: empty, or one row."""
 
 class Entities(Table[EntityRow]):
-    """One per distinct symbol of the link, in order of first mention."""
+    """Distinct symbols of the link, in order of first mention."""
 
 class Calls(Table[CallRow]):
     """Rows of the call graph, in input order."""
 
 class Clashes(Table[ClashRow]):
-    """Conflicting definitions."""
+    """Conflicting definitions of one name."""
 
 class Functions(Table[FunctionRow]):
-    """Properties of each entity in the call graph."""
+    """What each entity inherits over the call graph, such as registers; by entity."""
 
 class LiteralPools(Table[PoolRow]):
     """Pieces of literal pools that go to kernels, in order of placement."""
 
 class Outs(Table[OutRow]):
-    """One per section of the output, in creation order."""
+    """Sections of the output, in creation order."""
 
 class OutSymbols(Table[OutSymbolRow]):
-    """One per symbol of the output, in creation order."""
+    """Symbols of the output, in creation order."""
 
 class Emitted(Table[EmittedRow]):
     """Relocations that the output contains."""
@@ -110,14 +109,14 @@ class Fixups(Table[FixupRow]):
     """Relocations that the link resolves."""
 
 class Rebuilds(Table[RebuildRow]):
-    """Relocations of debug sections that are rewritten."""
+    """Relocations of debug sections that the link computes again, from sm_100 on."""
 
 class Spans(Table[SpanRow]):
-    """The output sections of a blob of contents."""
+    """The output sections whose contents are in one blob."""
 
     @staticmethod
     def whole(out: int, size: int) -> Spans:
-        """One row that assigns a blob of `size` bytes to one section."""
+        """Return one row that assigns a whole blob, of `size` bytes, to the section `out`."""
 
 class FilePlaces(Table[PlaceRow]):
     """The place of each output section in the file."""
@@ -129,7 +128,7 @@ class SharedVariables(Table[VariableRow]):
     """Shared variables that are not overridden, in creation order."""
 
 class SharedUses(Table[UseRow]):
-    """Pairs of a shared variable and a kernel that uses it; any order, repeats allowed."""
+    """Pairs of a shared variable and a kernel that uses it, in any order, some more than once."""
 
 class ExternUses(Table[ExternUseRow]):
     """Kernels that use extern arrays, with the function that refers to the array."""
@@ -150,26 +149,26 @@ class Offsets(Table[int]):
     """Offsets, i64; -1 without an offset."""
 
 class Marks(Table[int]):
-    """A byte each: a mark or a resolution."""
+    """Numbers of one byte: 0 or 1, or a Resolution."""
 
 class Blob(Table[int]):
-    """Bytes of the output: a string table, or sections that the link makes."""
+    """Bytes of the output: a string table, or contents of sections that the link makes."""
 
-    def string(self, at: int) -> bytes:
-        """The string at an offset, without its NUL; `IndexError` if no NUL follows."""
+    def string(self, offset: int) -> bytes:
+        """Return the string at an offset, without its NUL; `IndexError` if no NUL follows."""
 
 class Result:
-    """The tables of a phase. Assigned bytes become a table of the column's type."""
+    """The tables of a phase. Bytes that are assigned become a table of the column's type."""
 
     def seal(self: ResultT) -> ResultT:
-        """Check that the tables are consistent, and freeze them. Returns itself."""
+        """Check that the tables have consistent sizes, let none be set any more, return itself."""
 
 class ObjectTables(Result):
     """The inputs, and the options that kernels need.
 
     `arena` holds all input bytes. `family` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100
-    on; `mode` holds the bits of `pylink.phases.init`, `traits` those of a release;
-    `executable` is the opposite of -r.
+    on. `mode` has LinkMode bits, `traits` the TRAIT_ bits of the family and of the release that
+    the link follows. `executable` is the opposite of -r.
     """
 
     def __init__(
@@ -199,14 +198,15 @@ class ObjectTables(Result):
 class MergedTables(Result):
     """The sections, symbols and relocations of the output.
 
-    By input symbol: `symbol_entity` and `symbol_resolution`; `met` are the symbols with an
-    entity in the order in which the link meets them. By entity: `functions`, `referenced` (any
-    code refers to it), `array_align` (-r: the largest alignment stated by extern arrays that a
-    kernel's own code names, 1 if not stated, 0 without arrays). By input section:
-    `section_function`, the function that a copy with the section defines, and
-    `section_resolution`, the resolution of that copy; `stand_ins`, the section that replaces it
+    By input symbol: `symbol_entity`, its entity, and `symbol_resolution`, what became of the
+    definition in it. `met` are the symbols with an entity, in the order in which the link meets
+    them. By entity: `functions`, `referenced` (any code refers to it), `array_align` (with -r: the
+    largest alignment stated by extern arrays that a kernel's own code names, 1 if not stated, 0
+    without arrays). By input section: `section_function`, the function to whose copy it belongs,
+    and `section_resolution`, what became of that copy; `stand_ins`, the section that replaces it
     (empty if nothing folds); `out_of`, its output section, and `base`, its offset there.
-    `prototypes` are arena offsets, `prototype_offsets` are offsets in .strtab.
+    Prototypes are strings: `prototypes` are their arena offsets, `prototype_offsets` their offsets
+    in .strtab.
     """
 
     def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
@@ -238,8 +238,10 @@ class MergedTables(Result):
 class SharedTables(Result):
     """Shared variables, their users and their layout.
 
-    `variables`, `uses` and `extern_uses` are the input of the layout of shared memory, `offsets`
-    (by variable), `kernels` and `ties` its result.
+    `variables`, `uses` and `extern_uses` are the input of the layout of shared memory. Its result
+    are `offsets`, the address of each variable; `kernels`; and `ties`, by device function (with -g
+    by array) the address of extern arrays there. `variable_entities` and `kernel_entities` have
+    the entity of each variable and kernel.
     """
 
     def __init__(
@@ -261,12 +263,14 @@ class SharedTables(Result):
 class PlacedTables(Result):
     """The layout of the output.
 
-    By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value),
-    `homes` (its OutRow), `dynamic` (address of extern arrays in a function), `lost`,
-    `symbol_index`, `instance_index` (symbol of a kernel's externsharedinstance). By OutRow:
-    `outs`, `places`, `section_index`, `section_symbol_index`. In file order:
-    `section_order`, `symbol_order`. `blobs` and `spans` hold the contents that the link makes.
-    `table_offset` is the offset of the section headers, `null_value` the value of the null symbol.
+    By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value in .symtab
+    and in .nv.merc.symtab), `homes` (its OutRow), `dynamic` (address of extern arrays in a
+    function), `lost` (1 for a shared variable without a place), `symbol_index` (in .symtab),
+    `instance_index` (in .symtab, of a kernel's externsharedinstance). By OutRow: `outs`, `places`,
+    `section_index` (in the file), `section_symbol_index` (in .symtab). In the order of the file:
+    `section_order` (OutRow) and `symbol_order` (OutSymbolRow). `blobs` are the contents that the
+    link makes, with the sections of each in `spans`. `size` is that of the file in bytes,
+    `table_offset` the offset of its section headers, `null_value` the value of the null symbol.
     `out_symbols` and the string tables have the final names.
     """
 
@@ -274,7 +278,7 @@ class PlacedTables(Result):
     @property
     def merged(self) -> MergedTables: ...
     def add(self, contents: bytes | Blob, spans: Spans) -> None:
-        """Add contents that the link makes, with the sections they belong to."""
+        """Add contents that the link makes, and the sections that they belong to."""
 
     outs: Outs
     values: Values
