@@ -130,7 +130,11 @@ def vectors(text: str, structs: set[str]) -> list[tuple[str, bool]]:
 def test_vectors_tell_the_type_of_their_rows() -> None:
     files = sources("src/_native")
     texts = {path: path.read_text(encoding="utf-8") for path in files}
-    structs = {name for text in texts.values() for name in re.findall(r"struct (\w+)", text)}
+    structs = {
+        name
+        for text in texts.values()
+        for name in re.findall(r"(?:struct|ctypedef int32_t) (\w+)", text)
+    }
     found = [
         (path.name, *vector) for path, text in texts.items() for vector in vectors(text, structs)
     ]

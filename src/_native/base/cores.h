@@ -31,8 +31,8 @@ static inline int pylink_read_line(const char* path, char* line, int room) {
 
 /* Return the smallest quota of a control group and its parents, in processors; 0 without a quota.
    `groups` is the path of a file such as /proc/self/cgroup, and `root` the directory where control
-   groups are mounted. Of the first version of control groups (cpu.cfs_quota_us) only the quota of
-   the root is read. */
+   groups are mounted. In the first version of control groups (cpu.cfs_quota_us) only the
+   quota of the root is read. */
 static inline size_t pylink_read_quota(const char* groups, const char* root) {
     char path[4096], group[2048], values[128];
     size_t least = 0, quota, end;

@@ -133,7 +133,7 @@ ctypedef struct StringCell:
 
 # An ELF string table under construction: each string once, and the empty string at offset 0.
 ctypedef struct StringTable:
-    Vec text                    # the strings, each with its NUL
+    Vec text                    # uint8_t: the strings, each with its NUL
     StringCell* cells
     size_t mask                 # number of cells, a power of two, less 1
     size_t count                # number of strings that have a cell

@@ -28,7 +28,7 @@ cdef enum:
     MOST_THREADS = 32           # for one row of items
 
 
-# What is done with one item of a row.
+# A function that works on one item of a row.
 ctypedef void (*Task)(void* context, size_t item) noexcept nogil
 
 # A row of items while threads work on it.

@@ -45,7 +45,7 @@ from tables.rows cimport (
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
-# What becomes of an entry. "Its section" is the relocation section of the output that it creates.
+# The fate of an entry. "Its section" is the relocation section of the output that it creates.
 cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry

@@ -277,7 +277,7 @@ cdef inline void inherit_values(ComponentSearch* search, uint32_t caller,
                                 uint32_t callee) noexcept nogil:
     """Raise the values of a caller to those of a callee."""
     if search.regcount[callee] > search.regcount[caller] or (
-            # Of several with the same count, `raised_by` is the one that was created first.
+            # If several have the same count, `raised_by` is the one that was created first.
             search.regcount[callee] == search.regcount[caller] and not search.is_kernel[caller]
             and search.regcount_from[callee] < search.regcount_from[caller]):
         search.regcount[caller] = search.regcount[callee]

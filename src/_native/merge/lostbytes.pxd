@@ -37,19 +37,20 @@ cdef inline int compare_ranges(const void* a, const void* b) noexcept nogil:
     return (start > other_start) - (start < other_start)
 
 
-cdef inline bint is_data(uint16_t kind) noexcept nogil:
+cdef inline bint is_initialized_data(uint16_t kind) noexcept nogil:
     """Whether sections of a kind, or the plain form of these, hold initialized data."""
     return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
-cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint data) noexcept nogil:
+cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint in_data) noexcept nogil:
     """Whether relocations in the bytes of a definition may be removed.
 
-    For initialized data (`data`) this is a definition that lost against a weak one: RESOLUTION_LOST
-    with a weak winner, or RESOLUTION_LOST_EARLY, as only a weak winner is replaced later.
+    For initialized data (`in_data`) this is a definition that lost against a weak one:
+    RESOLUTION_LOST with a weak winner, or RESOLUTION_LOST_EARLY, as only a weak winner is replaced
+    later.
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
-    if data:
+    if in_data:
         return resolution == RESOLUTION_LOST_EARLY or (
             resolution == RESOLUTION_LOST
             and merge.merged.entities[merge.merged.symbol_entity[symbol]].flags & EF_WEAK != 0)
@@ -64,7 +65,7 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
     section gets the ranges of the file's plain one.
     """
     cdef uint16_t kind = merge.objects.sections[section].kind
-    cdef bint mercury = KIND[kind].mercury
+    cdef bint is_mercury = KIND[kind].mercury
     cdef const SymbolRow* symbol
     cdef LostRange* ranges
     cdef size_t i, kept_count = 0
@@ -73,10 +74,10 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         symbol = &merge.objects.symbols[i]
         if (symbol.section != section
-                and not (mercury and symbol.section >= 0
+                and not (is_mercury and symbol.section >= 0
                          and KIND[merge.objects.sections[symbol.section].kind].twin == kind)):
             continue
-        if not is_lost_definition(merge, i, is_data(kind)):
+        if not is_lost_definition(merge, i, is_initialized_data(kind)):
             continue
         ranges = <LostRange*>vec_push(lost)
         if ranges == NULL:
@@ -100,7 +101,7 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
 cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint16_t kind,
                                             uint64_t offset, SymbolNumber symbol) noexcept nogil:
     """Whether an entry with this offset and symbol is removed, in a section of that kind."""
-    return ((is_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
+    return ((is_initialized_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))
 
 

@@ -225,7 +225,7 @@ cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
     """
     cdef size_t i
     cdef EntityNumber function
-    cdef bint of_device = False
+    cdef bint has_device_pool = False
     for i in range(pools.objects.section_count):
         function = (find_pool_function(pools, <int32_t>i)
                     if pools.merged.section_resolution[i] == RESOLUTION_WON else -1)
@@ -233,7 +233,7 @@ cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
             pools.first_piece[function] = pools.last_piece[function] = <int32_t>i
             pools.pool_size[function] = pools.objects.sections[i].size
             pools.pool_align[function] = pools.objects.sections[i].align
-            of_device |= not pools.merged.entities[function].flags & EF_KERNEL
+            has_device_pool |= not pools.merged.entities[function].flags & EF_KERNEL
     for i in range(pools.objects.section_count):
         function = (find_pool_function(pools, <int32_t>i)
                     if pools.merged.section_resolution[i] == RESOLUTION_LOST else -1)
@@ -245,7 +245,7 @@ cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
             pools.first_lost[function] = <int32_t>i
         pools.last_piece[function] = <int32_t>i
         has_lost[0] = True
-    return of_device
+    return has_device_pool
 
 
 cdef inline uint64_t align_up(uint64_t size, uint64_t align) noexcept nogil:

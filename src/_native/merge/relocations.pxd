@@ -116,10 +116,10 @@ cdef inline bint is_twin(Merge* merge, SectionNumber plain, SectionNumber mercur
 
 
 cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, SectionNumber section,
-                                           bint mercury) noexcept nogil:
+                                           bint is_mercury) noexcept nogil:
     """Find the output section that an input's relocation section patches, and decide its entries.
 
-    `mercury` says whether its entries patch the mercury form.
+    `is_mercury` says whether its entries patch the mercury form.
     """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* target = &merge.objects.sections[section_row.target]
@@ -134,7 +134,7 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
         if function < 0:
             return
         if not merge.merged.entities[function].flags & EF_LIVE:
-            if mercury == merge.has_finalizer:
+            if is_mercury == merge.has_finalizer:
                 reserve_dead_relocations(merge, section_row, function)
             return
         is_replaced = function_if_linked(merge, section_row.target) < 0
@@ -167,7 +167,7 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
     relocs.target = target
     relocs.out = out
     relocs.function = function
-    relocs.is_mercury = mercury
+    relocs.is_mercury = is_mercury
     relocs.is_of_replaced_code = is_replaced
     decide_entries(merge, &relocs)
 
@@ -316,9 +316,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     if action == DROP or (action == CLEAR and relocs.is_rebuilt):
         return True
     if action == DROP_DEAD:
-        if (not relocs.is_mercury
-                and find_or_create_relocations(merge, relocs.section, relocs.out,
-                                               relocs.is_rela) < 0):
+        if not create_plain_relocations(merge, relocs):
             return False
         if relocs.is_counted:
             count_entry(merge, relocs.out, relocs.out, relocs.is_rela, entry.addend)
@@ -332,9 +330,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
         if relocs.is_mercury:
             entry.section = find_mercury_section(merge, relocs.file, input.r_sym)
     if action == CLEAR:
-        if (not relocs.is_mercury
-                and find_or_create_relocations(merge, relocs.section, relocs.out,
-                                               relocs.is_rela) < 0):
+        if not create_plain_relocations(merge, relocs):
             return False
         if not relocs.is_of_replaced_code:
             entry.how = FIXUP_CLEAR
@@ -361,6 +357,12 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
         listed_in = -1 if is_unrecorded(merge, entry.entity, relocs.function) else relocs.listed_in
         add_fixup(merge, relocs, &entry, listed_in)
     return True
+
+
+cdef inline bint create_plain_relocations(Merge* merge, const RelocList* relocs) noexcept nogil:
+    """Create the relocation section for plain entries, unless it exists; False without memory."""
+    return (relocs.is_mercury
+            or find_or_create_relocations(merge, relocs.section, relocs.out, relocs.is_rela) >= 0)
 
 
 cdef inline bint has_recorded_field(const Merge* merge, const RelocList* relocs,

@@ -1,5 +1,5 @@
-# Which kernels use each shared variable: none, one, or several. Creation depends on it in two sorts
-# of links: those that keep all code, for the order in which idle kernels get their sections
+# The kernels that use each shared variable: none, one, or several. Creation depends on them in two
+# sorts of links: those that keep all code, for the order in which idle kernels get their sections
 # (merge/idle.pxd); and those with --preserve-relocs, where extern arrays may keep their symbols.
 #
 #     K1 calls F, K2 calls F, F uses v, K2 uses w        users of v: SEVERAL; of w: K2

@@ -77,7 +77,7 @@ cdef enum DeadSection:
     DEAD_REL = 32
 
 
-# What the merge has found out about an input section. For a mercury relocation section MARK_SYMBOL
+# Facts about an input section that the merge finds. For a mercury relocation section MARK_SYMBOL
 # says that its entries have been decided.
 cdef enum SectionMark:
     MARK_SYMBOL = 1            # a symbol lies in it

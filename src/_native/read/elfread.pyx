@@ -62,11 +62,11 @@ def parse(bytes arena, bytes extents, bytearray times=None):
             reserve_rows(&scratch, &tables, file_count, shares, share_count)
             if not scratch.failed:
                 last = read_shares(&tables, shares, share_count)
-                scratch.failed = not last.good and last.reader.fault.reason == F_NONE
+                scratch.failed = not last.is_read and last.reader.fault.reason == F_NONE
         if scratch.failed:
             raise MemoryError
-        fault = b"" if last.good else PyBytes_FromStringAndSize(<char*>&last.reader.fault,
-                                                                sizeof(FaultRow))
+        fault = (b"" if last.is_read
+                 else PyBytes_FromStringAndSize(<char*>&last.reader.fault, sizeof(FaultRow)))
         return (Files(detach_rows(&tables.files)), Sections(detach_rows(&tables.sections)),
                 Symbols(detach_rows(&tables.symbols)), Faults(fault))
     finally:

@@ -67,7 +67,7 @@ cdef enum:
     # Names may share their bytes, but honest files use each byte about once. This limit on the
     # bytes of names keeps the work of reading them proportional to the size of the file.
     NAMES_PER_BYTE = 16
-    # The same for the contents of sections, which mercury twins may share.
+    # A limit on the bytes of contents of sections, which mercury twins may share.
     CONTENTS_PER_BYTE = 4
 
 cdef inline uint64_t max_nobits() noexcept nogil:

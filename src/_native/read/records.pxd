@@ -83,22 +83,22 @@ cdef inline bint check_calls(Reader* reader, FileRow* file, SectionRow* section,
     cdef uint32_t pair[2]
     cdef uint64_t i
     cdef int32_t block = 0
-    cdef bint graph = section.kind == K_CALLGRAPH
+    cdef bint is_call_graph = section.kind == K_CALLGRAPH
     if section.size % 8:
         return refuse(reader, <int32_t>index, -1, F_TABLE_SIZE, section.size, 8)
     for i in range(section.size // 8):
         memcpy(pair, data + 8 * i, 8)
-        if pair[0] == 0 and graph:
+        if pair[0] == 0 and is_call_graph:
             block = <int32_t>pair[1]
             if block > -1 or block < -4:
                 return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, pair[1], 0)
             continue
-        if block == 0 and graph:
+        if block == 0 and is_call_graph:
             return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, 0, 0)
         if pair[0] >= file.symbol_count:
             return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
                           file.symbol_count)
-        if not graph or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
+        if not is_call_graph or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
             if pair[1] >= file.strtab_size:
                 return refuse(reader, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
                               file.strtab_size)

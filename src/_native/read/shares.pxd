@@ -28,7 +28,7 @@ ctypedef struct Share:
     size_t first_section        # number of its first SectionRow
     size_t first_symbol         # number of its first SymbolRow
     Reader reader
-    bint good                   # all its files have been read
+    bint is_read                 # all its files have been read
 
 
 cdef inline void count_rows_of_share(void* context, size_t number) noexcept nogil:
@@ -58,14 +58,14 @@ cdef inline void read_share(void* context, size_t number) noexcept nogil:
     cdef Share* share = <Share*>context + number
     cdef TimeRow* row
     cdef Py_ssize_t i
-    share.good = True
+    share.is_read = True
     for i in range(share.first_file, share.end_file):
         row = NULL if share.times == NULL else &share.times[i]
         if row != NULL:
             row.start = nanoseconds(CLOCK_MONOTONIC)
         share.reader.file = <int32_t>i
-        share.good = read_file(&share.reader, share.extent[2 * i], share.extent[2 * i + 1])
-        if not share.good:
+        share.is_read = read_file(&share.reader, share.extent[2 * i], share.extent[2 * i + 1])
+        if not share.is_read:
             break
         if row != NULL:
             row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
@@ -99,7 +99,7 @@ cdef inline Share* read_shares(Reader* tables, Share* shares, size_t share_count
         symbol += shares[number].most_symbols
     run_parts(read_share, shares, share_count)
     for number in range(1, share_count):
-        if not share.good:
+        if not share.is_read:
             break
         share = &shares[number]
         if (share.first_section != reader.sections.count

@@ -100,7 +100,7 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
     cdef CallTable table
     cdef const SectionRow* section
     cdef uint32_t i
-    cdef bint graph, done = True
+    cdef bint is_call_graph, done = True
     scratch_init(&scratch)
     table.file = file
     table.has_clash = False
@@ -111,14 +111,14 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
         if done and not table.has_clash and is_a(section.kind, IS_CALLS):
             table.pairs = <const uint32_t*>(resolver.objects.arena + section.offset)
             table.count = section.size // 8
-            graph = section.kind == K_CALLGRAPH
-            table.block = 0 if graph else BLOCK_PROTOTYPE
-            done = read_rows(resolver, &table, graph)
+            is_call_graph = section.kind == K_CALLGRAPH
+            table.block = 0 if is_call_graph else BLOCK_PROTOTYPE
+            done = read_rows(resolver, &table, is_call_graph)
     scratch_free(&scratch)
     return done
 
 
-cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint graph) noexcept nogil:
+cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_graph) noexcept nogil:
     """Add the rows of one section, up to one that clashes; False without memory."""
     cdef uint32_t first = table.file.first_symbol, symbol
     cdef const uint32_t* pair
@@ -128,7 +128,7 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint graph) noe
     for j in range(table.count):
         pair = &table.pairs[2 * j]
         if pair[0] == 0:
-            if graph:
+            if is_call_graph:
                 table.block = <int32_t>pair[1]
             continue
         block = table.block

@@ -81,7 +81,7 @@ cdef inline bint replace_definition(Resolver* resolver, SymbolNumber symbol,
                                     EntityRow* entity) noexcept nogil:
     """Make a later definition the current one. Returns True."""
     resolver.resolution_of[entity.winner] = RESOLUTION_REPLACED
-    resolver.replaced = True
+    resolver.has_replaced = True
     make_current(resolver, symbol, entity)
     return True
 
@@ -152,6 +152,24 @@ cdef inline bint compare_sizes(Resolver* resolver, SymbolNumber symbol,
     return add_clash(resolver, CLASH_SIZE, symbol, first)
 
 
+cdef inline bint resolve_later_common(Resolver* resolver, SymbolNumber symbol,
+                                      EntityRow* entity) noexcept nogil:
+    """Decide between a common symbol and the definition before it; False without memory."""
+    cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
+    if (not entity.flags & EF_COMMON
+            and (resolver.objects.traits & TRAIT_COMMON_YIELDS
+                 or has_initializer(resolver, entity.winner))):
+        return True
+    if not entity.flags & (EF_COMMON | EF_WEAK):
+        return add_clash(resolver, CLASH_MULTIPLE, symbol, entity.winner)
+    if not entity.flags & EF_COMMON:
+        # A weak variable without initializer moves to the common ones.
+        entity.align = symbol_row.value if symbol_row.value else 1
+    elif symbol_row.size > entity.size:
+        entity.size = symbol_row.size
+    return True
+
+
 cdef inline bint resolve_repeated(Resolver* resolver, SymbolNumber symbol, EntityRow* entity,
                                   bint is_definition) noexcept nogil:
     """Decide between `symbol` and what its entity has so far; False without memory.
@@ -191,18 +209,7 @@ cdef inline bint resolve_repeated(Resolver* resolver, SymbolNumber symbol, Entit
         return True
     resolver.resolution_of[symbol] = RESOLUTION_LOST
     if symbol_row.shndx == SHN_COMMON:
-        if (not entity.flags & EF_COMMON
-                and (resolver.objects.traits & TRAIT_COMMON_YIELDS
-                     or has_initializer(resolver, entity.winner))):
-            return True
-        if not entity.flags & (EF_COMMON | EF_WEAK):
-            return add_clash(resolver, CLASH_MULTIPLE, symbol, winner)
-        if not entity.flags & EF_COMMON:
-            # A weak variable without initializer moves to the common ones.
-            entity.align = symbol_row.value if symbol_row.value else 1
-        elif symbol_row.size > entity.size:
-            entity.size = symbol_row.size
-        return True
+        return resolve_later_common(resolver, symbol, entity)
     if entity.flags & EF_COMMON:
         if (is_weak and not resolver.objects.traits & TRAIT_COMMON_YIELDS
                 and not has_initializer(resolver, symbol)):

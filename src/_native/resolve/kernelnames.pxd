@@ -44,17 +44,17 @@ cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t
     been fitted as early as possible.
     """
     cdef uint32_t position = 0, pattern_position = 0, retry_position = 0, star = 0
-    cdef bint starred = False
+    cdef bint has_star = False
     while position < size:
         if pattern_position < length and pattern[pattern_position] == c'*':
-            starred = True
+            has_star = True
             star = pattern_position
             pattern_position += 1
             retry_position = position
         elif pattern_position < length and pattern[pattern_position] == text[position]:
             position += 1
             pattern_position += 1
-        elif starred:
+        elif has_star:
             retry_position += 1
             position = retry_position
             pattern_position = star + 1

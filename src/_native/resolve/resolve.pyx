@@ -89,7 +89,7 @@ def resolve(MergedTables merged not None):
     resolver.resolution_of = <uint8_t*>resolution.rows
     resolver.met = <int32_t*>met.rows
     resolver.met_count = 0
-    resolver.replaced = False
+    resolver.has_replaced = False
     resolver.const0_size = -1
     memset(resolver.entity_of, 0xff, symbol_count * 4)
     memset(resolver.resolution_of, RESOLUTION_NONE, symbol_count)
@@ -178,7 +178,7 @@ cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept n
     cdef const EntityRow* entities = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data
     cdef size_t i
-    for i in range(symbol_count if resolver.replaced else 0):
+    for i in range(symbol_count if resolver.has_replaced else 0):
         if (resolver.resolution_of[i] == RESOLUTION_LOST
                 and entities[resolver.entity_of[i]].winner > <int32_t>i):
             resolver.resolution_of[i] = RESOLUTION_LOST_EARLY

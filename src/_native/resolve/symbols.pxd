@@ -32,7 +32,7 @@ ctypedef struct Resolver:
     uint8_t* resolution_of      # by symbol: Resolution of the definition in it
     SymbolNumber* met           # symbols in the order in which they get their entities
     size_t met_count
-    bint replaced               # some definition was replaced
+    bint has_replaced           # some definition was replaced
     EntityNumber const0_size    # the entity of .nv.ptx.const0.size, or -1
     uint32_t* regcount          # by symbol of a function: its registers, from .nv.info
     uint32_t* frame             # by symbol of a function: bytes of its stack frame, likewise

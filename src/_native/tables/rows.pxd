@@ -133,7 +133,7 @@ cdef packed struct CallRow:
     uint32_t caller             # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     int32_t block               # CallBlock
-    uint32_t of_linked_copy  # 1 if the linked copy has the row; SymbolRow of the copy at first
+    uint32_t of_linked_copy     # 1 if the linked copy has the row; SymbolRow of the copy at first
 
 # Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:
@@ -224,7 +224,7 @@ cdef packed struct FixupRow:
     uint32_t how                # FixupFlag bits
     OutNumber listed_in         # relocation section for a record of it; -1: it leaves none
 
-# What a relocation of a debug section names that family C computes again.
+# The symbol of a relocation in a debug section that family C computes again.
 cdef enum RebuildOutcome:
     OUTCOME_LIVE = 0            # a function of the output
     OUTCOME_DEAD = 1            # a function that was removed

@@ -1,4 +1,4 @@
-"""What accepted folds of Mercury sections mean for the tables of a link (docs/dedup.md).
+"""Effects of accepted folds of Mercury sections on the tables of a link (docs/dedup.md).
 
 A fold pairs a candidate file with an earlier file, its reference, whose Mercury debug sections then
 replace the candidate's.

@@ -1,4 +1,4 @@
-"""What a kernel inherits from the functions it reaches: registers, barriers, stack, recursion."""
+"""Registers, barriers, stack and recursion that a kernel inherits from functions it reaches."""
 
 from pylink._native.tables import MergedTables
 

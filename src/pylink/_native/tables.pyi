@@ -91,7 +91,7 @@ class Clashes(Table[ClashRow]):
     """Conflicting definitions of one name."""
 
 class Functions(Table[FunctionRow]):
-    """What each entity inherits over the call graph, such as registers; by entity."""
+    """Properties that each entity inherits over the call graph, such as registers."""
 
 class LiteralPools(Table[PoolRow]):
     """Pieces of literal pools that go to kernels, in order of placement."""
@@ -264,9 +264,9 @@ class PlacedTables(Result):
     """The layout of the output.
 
     By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value in .symtab
-    and in .nv.merc.symtab), `homes` (its OutRow), `dynamic` (address of extern arrays in a
-    function), `lost` (1 for a shared variable without a place), `symbol_index` (in .symtab),
-    `instance_index` (in .symtab, of a kernel's externsharedinstance). By OutRow: `outs`, `places`,
+    and in .nv.merc.symtab); `homes`, its OutRow; `dynamic`, the address of extern arrays in a
+    function; `lost`, 1 for a shared variable without a place; `symbol_index` in .symtab, and
+    `instance_index`, that of a kernel's externsharedinstance. By OutRow: `outs`, `places`,
     `section_index` (in the file), `section_symbol_index` (in .symtab). In the order of the file:
     `section_order` (OutRow) and `symbol_order` (OutSymbolRow). `blobs` are the contents that the
     link makes, with the sections of each in `spans`. `size` is that of the file in bytes,
