@@ -79,9 +79,9 @@ def test_a_dropped_piece_leaves_the_null_value_alone() -> None:
 
 
 def test_number_of_sections_must_agree() -> None:
-    with pytest.raises(ValueError, match="one output section"):
+    with pytest.raises(ValueError, match="one row for each"):
         constants.fold_pieces(PlacedTables(merged(out_of=bytes(4))))
-    with pytest.raises(ValueError, match="one output section"):
+    with pytest.raises(ValueError, match="one row for each"):
         constants.fold_pieces(PlacedTables(merged(base=bytes(8))))
 
 

@@ -329,7 +329,7 @@ def test_malformed_register_sections_are_refused_with_their_place(case: str) -> 
 
 
 def test_names_without_an_end_are_refused() -> None:
-    with pytest.raises(ValueError, match="no end"):
+    with pytest.raises(ValueError, match="does not end"):
         debug.rebuild_reg_sass(b"", b"", b"kernel")
 
 

@@ -52,7 +52,8 @@ cdef enum:
     GUARD_UNOPTIMIZED = 0x33de
     # `fence.proxy.tensormap::generic.acquire` is ACQUIRE_COUNT instructions, the last of them
     # OP_ACQUIRE, whose record has a body that begins with ACQUIRE_RECORD. From 13.1 on OP_FLUSH
-    # and a NOP follow, which waits for what OP_FLUSH reads; the last two are their control bytes.
+    # and a NOP follow, which waits for what OP_FLUSH reads. FLUSH_READS and FLUSH_AWAITED are the
+    # control bytes of these two.
     ACQUIRE_RECORD = 0x16144901
     ACQUIRE_COUNT = 3
     OP_ACQUIRE = 0x9b9

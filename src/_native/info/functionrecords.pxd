@@ -1,9 +1,9 @@
 # .nv.info.F and .nv.merc.nv.info.F: the records of one function.
 #
 # From sm_100 on an input has two lists of a function: the mercury list and that of the machine code
-# ("sass"). Both outputs have the order of the mercury list, reversed. A record of .nv.info.F is the
-# machine code's where that list has one of the same attribute and turn; records that only the
-# machine code's list has come after those. For example:
+# ("sass"). Both outputs have the order of the mercury list, reversed. In .nv.info.F the n-th record
+# of an attribute is the n-th of the machine code's list, if that has so many. Further records of
+# the machine code's list come after all others. For example:
 #
 #     mercury list      MAXREG_COUNT a, EXTERNS b
 #     machine code's    MAXREG_COUNT c, EXIT_INSTR_OFFSETS d
@@ -62,9 +62,9 @@ cdef inline bint list_records(Info* info, const SectionRow* source) noexcept nog
 
 
 cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogil:
-    """Set `twin` of each mercury record: the machine code's of the same attribute and turn, if any.
+    """Set `twin` of each mercury record: for the n-th of an attribute the n-th of `sass`, or NULL.
 
-    Linear: for each of the 256 attributes the machine code's list, `sass`, is read once.
+    Linear: for each of the 256 attributes `sass`, the machine code's list, is read once.
     """
     cdef uint64_t cursor[256]       # by attribute: end of the last twin in `sass`
     cdef Record* record
