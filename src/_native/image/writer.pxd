@@ -67,7 +67,7 @@ cdef inline void set_section(Writer* writer, int32_t section, Sym* out,
 
 
 cdef inline int32_t text_row_of(const OutRow* row) noexcept nogil:
-    """Return the .text OutRow of the section's function; without one 0, whose row has index 0."""
+    """Return the .text OutRow of the section's function, or 0 (.shstrtab) if it has no .text."""
     cdef int32_t text = row.text
     return text if text >= 0 else 0
 

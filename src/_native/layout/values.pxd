@@ -86,9 +86,10 @@ cdef inline void find_outs(Assignment* assignment) noexcept nogil:
 cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) noexcept nogil:
     """Make room for common symbols after the variables of .nv.global.
 
-    They are placed in reverse order of the first input symbol that is SHN_COMMON; declarations
-    before it do not count. A definition in .nv.global with an alignment has replaced a common
-    symbol (`replace_common` in resolve), and is placed with them. False when memory is exhausted.
+    They are placed in reverse order of their first SHN_COMMON symbols in the inputs; undefined
+    symbols in front of these do not count. A definition in .nv.global with an alignment has
+    replaced a common symbol (`replace_common` in resolve), and is placed with them. False when
+    memory is exhausted.
     """
     cdef const EntityRow* entities = assignment.merged.entities
     cdef OutRow* out = &assignment.outs[assignment.common]
