@@ -56,7 +56,7 @@ ctypedef struct View:
 # jump to the instruction must reach the barrier.
 ctypedef struct InstructionMap:
     uint64_t jump_target        # of the barrier, if there is one, else of the instruction
-    uint64_t instruction        # of the instruction itself; if it was dropped, of the next one
+    uint64_t instruction        # of the instruction itself; if it was dropped, of what follows
     uint64_t range_start        # of a register range that begins with it, in code that is updated
 
 

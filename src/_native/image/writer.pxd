@@ -20,8 +20,8 @@ ctypedef struct Writer:
     int32_t[KIND_COUNT] only        # by section kind: OutRow of the last of its kind, or -1
     uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab: after the last local
     bint preserved                  # --preserve-relocs without debug data: see image.pyi
-    bint has_late_shndx             # .symtab_shndx exists, and only the mercury file needs it
-    bint has_early_shndx            # .symtab_shndx exists, and both files need it
+    bint has_late_shndx             # .symtab_shndx exists, and only the final file needs it
+    bint has_early_shndx            # .symtab_shndx exists, and the mercury file needs it, too
 
 
 cdef inline uint64_t contents_at(Writer* writer, uint16_t kind) noexcept nogil:

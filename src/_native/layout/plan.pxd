@@ -32,11 +32,11 @@ ctypedef struct Plan:
 cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_size) noexcept nogil:
     """Whether a mercury section has the bytes of its plain twin, and so the same place in the file.
 
-    `same_size`: the two have the same size. Sections of variables share their bytes, unless an
-    input has other ones (OF_OWN_BYTES: whole programs). Some debug sections always share them
-    (`has_plain_bytes` in mercury/ties.pxd), in lean files .debug_info, too. Others share them where
-    those of the inputs do, if the plain one has no relocations, or in whole programs: lines that
-    are headers alone, types of registers of device functions.
+    Sections of variables share their bytes, unless an input has other ones (OF_OWN_BYTES: whole
+    programs). Some debug sections always share them (`has_plain_bytes` in mercury/ties.pxd), in
+    lean files .debug_info, too. Others share them where those of the inputs do, if both have the
+    same size (`same_size`), and the plain one has no relocations or the file is a whole program:
+    lines that are headers alone, types of registers of device functions.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):

@@ -146,7 +146,7 @@ cdef enum OutFlag:
     OF_EMPTY_STAYS = 4          # a relocation section that the output has even without entries
     OF_OWN_BYTES = 8            # mercury: some input has other bytes there than its plain twin
     OF_STAYS = 16               # shared memory: the section is part of the output
-    OF_LATE = 32                # .symtab_shndx: only the mercury file needs it
+    OF_LATE = 32                # .symtab_shndx: only the final file needs it
 
 # One section of the output, in creation order. Mercury twins have no creation number of their own.
 cdef packed struct OutRow:
