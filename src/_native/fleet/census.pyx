@@ -59,7 +59,7 @@ cdef class Census:
     cdef Vec indexed_files      # Indexed: files that changed after that, or that this run found
     cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
     cdef Vec directories        # Directory: those that this run reads
-    cdef TextPool paths         # of directories
+    cdef TextPool paths         # texts of `path` of all directories
     cdef Scratch scratch        # owns the memory of all fields above
     cdef set walked             # numbers of roots that `walk` has read
 

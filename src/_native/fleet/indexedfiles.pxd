@@ -13,7 +13,7 @@ from fleet.stamps cimport Stamp
 # changed later has an Indexed, and its base row is marked as replaced.
 ctypedef struct Base:
     const int64_t* end          # by row: where its path ends in `text`; a 0 stands before the first
-    const Stamp* stamp          # by row
+    const Stamp* stamp          # by row: the file's stamp
     const int32_t* root         # by row: number of its root
     const uint8_t* text         # all paths, one after the other
     const int32_t* slots        # hash table: number of a row, or -1
@@ -27,7 +27,7 @@ cdef enum Mark:
 
 # A file that was added or changed after the base was written.
 ctypedef struct Indexed:
-    const uint8_t* path         # below the root
+    const uint8_t* path         # path below the root
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
     Stamp stamp

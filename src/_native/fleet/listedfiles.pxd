@@ -11,7 +11,7 @@ from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
 
 ctypedef struct ListedFile:
-    const uint8_t* path         # below the root
+    const uint8_t* path         # path below the root
     const Stamp* stamp
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root

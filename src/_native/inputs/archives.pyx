@@ -19,10 +19,10 @@ cdef extern from "Python.h":
 # The header of a member, in bytes: `struct ar_hdr` of ar(5).
 cdef enum:
     HEADER_SIZE = 60
-    NAME_SIZE = 16              # of the name, which is the first field
-    SIZE_OFFSET = 48            # of the member's size, a decimal number
-    SIZE_DIGITS = 10
-    END_OFFSET = 58             # of the two bytes that end each header
+    NAME_SIZE = 16              # bytes of the name, which is the first field
+    SIZE_OFFSET = 48            # where the member's size begins, a decimal number
+    SIZE_DIGITS = 10            # bytes of that number, with blanks
+    END_OFFSET = 58             # where the two bytes begin that end each header
 
 # Reasons why an archive is refused; archiveformat.py has the sentence for each.
 cdef enum ArchiveFault:
@@ -58,8 +58,8 @@ ctypedef struct ArchiveWalk:
     bint is_thin
     uint64_t names              # offset of the long names, 0 before they are found
     uint64_t names_size
-    uint64_t value              # of a fault: the number that is wrong
-    uint64_t limit              # of a fault: what `value` must not exceed
+    uint64_t value              # if there is a fault: the number that is wrong
+    uint64_t limit              # if there is a fault: what `value` must not exceed
     Vec rows                    # MemberRow
 
 

@@ -38,7 +38,7 @@ ctypedef struct Reading:
     uint8_t* base                   # start of the arena
     const uint64_t* extent          # offset and size of each input in the arena, alternating
     const char** path               # by input; NULL: the bytes are in `data`
-    const char** data               # by input
+    const char** data               # by input without a path: its bytes
     int* outcome                    # by input: result of `read_whole_file`
     MappedRow* mapped               # by input: its size if it is (to be) mapped; NULL: none is
     bint maps_hosts                 # map objects of the host, too

@@ -51,21 +51,21 @@ def gather(bytes picks, list arenas, produce):
         total += padded_size(size)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
-    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
-    cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
+    cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef Packed* payload = <Packed*>PyBytes_AS_STRING(packed_rows)
     prefer_large_pages(base, total)
     for i in range(n):
-        place[i].start = NULL
-        place[i].unpacked = False
+        payload[i].start = NULL
+        payload[i].unpacked = False
         if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
             continue
-        fill_packed(&place[i], &pick[i], i, arenas)
-        place[i].target = base + extent[2 * i]
-        work += place[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING_COST)
+        fill_packed(&payload[i], &pick[i], i, arenas)
+        payload[i].target = base + extent[2 * i]
+        work += payload[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING_COST)
     with nogil:
-        run_each(unpack_payload, place, n, work)
+        run_each(unpack_payload, payload, n, work)
     for i in range(n):
-        if place[i].unpacked:
+        if payload[i].unpacked:
             continue
         chunk = produce(i)
         size = extent[2 * i + 1]
@@ -97,13 +97,13 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
     cdef uint64_t work = 0
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
-    cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
+    cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef Packed* payload = <Packed*>PyBytes_AS_STRING(packed_rows)
     cdef Packed* packed
     for i in range(n):
         if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
             return None
-        packed = &place[n_packed]
+        packed = &payload[n_packed]
         fill_packed(packed, &pick[i], i, arenas)
         if pick[i].codec == CODEC_STORED and packed.size == packed.full_size \
                 and arenas[pick[i].arena] is tail.arena:
@@ -125,9 +125,9 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
         extent[2 * i + 1] = pick[i].full_size
     tail.start = offset
     with nogil:
-        run_each(unpack_payload, place, n_packed, work)
+        run_each(unpack_payload, payload, n_packed, work)
     for i in range(n_packed):
-        if not place[i].unpacked:
+        if not payload[i].unpacked:
             return None
     return tail.arena, extents
 

@@ -96,7 +96,7 @@ ctypedef struct Moving:
     const uint8_t* source           # arena that has them
     uint8_t* target                 # arena that gets them
     const uint64_t* old_extents     # offset and size of each file in `source`, alternating
-    const uint64_t* new_extents     # the same in `target`
+    const uint64_t* new_extents     # offset and size of each file in `target`, alternating
 
 
 cdef void copy_file(void* context, size_t item) noexcept nogil:

@@ -39,9 +39,9 @@ cdef enum:
     MOST_WIDTH = 32             # bits of an abbreviation id or operand
     # Limits of what takes few bits of a file and much time or memory here. Files of remarks stay
     # far below them.
-    MOST_OPERANDS = 16          # of an abbreviation
-    MOST_VALUES = 8             # of a record
-    MOST_ABBREVIATIONS = 64     # of all blocks together
+    MOST_OPERANDS = 16          # operands of an abbreviation
+    MOST_VALUES = 8             # operands of a record
+    MOST_ABBREVIATIONS = 64     # abbreviations of all blocks together
     MOST_BLOCK = 0x7fffffff     # largest number of a block
 
 # The characters for the 64 values of a CHAR6.
@@ -58,8 +58,8 @@ ctypedef packed struct BlockRow:
 ctypedef packed struct Abbreviation:
     uint32_t block                      # number of the block
     uint32_t count                      # number of operands, with the record's code
-    uint8_t encodings[MOST_OPERANDS]    # of each operand
-    uint64_t values[MOST_OPERANDS]      # of each operand: the literal, or the width in bits
+    uint8_t encodings[MOST_OPERANDS]    # by operand: its encoding
+    uint64_t values[MOST_OPERANDS]      # by operand: the literal, or the width in bits
 
 
 BLOCK_ROW = sizeof(BlockRow)

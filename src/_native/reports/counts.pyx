@@ -29,8 +29,8 @@ ctypedef packed struct FileCount:
     uint64_t symbols
     uint64_t defined            # named symbols that the file defines
     uint64_t undefined          # named symbols that it only uses
-    uint64_t weak               # of the defined ones: weak ones
-    uint64_t functions          # of the defined ones: functions
+    uint64_t weak               # defined symbols that are weak
+    uint64_t functions          # defined symbols that are functions
     uint64_t relocations        # entries of its relocation sections
     uint64_t debug_bytes        # bytes of its debug sections
     uint64_t kept_sections
@@ -98,7 +98,7 @@ ctypedef struct Counts:
     MergedView merged
     PlacedView placed
     uint8_t* copied             # by OutRow: whether its bytes are the inputs'
-    KindCount* kinds            # by section kind
+    KindCount* kinds            # by section kind: its counts
 
 
 cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:

@@ -158,6 +158,7 @@ ctypedef struct SeenString:
     PyObject* text
     uint32_t number             # in the string table
 
+# The numbers of strings during a call to `encode`.
 ctypedef struct StringNumbers:
     PyObject* strings           # the string table, a borrowed reference to a dict
     PyObject* next_number       # number of the next new string, an owned reference to an int

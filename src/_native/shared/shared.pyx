@@ -77,9 +77,9 @@ ctypedef struct Placing:
     uint32_t* order             # common variables in the reverse order of the first sort
     uint32_t* sort_spare        # room for `sort_list`
     size_t group_count          # groups of the common part
-    uint32_t* group             # by variable
+    uint32_t* group             # by variable of the common part: its group
     uint64_t* group_size        # by group: size in bytes; later its offset
-    uint64_t* group_align       # by group
+    uint64_t* group_align       # by group: largest alignment of its variables
     Vec taken_groups            # uint64_t for each kernel in a row of 64 groups: those it has
     ArrayTies arrays
 

@@ -92,7 +92,7 @@ ctypedef struct SharedPlaces:
     ObjectsView objects
     MergedView merged
     SharedView shared
-    OutRow* outs
+    OutRow* outs                    # sections of the output
     size_t out_count
     uint64_t* value                 # by entity: S in relocations
     uint64_t* symbol_value          # by entity: st_value
@@ -104,9 +104,9 @@ ctypedef struct SharedPlaces:
     int32_t* shared_out             # by kernel's entity: OutRow of its .nv.shared, or -1
     int32_t* user                   # by variable: kernel that alone uses it, NO_USER or MANY_USERS
     int32_t common                  # OutRow of .nv_debug.shared, or -1
-    uint64_t reserved               # bytes that symbol values begin after
-    uint64_t array_reserved         # the same for extern arrays
-    bint keep_symbols
+    uint64_t reserved               # bytes that are added to the values of variables' symbols
+    uint64_t array_reserved         # bytes that are added to the values of extern arrays' symbols
+    bint keep_symbols               # variables stay in the symbol table (-g, --preserve-relocs)
     bint ties_arrays                # each extern array has an address of its own (-g)
 
 

@@ -137,8 +137,8 @@ ctypedef struct StringOwners:
     const Shdr* symbols         # header of the symbol table, or NULL
     uint64_t strings            # index of the section with symbols' names, 0: none
     uint32_t* byte_owners[2]    # owner + 1 of each byte of symbols' names, of sections' names; or 0
-    uint32_t* owner             # by section
-    uint32_t* symbol_owner      # by symbol; NULL without a symbol table
+    uint32_t* owner             # by section: its owner
+    uint32_t* symbol_owner      # by symbol: its owner; NULL without a symbol table
 
 
 cdef inline void assign_string(const ElfFile* elf, uint64_t strings, uint32_t* byte_owners,

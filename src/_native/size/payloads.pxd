@@ -180,7 +180,7 @@ cdef inline bint compress_payload(Payload* payload, Buffers* buffers, const uint
 
 # The key by which payloads with equal results are found: their bytes in the file, and their use.
 cdef packed struct ContentKey:
-    Fingerprint contents        # of the bytes in the file
+    Fingerprint contents        # fingerprint of its bytes in the file
     uint64_t packed             # these fields are those of the Payload
     uint64_t full
     int32_t codec

@@ -1,5 +1,5 @@
-# Adds up rows of a ledger by group. Sums are in a hash table, whose keys are made of the part and of
-# the groups of entry and function (`sum_key`).
+# Adds up rows of a ledger by group. Sums are in a hash table; a key consists of the part and of the
+# groups of entry and function (`sum_key`).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint64_t

@@ -169,8 +169,8 @@ def _follow(
             answering.setdefault(symbol, []).append(file)
         for symbol in file.calls:
             calling.setdefault(symbol, []).append(file)
-    # By rank of a file and module: the callers that reach it. By module: the file that gets its
-    # call.
+    # `reached` has, by rank of a file and by module, the files whose calls come to it. `takers` has
+    # the file that gets the call of each module.
     reached: dict[int, dict[bytes, list[_File]]] = {file.rank: {} for file in order}
     takers: dict[bytes, _File] = {}
     for symbol in answering.keys() | calling.keys():

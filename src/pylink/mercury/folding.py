@@ -121,10 +121,10 @@ def _fold_by_index(
     """
     index = FoldIndex(items, tally)
     # If all objects have symbols, an object that uses private ones neither accepts nor folds.
-    closed = symbols and all(item.has_symbols for item in items)
+    skips_private = symbols and all(item.has_symbols for item in items)
     last: int | None = None
     for row, item in enumerate(items):
-        eligible = not closed or item.vectors.is_self_contained
+        eligible = not skips_private or item.vectors.is_self_contained
         verdicts: dict[int, Verdict] = {}
         twin = None
         if eligible and index.needs_walk(item):
