@@ -31,7 +31,7 @@ cdef extern from "<unistd.h>" nogil:
     ssize_t c_read "read"(int fd, void* data, size_t size)
     int c_close "close"(int fd)
 
-# What a file turned out to be; pylink.fleet.fragment has the same numbers.
+# Kinds that files turned out to be of; pylink.fleet.fragment has the same numbers.
 cdef enum Fate:
     F_CUBIN = 0                 # a cubin: its sections are listed
     F_OTHER = 1                 # a file without device code

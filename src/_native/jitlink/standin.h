@@ -26,7 +26,7 @@ enum { SUCCESS = 0, ERROR_INTERNAL = 6, ERROR_NULL_INPUT = 10 };
 
 typedef uintptr_t Handle;
 
-/* What get_size and get return of a link: numbers of src/pylink/jitlink. */
+/* The results of a link that get_size and get return; numbers of src/pylink/jitlink. */
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
 /* The object whose methods `call_installer` calls, or NULL. Methods get addresses as numbers.

@@ -8,7 +8,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, strlen
 
-from base.elf64 cimport EM_CUDA, ET_EXEC, SHN_LORESERVE, STT_FUNC, Shdr, Sym
+from base.elf64 cimport EM_CUDA, ET_EXEC, SHN_LORESERVE, STT_FUNC, Ehdr, Shdr, Sym
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names,
     open_table,
@@ -41,7 +41,6 @@ cdef enum:
     CODE_PREFIX = 6             # bytes of ".text."
     UNIT_SIZE = 256             # bytes of a name that are enough to identify its source file
     EI_ABIVERSION = 8           # index in e_ident
-    EHDR_SIZE = 64
 
 cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noexcept nogil:
     """Return the Part of a section, by its name and type."""
@@ -266,8 +265,8 @@ cdef inline bint cut_cubin(Cutting* cutting, const uint8_t* data, uint64_t size)
     cutting.type = elf.header.e_type
     fault = open_table(&elf)
     if fault == ELF_NO_TABLE:
-        count_bytes(cutting, SHARED, PART_HEADERS, min(size, <uint64_t>EHDR_SIZE))
-        count_bytes(cutting, SHARED, PART_OTHER, size - min(size, <uint64_t>EHDR_SIZE))
+        count_bytes(cutting, SHARED, PART_HEADERS, min(size, <uint64_t>sizeof(Ehdr)))
+        count_bytes(cutting, SHARED, PART_OTHER, size - min(size, <uint64_t>sizeof(Ehdr)))
         return True
     if fault != ELF_GOOD or open_names(&elf) != ELF_GOOD:
         cutting.is_damaged = True

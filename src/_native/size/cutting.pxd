@@ -12,7 +12,7 @@ from base.scratch cimport Scratch, scratch_vector
 from base.vector cimport Vec, vec_push
 from size.digests cimport Digest, Fingerprint
 
-# What bytes are for; pylink/size/model.py has the names.
+# Purposes of bytes; pylink/size/model.py has their names.
 cdef enum Part:
     PART_CODE = 0
     PART_CONSTANTS = 1

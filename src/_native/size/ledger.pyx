@@ -116,7 +116,7 @@ cdef int read_payload(Payload* payload, row) except -1:
     return 0
 
 
-# How one call, in one thread, measures payloads.
+# The options of a call that measures payloads, and what its thread uses.
 ctypedef struct Measuring:
     int file                    # descriptor of the file that payloads are read from, or -1
     int level                   # Zstandard's level of compression

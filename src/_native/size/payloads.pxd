@@ -195,7 +195,7 @@ ctypedef struct Content:
     size_t rows
     size_t first_digest         # its DigestRows in the ledger: number of the first, and how many
     size_t digests
-    # As in Cutting:
+    # The fields of Cutting with these names:
     uint32_t type
     const uint8_t* unit
     uint32_t unit_size
