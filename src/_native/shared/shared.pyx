@@ -22,9 +22,9 @@ alternately to the front of two lists, sort both, merge; on a tie the first list
 Extern arrays (`extern __shared__ int x[]`) are not variables, yet they take part in the first sort,
 with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or to their
 alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is rounded up
-to its alignment, and so is the address with -g. In a function it is the same for all kernels that
-reach it, so they all grow to the largest of them. With -g it is each extern array that ties its
-kernels in this way.
+to its alignment, and so is the address with -g. The arrays in a function have one address for all
+kernels that reach it, so these all grow to the largest of them. With -g, each extern array instead
+of each function has one address for all kernels that reach it.
 
 Alignment. Once a common variable is in the common part, every kernel has at least the alignment of
 the most aligned one, except for those that get their section late (merge/idle.pxd), for extern

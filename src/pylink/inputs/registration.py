@@ -162,26 +162,26 @@ def _follow(
 
     `places` gives the order of the modules.
     """
-    answering: dict[bytes, list[_File]] = {}
-    calling: dict[bytes, list[_File]] = {}
+    definers: dict[bytes, list[_File]] = {}
+    callers_of: dict[bytes, list[_File]] = {}
     for file in order:
         for symbol in file.answers:
-            answering.setdefault(symbol, []).append(file)
+            definers.setdefault(symbol, []).append(file)
         for symbol in file.calls:
-            calling.setdefault(symbol, []).append(file)
+            callers_of.setdefault(symbol, []).append(file)
     # `reached` has, by rank of a file and by module, the files whose calls come to it. `takers` has
     # the file that gets the call of each module.
     reached: dict[int, dict[bytes, list[_File]]] = {file.rank: {} for file in order}
     takers: dict[bytes, _File] = {}
-    for symbol in answering.keys() | calling.keys():
-        for caller in calling.get(symbol, ()):
-            target = caller if symbol in caller.self_answered else answering.get(symbol, [None])[0]
+    for symbol in definers.keys() | callers_of.keys():
+        for caller in callers_of.get(symbol, ()):
+            target = caller if symbol in caller.self_answered else definers.get(symbol, [None])[0]
             if target is not None:
                 reached[target.rank].setdefault(symbol, []).append(caller)
                 takers.setdefault(symbol, target)
-        if symbol not in calling:
+        if symbol not in callers_of:
             # The module is in a library that is not on the command line.
-            takers[symbol] = answering[symbol][0]
+            takers[symbol] = definers[symbol][0]
             reached[takers[symbol].rank][symbol] = []
     for file in order:
         uncalled = file.answers - set(reached[file.rank])

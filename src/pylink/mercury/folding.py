@@ -81,13 +81,13 @@ def _fold_by_walk(
     """Compare all pairs in order; yields row, reference and verdict of each object."""
     kept_objects = KeptObjects()
     for row, item in enumerate(items):
-        twin, verdict = _find_first(items, kept_objects, item, tally, symbols=symbols)
+        twin, verdict = _find_first_accepting(items, kept_objects, item, tally, symbols=symbols)
         yield row, twin, verdict
         if twin is None:
             kept_objects.add(row, item)
 
 
-def _find_first(
+def _find_first_accepting(
     items: list[MercuryObject],
     kept_objects: KeptObjects,
     item: MercuryObject,
@@ -130,7 +130,7 @@ def _fold_by_index(
         if eligible and index.needs_walk(item):
             # The index cannot tell which could accept it; the walk over all is native.
             candidates = index.candidates(item)
-            twin, walked = _find_first(items, candidates, item, tally, symbols=symbols)
+            twin, walked = _find_first_accepting(items, candidates, item, tally, symbols=symbols)
             if walked is not None:
                 verdicts[candidates.rows[-1] if twin is None else twin] = walked
         else:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         def count_digests(self, sections: int, size: int) -> None: ...
 
 
+# Ways to find pairs of objects and twins of sections: by hashes, or by comparing all.
 PREFILTERS = ("xxh3", "none")
 
 # Digests are passed to the kernel in batches that stay in the cache.
