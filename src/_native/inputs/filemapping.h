@@ -48,8 +48,8 @@ static int pylink_can_lease(int file) {
     }
 }
 
-/* Whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file, which is
-   added. So a file is mapped once, even if several inputs are links to it: when the kernel adds a
+/* Whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file, which
+   is added. So a file is mapped once, even if several inputs are links to it: when the kernel adds a
    lease, it walks all leases of the file. The multiplier spreads the inode to the highest bits, the
    index. */
 static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {

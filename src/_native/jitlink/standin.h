@@ -123,8 +123,11 @@ PUBLIC void pylink_standin_install(PyObject* installed) {
 #define ALIASES(name)                                                                              \
     ALIAS(name, MAJOR, 0)                                                                          \
     ALIAS(name, MAJOR, 1)                                                                          \
-    ALIAS(name, MAJOR, 2) ALIAS(name, MAJOR, 3) ALIAS(name, MAJOR, 4) ALIAS(name, MAJOR, 5)        \
-        ALIAS(name, MAJOR, 6) ALIAS(name, MAJOR, 7) ALIAS(name, MAJOR, 8) ALIAS(name, MAJOR, 9)
+    ALIAS(name, MAJOR, 2)                                                                          \
+    ALIAS(name, MAJOR, 3)                                                                          \
+    ALIAS(name, MAJOR, 4)                                                                          \
+    ALIAS(name, MAJOR, 5)                                                                          \
+    ALIAS(name, MAJOR, 6) ALIAS(name, MAJOR, 7) ALIAS(name, MAJOR, 8) ALIAS(name, MAJOR, 9)
 
 PUBLIC int nvJitLinkCreate(Handle* handle, uint32_t count, const char* const* options) {
     if (handle == NULL || (count != 0 && options == NULL))
