@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+/* Return the number whose bytes in memory are those of `value` in big-endian order. */
 static inline uint64_t pylink_big_endian(uint64_t value) {
     return __builtin_bswap64(value);
 }

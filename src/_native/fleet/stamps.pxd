@@ -26,6 +26,7 @@ cdef struct Stamp:
 
 
 cdef inline Stamp stamp_of(const Stat* status) noexcept nogil:
+    """Return the stamp of a file with this status."""
     cdef Stamp stamp
     stamp.size = status.st_size
     stamp.mtime = status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
@@ -35,6 +36,7 @@ cdef inline Stamp stamp_of(const Stat* status) noexcept nogil:
 
 
 cdef inline bint is_same(const Stamp* stamp, const Stamp* other) noexcept nogil:
+    """Whether two stamps are of one version of a file."""
     return (stamp.size == other.size and stamp.mtime == other.mtime and stamp.ctime == other.ctime
             and stamp.inode == other.inode)
 

@@ -23,6 +23,7 @@ static pylink_zstd_free_t pylink_zstd_free;
 static pylink_zstd_error_t pylink_zstd_error;
 static pthread_key_t pylink_zstd_key; /* a thread's ZSTD_DCtx */
 
+/* Free the ZSTD_DCtx of a thread that ends. */
 static void pylink_zstd_end(void* context) {
     pylink_zstd_free(context);
 }

@@ -19,6 +19,7 @@ static pylink_frame_free_t pylink_frame_free;
 static pylink_frame_error_t pylink_frame_error;
 static pthread_key_t pylink_frame_key; /* a thread's ZSTD_CCtx */
 
+/* Free the ZSTD_CCtx of a thread that ends. */
 static void pylink_frame_end(void* context) {
     pylink_frame_free(context);
 }

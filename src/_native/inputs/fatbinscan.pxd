@@ -44,6 +44,7 @@ cdef inline bint add_fault(Scanner* scanner, bint is_of_entry, uint32_t reason, 
 
 
 cdef inline void set_range(ByteRange* row, uint64_t base, const Shdr* section) noexcept nogil:
+    """Set a range to a section of the file at offset `base` of the arena."""
     row.offset = base + section.sh_offset
     row.size = section.sh_size
 

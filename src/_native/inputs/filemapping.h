@@ -26,6 +26,7 @@ typedef struct {
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older ones refuse the number */
 #endif
+/* Return the time of a file's last change in ns. */
 static int64_t pylink_time_of(const struct stat* status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
@@ -95,6 +96,7 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_
    with their leases, before `pylink_share_pages` excludes these. */
 static pthread_mutex_t pylink_no_forks = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t pylink_fork_once = PTHREAD_ONCE_INIT;
+/* Wait for forks and mappings of other threads, and hold later ones until pylink_allow_forks. */
 static void pylink_hold_forks(void) {
     pthread_mutex_lock(&pylink_no_forks);
 }
@@ -103,6 +105,7 @@ static void pylink_allow_forks(void) {
     pthread_mutex_unlock(&pylink_no_forks);
 }
 
+/* A child process inherits no mapped files. */
 static void pylink_start_child(void) {
     pylink_mapped_now = 0;
     pylink_allow_forks();
@@ -112,6 +115,7 @@ static void pylink_register_fork_handlers(void) {
     pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_start_child);
 }
 
+/* Hold forks while files are mapped. */
 static void pylink_begin_mapping(void) {
     pthread_once(&pylink_fork_once, pylink_register_fork_handlers);
     pylink_hold_forks();
@@ -154,7 +158,7 @@ static int pylink_copy_mapped(void* place, uint64_t size) {
     munmap(copy, size);
     return 0;
 }
-#else
+#else /* systems without leases, where no file is mapped */
 #define PYLINK_MOST_MAPPED 0
 static void pylink_count_mapped(int64_t more) {
     (void)more;

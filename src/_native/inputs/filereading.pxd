@@ -31,6 +31,7 @@ cdef enum:
 
 
 cdef inline uint64_t padded_size(uint64_t size) noexcept nogil:
+    """Return the bytes that a file of `size` bytes takes in an arena."""
     return round_up(size, ALIGN)
 
 
@@ -68,6 +69,7 @@ ctypedef struct MappedPart:
 
 
 cdef inline int open_input(const char* path) noexcept nogil:
+    """Open a file to read it. Returns its descriptor, or -1 with errno."""
     # The path may name a pipe by now, and opening that would wait for a writer.
     return c_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
 
@@ -102,6 +104,7 @@ cdef inline int read_whole_file(const char* path, uint8_t* place, uint64_t size)
 
 
 cdef inline bint is_mapped(const Reading* reading, size_t item) noexcept nogil:
+    """Whether an input is mapped."""
     return reading.mapped != NULL and reading.mapped[item].size != 0
 
 
@@ -150,6 +153,7 @@ cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexc
 
 
 cdef inline bint is_shared(const Reading* reading, size_t item) noexcept nogil:
+    """Whether all threads read an input together: a large file that is not mapped."""
     return (reading.path[item] != NULL and reading.extent[2 * item + 1] >= SHARED
             and not is_mapped(reading, item))
 

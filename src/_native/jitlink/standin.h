@@ -43,6 +43,7 @@ struct Interrupted {
     PyObject *type, *value, *traceback;
 };
 
+/* Take the GIL, and set the exception aside that may be set. */
 static struct Interrupted enter(void) {
     struct Interrupted before;
     before.state = PyGILState_Ensure();
@@ -50,6 +51,7 @@ static struct Interrupted enter(void) {
     return before;
 }
 
+/* Undo `enter`. */
 static void leave(struct Interrupted before) {
     PyErr_Restore(before.type, before.value, before.traceback);
     PyGILState_Release(before.state);
@@ -169,12 +171,14 @@ PUBLIC int nvJitLinkComplete(Handle handle) {
 }
 ALIASES(nvJitLinkComplete)
 
+/* Set the size in bytes of a result of the link. */
 static int get_size(Handle handle, int content, size_t* size) {
     if (handle == 0 || size == NULL)
         return ERROR_NULL_INPUT;
     return call_installer(ERROR_INTERNAL, "get_size", "(nin)", N(handle), content, N(size));
 }
 
+/* Copy a result of the link to the caller's buffer, which has room for it. */
 static int get(Handle handle, int content, char* buffer) {
     if (handle == 0 || buffer == NULL)
         return ERROR_NULL_INPUT;

@@ -36,6 +36,7 @@ static int ends_with(const char* argument, const char* end) {
     return size >= tail && strcmp(argument + size - tail, end) == 0;
 }
 
+/* Whether an argument starts with one of the texts before NULL. */
 static int starts_with_any(const char* argument, const char* const* starts) {
     for (; *starts; starts++)
         if (strncmp(argument, *starts, strlen(*starts)) == 0)
@@ -43,6 +44,7 @@ static int starts_with_any(const char* argument, const char* const* starts) {
     return 0;
 }
 
+/* Whether an argument is one of the texts before NULL. */
 static int is_any(const char* argument, const char* const* texts) {
     for (; *texts; texts++)
         if (strcmp(argument, *texts) == 0)
@@ -135,6 +137,7 @@ static void take_value(struct command_line* line, const char* argument) {
     free(files);
 }
 
+/* Take an option without a value. */
 static void take_flag(struct command_line* line, const struct nvcc_option* option) {
     line->has_dlink |= option->use == NVCC_DEVICE_LINK;
     line->is_other_output |= option->use == NVCC_ENDS;

@@ -126,6 +126,7 @@ static int is_python(const char* line) {
     return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;
 }
 
+/* Print that an action on a path failed, with the system's reason. Returns the exit status. */
 static int fail(const char* action, const char* path) {
     fprintf(stderr, "pylink: cannot %s %s: %s\n", action, path, strerror(errno));
     return 1;

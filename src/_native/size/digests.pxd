@@ -31,6 +31,7 @@ cdef enum:
 
 
 cdef inline void absorb_text(Fingerprint* fingerprint, const char* text) noexcept nogil:
+    """Absorb a text that ends in a zero."""
     absorb(fingerprint, <const uint8_t*>text, strlen(text))
 
 

@@ -61,6 +61,7 @@ ctypedef struct Buffers:
 
 
 cdef inline void clear_buffer(Buffer* buffer) noexcept nogil:
+    """Free the memory of a buffer."""
     if buffer.data != NULL:
         block_free(buffer.data, buffer.size)
     buffer.data, buffer.size = NULL, 0

@@ -94,10 +94,12 @@ cdef inline uint64_t sum_key(const Grouping* grouping, const LedgerRow* row) noe
 
 
 cdef inline int64_t entry_group(uint64_t key) noexcept nogil:
+    """Return the group of entries in a key."""
     return <int64_t>(key >> 38)
 
 
 cdef inline int64_t function_group(uint64_t key) noexcept nogil:
+    """Return the group of functions in a key."""
     return <int64_t>(key >> 8 & 0x3fffffff)
 
 

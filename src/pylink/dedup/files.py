@@ -61,6 +61,7 @@ def study(
 
 
 def _without_cubins(name: str, arch: str | None) -> str:
+    """Return the message for files without cubins, of which `name` is the first."""
     target = f" for {arch}" if arch is not None else ""
     if Path(name).is_dir():
         return (

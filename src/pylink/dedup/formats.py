@@ -110,6 +110,7 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]
 
 
 def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
+    """Return the table of objects, those that fold first."""
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(

@@ -37,6 +37,7 @@ def open_special(path: str) -> int | None:
 
 
 def _open_pipe(path: str) -> int:
+    """Open a pipe to write to, once it has a reader."""
     deadline = time.monotonic() + PIPE_SECONDS
     while True:
         try:

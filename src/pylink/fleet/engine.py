@@ -42,6 +42,7 @@ class Local:
         self._threads = threads
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the result of each task, in order."""
         waiting = iter(tasks)
         first = [*itertools.islice(waiting, self._threads)]
         if len(first) < 2:

@@ -78,6 +78,7 @@ def pick_entries(
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)
 
     def pick(chooser: Chooser) -> tuple[Picks, list[int]]:
+        """Pick the entries that `chooser` ranks highest."""
         picked = _pick(contents, faults, chooser, unpacker.limit, linked)
         rows, source_numbers, special, unmatched, bare, codecs = picked
         return Picks(

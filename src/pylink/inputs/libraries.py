@@ -156,6 +156,7 @@ def _shared_input(file: str, machine: int, sink: Sink) -> list[Input]:
 
 
 def _is_archive(file: str) -> bool:
+    """Return whether a file begins like an archive; False if it cannot be read."""
     from pylink.files.reading import Incoming
 
     try:

@@ -139,6 +139,7 @@ class Unpacker:
 
 
 def _zstd_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
+    """Return a function that decompresses a Zstandard frame to a stated number of bytes."""
     try:
         import zstandard  # links without compressed inputs do not need it
     except ImportError:
@@ -160,6 +161,7 @@ def _zstd_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
 
 
 def _lz4_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
+    """Return a function that decompresses an LZ4 block to a stated number of bytes."""
     try:
         from lz4 import block  # links without compressed inputs do not need it
     except ImportError:

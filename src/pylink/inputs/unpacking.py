@@ -283,6 +283,7 @@ def classify_files(picked: Picks, sink: Sink) -> None:
 
 
 def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
+    """Report a file that is not an input, like nvlink; `is_host` is for a host's `*.cubin`."""
     from pylink.inputs.filehints import file_kind_hints
 
     hints = file_kind_hints(source.data)
