@@ -73,7 +73,6 @@ typedef struct {
 } ArrowTable;
 
 /* Drop a reference to `owner`, on any thread. Does nothing for NULL, and after Python has ended. */
-
 static void arrow_release_owner(PyObject* owner) {
     PyGILState_STATE state;
     if (owner == NULL || !Py_IsInitialized())
