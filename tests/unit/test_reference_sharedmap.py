@@ -166,7 +166,7 @@ def test_symbols_agree_with_the_page(seed: int, family: int, *, keeps: bool) -> 
         values=table(Values, [7] * entities),
         homes=table(Numbers, [0] * entities),
     )
-    sharedmap.apply(placed, shares.seal(), keep_symbols=keeps)
+    sharedmap.apply_layout(placed, shares.seal(), keep_symbols=keeps)
     for number, symbol in enumerate(symbols(program, offsets, family, keeps=keeps)):
         if program.variables[number].is_array:
             continue

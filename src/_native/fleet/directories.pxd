@@ -34,6 +34,7 @@ ctypedef struct DirectoryFile:
     uint32_t size               # bytes of that path
     Stamp stamp
 
+# A directory of a tree, and its entries once it was read.
 ctypedef struct Directory:
     uint32_t root               # number of the root that it is in
     uint64_t start              # offset in `path` of the part below the root

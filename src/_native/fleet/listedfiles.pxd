@@ -10,6 +10,7 @@ from base.vector cimport Vec, vec_push
 from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
 
+# A file of a list.
 ctypedef struct ListedFile:
     const uint8_t* path         # path below the root
     const Stamp* stamp

@@ -77,6 +77,7 @@ ctypedef struct Halves:
     int32_t family
     int32_t suffix
 
+# The cubins and sections that were listed, as columns of tables.
 ctypedef struct Columns:
     Hasher hasher               # NULL: digests are zeros
     int64_t first               # number of the first cubin in the index

@@ -50,6 +50,7 @@ cdef packed struct MemberRow:
     uint8_t inline              # the name stands before the contents
     uint16_t spare              # 0
 
+# An archive whose members are listed one after the other.
 ctypedef struct ArchiveWalk:
     const uint8_t* data         # bytes of the file with the archive; offsets begin here
     uint64_t start              # offset of the archive

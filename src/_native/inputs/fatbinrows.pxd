@@ -27,6 +27,7 @@ cdef enum:
     ZSTD = 0x8000
     COMPRESSED = LZ4 | ZSTD
 
+# The header of a container, and of an entry in it, as they lie in a file.
 cdef packed struct FatbinContainer:
     uint32_t magic
     uint16_t version

@@ -19,6 +19,7 @@ from inputs.fatbinrows cimport (
 )
 from read.filekinds cimport FATBIN_MAGIC
 
+# Sources that are scanned one after the other, and what was found.
 ctypedef struct Scanner:
     const uint8_t* arena        # of the current source
     Vec entries                 # EntryRow

@@ -35,6 +35,7 @@ cdef inline uint64_t padded_size(uint64_t size) noexcept nogil:
     return round_up(size, ALIGN)
 
 
+# The inputs of a link, and the arena that they are read or mapped into.
 ctypedef struct Reading:
     uint8_t* base                   # start of the arena
     const uint64_t* extent          # offset and size of each input in the arena, alternating

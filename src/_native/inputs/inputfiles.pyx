@@ -313,6 +313,7 @@ cdef enum:
     STAT_COST = 4096            # bytes that are copied in the time of one `stat`, for `run_each`
 
 
+# Inputs whose sizes are measured.
 ctypedef struct Measuring:
     const char** path           # by input; NULL: not measured
     int64_t* size               # by input: bytes, or -1

@@ -32,10 +32,12 @@ cdef packed struct Mention:
     int32_t name            # number of the Name
     uint8_t claim           # a Claim, or NEEDS | CALLS
 
+# A name, and what files say of it.
 cdef packed struct Name:
     int32_t definer         # number of the first file that can be taken for it, or -1
     uint8_t claims          # bits of all files that are taken so far
 
+# The files of a link, the names in them, and which files are taken so far.
 ctypedef struct Selector:
     const uint8_t* arena
     const uint64_t* extents     # offset and size of each file in the arena, alternating

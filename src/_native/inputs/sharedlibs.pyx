@@ -49,6 +49,7 @@ cdef enum Part:
     P_MODULES                   # fat binaries of modules
     P_LINK                      # no modules, but an image that a device link made of some
 
+# A dynamic symbol about device code, or a module in the file.
 cdef packed struct DynamicRow:
     uint32_t kind               # a SymbolKind
     uint32_t interposable       # W_CLOSED: calls inside the library use another file's definition
@@ -56,6 +57,7 @@ cdef packed struct DynamicRow:
     uint64_t size               # bytes from there to the end of the name
     uint64_t index              # number of the dynamic symbol; UINT64_MAX for W_MODULE
 
+# A shared library, and what its symbols say.
 ctypedef struct Library:
     ElfFile elf
     const char* names           # string table of the dynamic symbols

@@ -178,6 +178,7 @@ cdef inline uint64_t read_scalar(Cursor* cursor, uint32_t encoding, uint64_t val
     return <uint8_t>CHARACTERS[read_bits(cursor, 6)]
 
 
+# A record that was read.
 cdef struct Record:
     uint64_t code               # what kind of record it is
     uint64_t values[MOST_VALUES]

@@ -1,7 +1,7 @@
 """Converts between the tables of the link and those of shared memory.
 
 `gather` lists the variables and the kernels that use each; `pylink._native.shared` places the
-variables; `apply` sets values of symbols and sizes of sections from that.
+variables; `apply_layout` sets values of symbols and sizes of sections from that.
 """
 
 from cpython.object cimport PyObject
@@ -87,7 +87,7 @@ cdef enum:
     MANY_USERS = -2
 
 
-# Tables that `apply` reads and fills.
+# Tables that `apply_layout` reads and fills.
 ctypedef struct SharedPlaces:
     ObjectsView objects
     MergedView merged
@@ -110,7 +110,7 @@ ctypedef struct SharedPlaces:
     bint ties_arrays                # each extern array has an address of its own (-g)
 
 
-def apply(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
+def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
           bint reserves=True):
     placed.fill()
     cdef MergedTables merged = placed.merged

@@ -28,6 +28,7 @@ cdef enum Outcome:
     DAMAGED = 2                 # it cannot be decompressed, or is not a cubin as its entry says
     UNREAD = 3                  # it cannot be read; `failure` says why
 
+# The payload of an entry, as it lies in the file, and the results of measuring it.
 ctypedef struct Payload:
     const uint8_t* data         # its bytes; NULL: they are at `offset` of the file
     uint64_t offset

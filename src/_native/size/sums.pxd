@@ -23,6 +23,7 @@ ctypedef struct SumCell:
     uint64_t installed
     uint64_t download
 
+# A hash table of sums.
 ctypedef struct SumTable:
     Scratch scratch             # owns the cells
     SumCell* cells

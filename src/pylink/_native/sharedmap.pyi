@@ -10,7 +10,7 @@ def gather(merged: MergedTables) -> SharedTables:
     through their instance. A variable without a symbol has the entity -1.
     """
 
-def apply(
+def apply_layout(
     placed: PlacedTables, shared: SharedTables, *, keep_symbols: bool, reserves: bool = True
 ) -> None:
     """Copy the layout of shared memory to the tables of the link.

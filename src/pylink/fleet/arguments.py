@@ -78,7 +78,7 @@ def add_forms(options: argparse.ArgumentParser, top: int) -> None:
 
 
 def _parse_rows(text: str) -> int:
-    """Return a number of rows on the command line."""
+    """Parse a number of rows on the command line."""
     if not text.isdecimal():
         from argparse import ArgumentTypeError
 

@@ -29,24 +29,24 @@ def struct(*fields: tuple[int, Value]) -> bytes:
 
 
 def list_of(kind: int, items: Sequence[bytes]) -> Value:
-    """Return a list of packed items of one type."""
+    """Return the value of a list of packed items of one type."""
     size = len(items)
     head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
     return LIST, head + b"".join(items)
 
 
 def i32(value: int) -> Value:
-    """Return a 32-bit integer."""
+    """Return the value of a 32-bit integer."""
     return I32, zigzag(value)
 
 
 def i64(value: int) -> Value:
-    """Return a 64-bit integer."""
+    """Return the value of a 64-bit integer."""
     return I64, zigzag(value)
 
 
 def binary(value: bytes) -> Value:
-    """Return bytes or a text."""
+    """Return the value of bytes, or of a text in UTF-8."""
     return BINARY, varint(len(value)) + value
 
 
