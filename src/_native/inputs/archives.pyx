@@ -44,7 +44,7 @@ cdef packed struct MemberRow:
     uint64_t offset             # offset of the contents; unused for thin archives
     uint64_t size               # bytes of the contents
     int64_t place               # PLACE of `/OFFSET:PLACE`, or -1
-    uint64_t name               # offset of the name, in the header or where the long names are
+    uint64_t name               # offset of the name: in the header, before the contents, or long
     uint32_t name_size
     uint8_t kind                # an InputKind; 0 in thin archives, which lack the contents
     uint8_t inline              # the name stands before the contents

@@ -166,7 +166,7 @@ static void take_argument(struct command_line* line, const char* argument) {
     if (option->spelling == NULL) {
         for (option = NVCC_OPTIONS; option->spelling; option++)
             if (option->joined && strncmp(option->spelling, argument, 2) == 0)
-                return; /* an option such as -Lpath, which a step supports */
+                return; /* such as -Lpath: none of these changes which program does the step */
         take_host_arguments(line, argument);
         line->has_unknown = 1;
         return;
