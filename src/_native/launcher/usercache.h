@@ -11,8 +11,8 @@
 #define DESCRIPTOR_PATHS "/proc/self/fd/"
 #define LARGEST_BUNDLE   (1 << 24) /* bytes: the size in its head has three */
 
-/* The head of a bundle, which is a .pyc file; offsets in bytes. The interpreter ignores the bytes of
-   the checksum. src/pylink/startup/bundle.py writes it. */
+/* The head of a bundle, which is a .pyc file; offsets in bytes. The interpreter ignores the
+   bytes of the checksum. src/pylink/startup/bundle.py writes it. */
 enum {
     HEAD_MAGIC = 0,    /* 4 bytes: the bytecode's version */
     HEAD_CHECKSUM = 4, /* 8 bytes: `checksum` of all bytes from HEAD_SIZE on */
