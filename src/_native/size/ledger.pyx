@@ -108,7 +108,7 @@ cdef int read_payload(Payload* payload, row) except -1:
     payload.offset, payload.packed, payload.full = row.offset, row.packed, row.full
     payload.codec, payload.kind, payload.entry = row.codec, row.kind, row.entry
     payload.installed, payload.download = row.installed, row.download
-    payload.compressed = row.compressed
+    payload.wants_frame = row.compressed
     if data is not None and payload.packed > <uint64_t>PyBytes_GET_SIZE(data):
         raise ValueError("a payload is longer than its bytes")
     if max(payload.packed, payload.full, payload.installed, payload.download) > 0xffffffff:
@@ -134,7 +134,7 @@ cdef class Ledger:
     cdef Vec contents           # Content
     cdef NameIndex index_of_contents    # by ContentKey: number in `contents`
     cdef Fingerprint seed       # random, see `fill_key`
-    cdef size_t compressed      # number of different contents that were to be compressed again
+    cdef size_t frames_wanted   # number of different contents that were to be compressed again
     cdef Scratch scratch        # owns the memory of all fields above
     cdef Buffers* buffers       # a list of those that no thread uses
     cdef pthread_mutex_t lock   # held to change these fields, except for `buffers` (GIL)
@@ -265,7 +265,7 @@ cdef class Ledger:
         good = (self.find_content(&key, payload)
                 and (payload.outcome == NOT_MEASURED or self.repeat_rows(payload)))
         pthread_mutex_unlock(&self.lock)
-        needs_frame = payload.compressed and payload.same < 0
+        needs_frame = payload.wants_frame and payload.same < 0
         if not good or (payload.outcome == MEASURED and not needs_frame):
             return good
         data = full_payload(payload, packed, measuring.buffers)
@@ -312,20 +312,20 @@ cdef class Ledger:
             slot.text = place
             slot.value = <int32_t>(self.contents.count - 1)
             self.index_of_contents.count += 1
-            content.counted, content.compressed = False, -1
+            content.counted, content.framed_entry = False, -1
         payload.content = <size_t>slot.value
         content = &(<Content*>self.contents.data)[payload.content]
         if content.counted:
             payload.outcome = MEASURED
-        if payload.compressed:
-            payload.same = content.compressed
+        if payload.wants_frame:
+            payload.same = content.framed_entry
             if payload.same < 0:
-                content.compressed = <int>payload.entry
-                self.compressed += 1
+                content.framed_entry = <int>payload.entry
+                self.frames_wanted += 1
         return True
 
     def contents_compressed(self):
-        return self.compressed
+        return self.frames_wanted
 
     cdef bint repeat_rows(self, const Payload* payload) noexcept nogil:
         """Add the rows of an entry whose contents were counted; False without memory."""

@@ -39,7 +39,7 @@ ctypedef struct Payload:
     uint32_t entry              # number of its entry
     int codec                   # a CODEC_ number
     int kind                    # an ENTRY_ number
-    bint compressed             # it is to be compressed again
+    bint wants_frame            # it is to be compressed again
     # Results of the measurement:
     Outcome outcome
     int failure                 # an errno, or -1 if the file ends before the payload does
@@ -192,7 +192,7 @@ cdef packed struct ContentKey:
 # The results for a payload, which also hold for later ones with equal bytes.
 ctypedef struct Content:
     bint counted                # the fields from `first_row` on are set
-    int compressed              # entry for which a frame is made, or -1
+    int framed_entry            # the entry for which a frame is made, or -1
     size_t first_row            # its LedgerRows in the ledger: number of the first, and how many
     size_t rows
     size_t first_digest         # its DigestRows in the ledger: number of the first, and how many
