@@ -11,7 +11,7 @@ from __future__ import annotations
 from pylink._native import archives
 from pylink.facts import inputkinds
 from pylink.facts.picknumbers import Demand
-from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, is_thin, list_all
+from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, is_thin, list_member_rows
 from pylink.inputs.archivethin import MAX_SIZE, external_members
 from pylink.inputs.sources import OVERLOOKED, WHOLE_ARCHIVE, SourceBatch
 from pylink.options.plan import identity
@@ -122,7 +122,7 @@ def _walk(
             "archive-limit", file=archive.name, limit=MAX_DEPTH, unit="archives in each other"
         )
     try:
-        rows = list_all(archive.arena, archive.offset, archive.size, MAX_MEMBERS + 1)
+        rows = list_member_rows(archive.arena, archive.offset, archive.size, MAX_MEMBERS + 1)
     except ArchiveError as error:
         name = f"{archive.name}:{error.member}" if error.member else archive.name
         sink.fatal("damaged-archive", file=name, reason=str(error))

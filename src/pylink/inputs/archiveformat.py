@@ -90,7 +90,7 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]
     Offsets of contents are relative to `data`, offsets of headers to `start`. Nothing is copied,
     and no more of a large archive is read than the caller asks for.
     """
-    is_thin(data, start, size)
+    is_thin(data, start, size)  # raises ArchiveError for other files
     state: archives.WalkState | tuple[()] | None = ()
     limit = FIRST_MEMBERS
     while state is not None:
@@ -102,12 +102,12 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]
         limit = sys.maxsize
 
 
-def list_all(data: bytes, start: int, size: int, max_members: int) -> bytes:
+def list_member_rows(data: bytes, start: int, size: int, max_members: int) -> bytes:
     """Return the MemberRows of the first `max_members` members of an archive.
 
     The archive has `size` bytes and begins at `start`. ArchiveError if it is damaged there.
     """
-    is_thin(data, start, size)
+    is_thin(data, start, size)  # raises ArchiveError for other files
     rows, _, fault = archives.list_members(data, start, size, max_members, ())
     if fault is not None:
         raise describe_fault(data, start, fault)

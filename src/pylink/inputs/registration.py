@@ -139,9 +139,9 @@ def find_losses(
         ids += [*library.open, *library.closed, *sorted(library.contained)]
     places = {identifier: place for place, identifier in reversed(list(enumerate(ids)))}
     losses: dict[tuple[int, int], Loss] = {}
-    _follow([output, *files], places, losses)
+    _follow_calls([output, *files], places, losses)
     if is_shared:
-        _follow([*files, output], places, losses)
+        _follow_calls([*files, output], places, losses)
     return [losses[pair] for pair in sorted(losses)]
 
 
@@ -155,7 +155,7 @@ def _is_omitted(library: Library, static: dict[bytes, Module], contained: set[by
     )
 
 
-def _follow(
+def _follow_calls(
     order: Sequence[_File], places: dict[bytes, int], losses: dict[tuple[int, int], Loss]
 ) -> None:
     """Follow each call to the file that answers in this load order; adds to `losses`.
