@@ -14,7 +14,7 @@
 #define PYLINK       "pylink"
 /* Set by a caller that must get the toolkit's nvcc (src/pylink/devicelink/toolkit.py). */
 #define HANDED_ON    "PYLINK_DLINK_HANDED_ON"
-#define MOST_FILES   1000        /* options files, which may name each other */
+#define MOST_FILES   1000        /* options files that are read: they may name each other */
 #define LARGEST_FILE (256 << 20) /* bytes of an options file */
 #define BLANKS       " \t\r\n"
 

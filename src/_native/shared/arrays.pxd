@@ -24,7 +24,8 @@ cdef inline uint32_t find_leader(uint32_t* leaders, uint32_t node) noexcept nogi
     return node
 
 
-# Uses of extern arrays, and what `place_externs` finds. Nodes are kernels, then ties.
+# Uses of extern arrays, and what `place_externs` finds. A node is a kernel or a tie; the numbers
+# of ties follow those of kernels.
 ctypedef struct ArrayTies:
     const ExternUseRow* uses
     size_t count                # number of uses

@@ -85,7 +85,10 @@ ctypedef struct Placing:
 
 
 cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
-    """Allocate the arrays by variable, kernel and use, all zero."""
+    """Allocate the arrays by variable, kernel and use, all zero.
+
+    Those by variable and kernel have two more elements, since counting sorts count higher up.
+    """
     cdef size_t v = placing.variable_count + 2, k = placing.kernel_count + 2
     placing.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
     placing.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)
@@ -235,6 +238,8 @@ cdef void place_private_variables(Placing* placing) noexcept nogil:
     cdef size_t i, k
     cdef uint32_t v
     cdef int64_t owner
+    # The size of list k is counted in first_item[k + 2]. So first_item[k + 1] becomes its start
+    # and, while it is filled, its end, which is the start of list k + 1.
     memset(placing.first_item, 0, (placing.kernel_count + 2) * 4)
     for v in range(<uint32_t>placing.variable_count):
         owner = find_private_kernel(&rows[v], placing, v)
