@@ -21,7 +21,7 @@ cdef enum:
     DT_FLAGS = 30
     DF_SYMBOLIC = 2
     DYNAMIC_SIZE = 16       # bytes of Elf64_Dyn
-    # Bytes of REGISTER and of "__fatbinwrap_"; the last one is the first of the ID that follows.
+    # Bytes of REGISTER and of "__fatbinwrap_". The last one, "_", is also the first of an ID.
     REGISTER_SIZE = 27
     WRAPPER_SIZE = 13
     VISIBILITY = 3          # bits of st_other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-_DELETED = " (deleted)"  # what the kernel adds to the name
+_DELETED = " (deleted)"  # what the kernel adds to the path of a deleted directory
 
 # Directories that stand for the root directory while a link of another machine is reproduced.
 _roots: list[str] = []

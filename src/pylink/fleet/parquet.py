@@ -131,7 +131,7 @@ def integers(kind: str, values: Iterable[int]) -> Numbers:
 
 
 def cells(kind: str, values: Sequence[Any]) -> Numbers | Texts:
-    """Return a column of that type from Python values; None becomes a null."""
+    """Return a column of the type `kind` from Python values; None becomes a null."""
     if TYPES[kind][0] == _BYTE_ARRAY:
         return words(values)
     numbers = integers(kind, [value or 0 for value in values])
