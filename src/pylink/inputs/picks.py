@@ -153,8 +153,8 @@ class Picks:
         )
         return rows, numbers
 
-    def move_cubin(self, number: int, sink: Sink) -> bytes:
-        """Move out the cubin of a row that native code does not have: compiled, or damaged."""
+    def take_cubin(self, number: int, sink: Sink) -> bytes:
+        """Return a cubin that native code does not have: damaged, or compiled and then freed here."""
         compile_input = self.compile_inputs.get(number)
         if compile_input is None:
             return self.unpack(Pick(self.rows, number), sink)

@@ -105,7 +105,7 @@ def unpack(
         loaded = Loaded(job, names, *in_place)
     else:
         loaded = gather_cubins(
-            job, names, rows, arenas, lambda number: picked.move_cubin(numbers[number], sink), sink
+            job, names, rows, arenas, lambda number: picked.take_cubin(numbers[number], sink), sink
         )
     loaded.source_numbers, loaded.modules = source_numbers, modules
     if sink.errors:  # a payload could not be decompressed

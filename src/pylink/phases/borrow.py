@@ -172,7 +172,7 @@ def read_modules(
         [sources.names[pick.source] for pick in picks],
         rows,
         sources.arenas,
-        lambda number: picked.move_cubin(numbers[number], sink),
+        lambda number: picked.take_cubin(numbers[number], sink),
         sink,
     )
     return LendableModules(
