@@ -52,7 +52,7 @@ def test_the_model_has_every_field() -> None:
         known = plan_for(cls, message)
         assert set(known.by_name) == {field.name for field in message.DESCRIPTOR.fields}, name
         # The widgets alone share a class, and have some of its switches each.
-        assert not known.foreign or cls is model.MemoryWidget, name
+        assert not known.fieldless or cls is model.MemoryWidget, name
         for field in known.fields:
             below = getattr(message, field.name)
             assert (field.model is None) == (

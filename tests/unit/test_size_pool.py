@@ -41,7 +41,7 @@ def test_what_was_not_begun_when_it_closes_is_not_done() -> None:
         pool.submit(partial(done.append, number))
     closing = threading.Thread(target=pool.close)
     closing.start()
-    while not pool._gives_up:
+    while not pool._is_closed:
         pass
     start.set()
     closing.join()

@@ -88,7 +88,7 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
 # A multiple beyond that of n log n, and beyond any that may be called harmless.
 STEEP_MULTIPLE = 2.35
-# The same limit for a sum with a gentler part: a line that a cache bends looks like such a sum.
+# The limit for a sum with a gentler part, as which a line that a cache bends may appear.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,

@@ -72,9 +72,9 @@ def power_name(exponent: float) -> str:
 
 def function(name: str) -> Callable[[float], float]:
     """Return the function with this name; names such as `n^1.15` are powers."""
-    named = FUNCTIONS.get(name)
-    if named is not None:
-        return named
+    listed_function = FUNCTIONS.get(name)
+    if listed_function is not None:
+        return listed_function
     exponent = float(name.removeprefix("n^"))
     return lambda n: n**exponent
 

@@ -18,7 +18,7 @@ class WhatIf:
 
     `functions` and `entries` count removed functions, and entries that lose some. `guessed` counts
     the entries whose mode of compression is unknown: both of their sizes use the nearest mode.
-    Names with `_now` are sizes with the functions. Outside archives, both downloads are None.
+    Names that end in _now are sizes with the functions. Outside archives, both downloads are None.
     """
 
     functions: int

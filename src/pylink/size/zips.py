@@ -45,7 +45,7 @@ _FEED_SIZE = 1 << 16
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 # Methods of compression.
 _STORED, _DEFLATED = 0, 8
-_RAW_DEFLATE = -15  # `wbits` of zlib: no header, window of 32 KiB
+_RAW_DEFLATE = -15  # window bits of zlib: no header, window of 32 KiB
 _ENCRYPTED = 1  # a bit of the flags of a member
 _HEAD = 64  # bytes of a member that `accepts` gets
 

@@ -78,9 +78,11 @@ def apply_sections(
     ]
     metric_names = {name for action in report.actions for name in action.metrics}
     for action, requests in action_requests:
-        shown = [request for request in requests if _has_content(action, request, metric_names)]
-        action.sections = [request.section for request in shown]
-        for request in shown:
+        shown_requests = [
+            request for request in requests if _has_content(action, request, metric_names)
+        ]
+        action.sections = [request.section for request in shown_requests]
+        for request in shown_requests:
             all_gaps += _find_gaps(action, request, metric_names)
     for action, requests in action_requests[:1]:
         for request in requests:

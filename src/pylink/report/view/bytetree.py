@@ -37,15 +37,15 @@ class Node:
         """Return the parts, largest first; those beyond `MAX_PARTS` are combined: sizes add up."""
         single_parts = [node for node in self.parts.values() if node.name not in OTHERS]
         ordered = sorted(single_parts, key=lambda node: -node.size)
-        shown, others = ordered[:MAX_PARTS], ordered[MAX_PARTS:]
+        largest_nodes, others = ordered[:MAX_PARTS], ordered[MAX_PARTS:]
         others += [node for node in self.parts.values() if node.name in OTHERS]
         if len(others) == 1:
-            shown.append(others.pop())
+            largest_nodes.append(others.pop())
         if others:
             are_single = all(node.name not in OTHERS for node in others)
             name = f"{len(others):,} others" if are_single else "others"
-            shown.append(Node(name, sum(node.size for node in others)))
-        return shown
+            largest_nodes.append(Node(name, sum(node.size for node in others)))
+        return largest_nodes
 
 
 def instance_sizes(report: Report, metric: str) -> list[tuple[str, int]]:

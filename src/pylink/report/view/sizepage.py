@@ -66,9 +66,9 @@ class Node:
         """Return the parts, largest first; the smallest are combined, so that sizes add up."""
         ordered = sorted(self.parts.values(), key=lambda node: (-node.size, node.name))
         count = min(MAX_PARTS, sum(node.size >= self.least for node in ordered))
-        shown, combined = ordered[:count], ordered[count:]
+        largest_nodes, combined = ordered[:count], ordered[count:]
         if len(combined) == 1:
-            shown.append(combined.pop())
+            largest_nodes.append(combined.pop())
         if combined:
             others = Node(f"{len(combined):,} others", combined[0].kind)
             for node in combined:
@@ -78,8 +78,8 @@ class Node:
                 others.download += node.download
                 others.removable += node.removable
                 others.estimated = others.estimated or node.estimated
-            shown.append(others)
-        return shown
+            largest_nodes.append(others)
+        return largest_nodes
 
 
 def size_tree(sizes: Sizes) -> Node:
