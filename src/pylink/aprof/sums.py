@@ -164,20 +164,21 @@ class Points:
         """
         multiples = self._multiples[:functions]
         excess = multiples[None, :] - MULTIPLES[:, None]
-        pairs = [(low, high) for high in range(functions) for low in range(high)]
-        low, high = np.array(pairs).T
+        pairs = [(gentle, steep) for steep in range(functions) for gentle in range(steep)]
+        gentle, steep = np.array(pairs).T
         # Weights with which the two functions of a pair forecast the multiple between them.
-        low_weights, high_weights = excess[:, high], -excess[:, low]
-        fitting = (low_weights >= 0) & (high_weights >= 0)
+        gentle_weights, steep_weights = excess[:, steep], -excess[:, gentle]
+        fitting = (gentle_weights >= 0) & (steep_weights >= 0)
         most_fitting = int(fitting.sum(1).max())
         order = np.argsort(~fitting, axis=1, kind="stable")[:, :most_fitting]
-        low_weights, high_weights = (
+        gentle_weights, steep_weights = (
             np.take_along_axis(np.where(fitting, part, 0), order, axis=1)
-            for part in (low_weights, high_weights)
+            for part in (gentle_weights, steep_weights)
         )
         matrix = self._matrix
         mixed = (
-            matrix[:, low[order]] * low_weights[None] + matrix[:, high[order]] * high_weights[None]
+            matrix[:, gentle[order]] * gentle_weights[None]
+            + matrix[:, steep[order]] * steep_weights[None]
         )
         return float(self._ones @ self._ones) - _explained_squares(mixed, self._ones)
 

@@ -186,10 +186,10 @@ def _add_calls_below(calls: _Calls, profile: Profile, context: int, step: Step) 
     """
     calls_below = list(_calls_below(profile, step.name))
     spent_ns = sum(cost for _, _, cost, _ in calls_below)
-    scaled_ns = min(spent_ns, step.cpu_ns)
+    attributed_ns = min(spent_ns, step.cpu_ns)
     for name, size, cost, wall in calls_below:
-        calls.add(calls.enter(context, name), size, cost * scaled_ns // (spent_ns or 1), wall)
-    return scaled_ns
+        calls.add(calls.enter(context, name), size, cost * attributed_ns // (spent_ns or 1), wall)
+    return attributed_ns
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:

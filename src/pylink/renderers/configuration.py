@@ -164,7 +164,7 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
     return Presentation(
         color=_text(values, "color") or "auto",
         numbers=bool(values.get("display_error_number")),
-        width=_width(values, stream) if _wraps(values, stream) else 0,
+        width=_terminal_columns(values, stream) if _is_wrapping_wanted(values, stream) else 0,
         tab_width=_number(values, "tab_width", TAB_WIDTH),
         context=not values.get("no_source_context"),
         brief=bool(values.get("brief_diagnostics")),
@@ -174,7 +174,7 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
     )
 
 
-def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
+def _is_wrapping_wanted(values: Mapping[str, object], stream: TextIO | None) -> bool:
     """Return whether to wrap lines (default: on a terminal; in files, names stay in one line)."""
     if values.get("no_wrap_diagnostics"):
         return False
@@ -182,7 +182,7 @@ def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
     return bool(is_requested) or is_terminal(sys.stderr if stream is None else stream)
 
 
-def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
+def _terminal_columns(values: Mapping[str, object], stream: TextIO | None) -> int:
     """Return the columns of the option, else those of the terminal, else the default."""
     from pylink.renderers.presentation import WIDTH
 

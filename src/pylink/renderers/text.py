@@ -133,8 +133,8 @@ class TextRenderer(Renderer):
         texts = [wrap(self._first_line(diagnostic), margin, indent, self.usable) + "\n"]
         details = [child for child in diagnostic.children if child.type == DETAIL]
         others = [child for child in diagnostic.children if child.type != DETAIL]
-        for i, detail in enumerate(details):
-            texts += self._tree(detail, i)
+        for index, detail in enumerate(details):
+            texts += self._tree(detail, index)
         texts += [
             wrap(line, *MARGINS[DETAIL], self.usable) + "\n" for line in _detail_lines(diagnostic)
         ]
@@ -142,9 +142,9 @@ class TextRenderer(Renderer):
             texts.append(self._source_lines(diagnostic.source))
         notes = diagnostic.notes if diagnostic.level != NOTE else []
         for records in (others, notes, diagnostic.context, diagnostic.extra):
-            for i, record in enumerate(records):
+            for index, record in enumerate(records):
                 record.parent = diagnostic
-                texts += self._tree(record, i)
+                texts += self._tree(record, index)
         return texts
 
     def _source_lines(self, source: Source) -> str:

@@ -91,12 +91,14 @@ def _kinds_table(sizes: Sizes) -> list[str]:
         total.unpacked += row.unpacked
         total.installed += row.installed
         total.download += row.download
-    order = [*TITLES.values()]
+    ordered_titles = [*TITLES.values()]
     kinds = sorted(
         merged.values(),
         key=lambda row: (
             row.keys[0] == HOST_TITLE,
-            order.index(row.keys[0]) if row.keys[0] in order else len(order),
+            ordered_titles.index(row.keys[0])
+            if row.keys[0] in ordered_titles
+            else len(ordered_titles),
         ),
     )
     table = [("what", "entries", *_size_columns(sizes), "")]

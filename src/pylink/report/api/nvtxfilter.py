@@ -76,7 +76,7 @@ def _parse(text: str) -> _Filter:
     if not isinstance(text, str):
         raise TypeError(f"NVTX filters are strings, not {type(text).__name__}")
     is_expression = text.startswith("regex:")
-    domain, at, ranges = text.removeprefix("regex:").partition("@")
+    domain, separator, ranges = text.removeprefix("regex:").partition("@")
 
     def test(name: str) -> Test:
         if not is_expression:
@@ -87,9 +87,9 @@ def _parse(text: str) -> _Filter:
             raise ValueError(f"NVTX filter {text!r}: {error}") from error
         return lambda candidate: pattern.search(candidate) is not None
 
-    if not at:
+    if not separator:
         ranges = domain
-    in_domain = test(domain) if at else DEFAULT_DOMAIN.__eq__
+    in_domain = test(domain) if separator else DEFAULT_DOMAIN.__eq__
     if not any(sign in ranges for sign in "/[]"):
         return _Filter(in_domain, [test(name) for name in ranges.split(",")], None)
     return _Filter(in_domain, [], _pattern(ranges, test, text))

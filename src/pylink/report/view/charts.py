@@ -96,21 +96,28 @@ def _bin_points(
     points: Sequence[tuple[float, float]], bin_count: int, unit: str, sum_unit: str
 ) -> tuple[tuple[str, float, str], ...]:
     """Return the sum of amounts in each bin; `points` are pairs of position and amount."""
-    low, high = min(position for position, _ in points), max(position for position, _ in points)
-    if low == high:
-        return ((format_value(low, unit), sum(amount for _, amount in points), sum_unit),)
-    step = (high - low) / bin_count
-    sums = [0.0] * bin_count
+    least_position, most_position = (
+        min(position for position, _ in points),
+        max(position for position, _ in points),
+    )
+    if least_position == most_position:
+        return (
+            (format_value(least_position, unit), sum(amount for _, amount in points), sum_unit),
+        )
+    bin_width = (most_position - least_position) / bin_count
+    bin_sums = [0.0] * bin_count
     for position, amount in points:
-        sums[min(int((position - low) / step), bin_count - 1)] += amount
-    ends = [low + step * number for number in range(bin_count)] + [high]
+        bin_sums[min(int((position - least_position) / bin_width), bin_count - 1)] += amount
+    bin_ends = [least_position + bin_width * number for number in range(bin_count)] + [
+        most_position
+    ]
     return tuple(
         (
-            f"{format_value(ends[number], unit)} to {format_value(ends[number + 1], unit)}",
+            f"{format_value(bin_ends[number], unit)} to {format_value(bin_ends[number + 1], unit)}",
             amount,
             sum_unit,
         )
-        for number, amount in enumerate(sums)
+        for number, amount in enumerate(bin_sums)
     )
 
 

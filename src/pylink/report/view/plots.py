@@ -182,8 +182,8 @@ def curves(all_curves: Sequence[Curve]) -> Figure:
 def _draw_curve(axes: Axes, curve: Curve) -> None:
     """Draw points, the fit up to twice the largest size, and the interval of the forecast."""
     points = list(curve.points)
-    low, high = min(x for x, _ in points), max(x for x, _ in points)
-    logarithmic = low > 0 and high > LOGARITHMIC_SPAN * low
+    least_size, largest_size = min(x for x, _ in points), max(x for x, _ in points)
+    logarithmic = least_size > 0 and largest_size > LOGARITHMIC_SPAN * least_size
     if logarithmic:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -191,19 +191,21 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
     if curve.fit is not None:
         fit = curve.fit
         sizes = [
-            low * (2 * high / low) ** (step / 100)
+            least_size * (2 * largest_size / least_size) ** (step / 100)
             if logarithmic
-            else low + (2 * high - low) * step / 100
+            else least_size + (2 * largest_size - least_size) * step / 100
             for step in range(101)
         ]
-        measured_sizes = [size for size in sizes if size <= high]
-        forecast_sizes = [high, *(size for size in sizes if size > high)]
+        measured_sizes = [size for size in sizes if size <= largest_size]
+        forecast_sizes = [largest_size, *(size for size in sizes if size > largest_size)]
         axes.plot(measured_sizes, [fit(size) for size in measured_sizes], color=ORANGE, lw=1.5)
         axes.plot(
             forecast_sizes, [fit(size) for size in forecast_sizes], color=ORANGE, lw=1.5, ls=":"
         )
     if curve.interval is not None:
-        axes.plot([2 * high, 2 * high], curve.interval, color=ORANGE, lw=3, alpha=0.5)
+        axes.plot(
+            [2 * largest_size, 2 * largest_size], curve.interval, color=ORANGE, lw=3, alpha=0.5
+        )
     if not logarithmic:
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
