@@ -209,9 +209,9 @@ class _Range:
         from pylink.aprof.sums import MULTIPLES, POWERS_OF_MULTIPLES
 
         profile = self.points.profile(len(USUAL))
-        least = float(profile.min())
+        least_squares = float(profile.min())
         # n^3 is accepted only if the points show it.
-        if closest.multiple > CUBIC_MULTIPLE and closest.squares < least / 2:
+        if closest.multiple > CUBIC_MULTIPLE and closest.squares < least_squares / 2:
             profile = self.points.profile(len(NAMES))
         margin = STUDENT_T_95[min(self.freedom, len(STUDENT_T_95)) - 1] * noise
         unusual = (POWERS_OF_MULTIPLES - PRIOR_EXPONENT) / PRIOR_SPREAD
@@ -310,8 +310,8 @@ class _Curve:
     def _multiple_by_smaller_sizes(self) -> float:
         """Return the multiple at twice the largest size that the smaller sizes forecast."""
         assert self.smaller is not None
-        best, last = self.smaller.best, float(self.points.sizes[-1])
-        return best.at(2 * last) / best.at(last)
+        best_sum, largest_size = self.smaller.best, float(self.points.sizes[-1])
+        return best_sum.at(2 * largest_size) / best_sum.at(largest_size)
 
     def _forecast_by_sum(self) -> _Forecast:
         """Return the forecast of the best sum for all sizes."""
@@ -340,10 +340,10 @@ class _Curve:
         sizes = self.points.sizes
         courses = []
         for share in COURSE_STARTS:
-            first = int((sizes < share * sizes[-1] * SIZE_TOLERANCE).sum())
-            if len(sizes) - first >= FEWEST_COURSE_SIZES:
+            first_index = int((sizes < share * sizes[-1] * SIZE_TOLERANCE).sum())
+            if len(sizes) - first_index >= FEWEST_COURSE_SIZES:
                 courses.append(
-                    _Course(self.points.starting_at(first, self.resolution), self.scatter)
+                    _Course(self.points.starting_at(first_index, self.resolution), self.scatter)
                 )
         return courses or [_Course(self.points, self.scatter)]
 
@@ -356,8 +356,8 @@ class _Curve:
         high = max(course_fit.high for course_fit in courses)
         for other in (self.full_range, self.smaller):
             if other is not None and other.misfit <= USEFUL_MISFIT:
-                last = float(sizes[-1])
-                multiple = other.best.at(2 * last) / other.best.at(last)
+                largest_size = float(sizes[-1])
+                multiple = other.best.at(2 * largest_size) / other.best.at(largest_size)
                 # The upper bound stays below that of the course: an upward bend of the sum is in
                 # doubt.
                 low, high = min(low, multiple), max(high, min(multiple, widest.high))
@@ -482,9 +482,9 @@ def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[
         for index in range(len(points) - 2):
             others = points.without(index, resolution)
             sums = [fitted for names in SUMS if (fitted := others.solve(names)) is not None]
-            best = min(sums, key=lambda candidate: candidate.squares)
-            noise = max((best.squares / max(len(others) - FITTED_PARTS, 1)) ** 0.5, LEAST_NOISE)
-            excess = float(points.costs[index]) / best.at(float(points.sizes[index])) - 1
+            best_sum = min(sums, key=lambda candidate: candidate.squares)
+            noise = max((best_sum.squares / max(len(others) - FITTED_PARTS, 1)) ** 0.5, LEAST_NOISE)
+            excess = float(points.costs[index]) / best_sum.at(float(points.sizes[index])) - 1
             if (
                 excess > OUTLIER_SIGMA * noise
                 and excess > MOST_NOISE

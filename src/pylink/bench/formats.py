@@ -124,8 +124,8 @@ def tables(results: Results) -> list[TextTable]:
 
 def mode_title(results: Results, mode: str) -> str:
     """Return the title of a mode, with the pause between runs."""
-    rest = f" of {results.facts['rest']}" if mode == RESTED and "rest" in results.facts else ""
-    return f"{TITLES[mode]}{rest}"
+    rest_text = f" of {results.facts['rest']}" if mode == RESTED and "rest" in results.facts else ""
+    return f"{TITLES[mode]}{rest_text}"
 
 
 def footnotes(results: Results) -> list[str]:
@@ -173,6 +173,6 @@ def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
 
 def fact_rows(results: Results) -> list[tuple[str, str]]:
     """Return the facts for a page: first about the run, then about the machine."""
-    first = [name for name in FIRST_FACTS if name in results.facts]
-    names = [*first, *(name for name in results.facts if name not in first)]
+    first_names = [name for name in FIRST_FACTS if name in results.facts]
+    names = [*first_names, *(name for name in results.facts if name not in first_names)]
     return [(name, results.facts[name]) for name in names]

@@ -48,13 +48,13 @@ def _default_script(sink: Sink, *, verbose: bool) -> str:
     """Return the host linker's script for programs that the host compiler links on this machine."""
     flags = _linker_flags(_run(["gcc", "-###", "/dev/null", "-m64"], verbose=verbose) or "")
     banner = _run(["ld", "-V"], verbose=verbose)
-    text = _run(["ld", "--verbose", *flags], verbose=verbose)
-    if text is None or banner is None:
+    linker_output = _run(["ld", "--verbose", *flags], verbose=verbose)
+    if linker_output is None or banner is None:
         sink.fatal("host-script-failed")
     # After the banner come two lines, of which the second is of equal signs, then the script, then
     # another line of equal signs.
     banner_lines = set(banner.splitlines())
-    lines = [line for line in text.splitlines() if line not in banner_lines]
+    lines = [line for line in linker_output.splitlines() if line not in banner_lines]
     if len(lines) < 4:
         sink.fatal("host-script-failed")
     return "\n".join(lines[2:-1]) + "\n"

@@ -102,11 +102,11 @@ def write_outputs(
         from pylink.report import report_bytes
         from pylink.report.preparation import prepare
 
-        link = link_report(profile, results)
+        nsight_report = link_report(profile, results)
         has_chosen_sections = bool(options.section or options.set)
         runs_rules = not options.metrics or has_chosen_sections or bool(options.rule)
         problems = prepare(
-            link,
+            nsight_report,
             directories=options.section_folder,
             recursive=options.section_folder_recursive,
             sections=options.section,
@@ -117,10 +117,12 @@ def write_outputs(
         if options.metrics:
             from pylink.report.view.selection import restrict_metrics
 
-            link = restrict_metrics(link, options.metrics, keeps_sections=has_chosen_sections)
+            nsight_report = restrict_metrics(
+                nsight_report, options.metrics, keeps_sections=has_chosen_sections
+            )
         for problem in problems:
             sink.report("profile-problem", reason=problem)
-        return report_bytes(link)
+        return report_bytes(nsight_report)
 
     _write(options.profile, report, sink)
     _write(options.time_trace, trace, sink)

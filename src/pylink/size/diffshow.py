@@ -7,7 +7,7 @@ import json
 from pylink.diagnostics.stream import printable
 from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reasons, signed_text
 from pylink.size.formats import VERSION, csv_cell, markdown_cell
-from pylink.size.levels import EVERYTHING, INNER, Row, Selection
+from pylink.size.levels import EVERYTHING, Row, Selection, counts_functions
 from pylink.size.numbers import bytes_text
 from pylink.size.screen import short_name
 from pylink.terminal.tables import align_columns, csv_text
@@ -43,7 +43,7 @@ def _level_table(
 ) -> list[tuple[str, ...]]:
     """Return a table by `by`: its head, `top` changes (0 for all), the rest as one row, the sum."""
     columns = _columns(old, new)
-    inner = any(level in INNER for level in by) or selection.match is not None
+    of_functions = counts_functions(by, selection)
     level_changes = [
         change
         for change in changes(old, new, by, selection)
@@ -55,15 +55,20 @@ def _level_table(
     table = [tuple(head)]
     shown_changes = level_changes[:top] if top else level_changes
     table += [
-        (*(printable(name) for name in change.keys), *_cells(change, columns, inner=inner))
+        (
+            *(printable(name) for name in change.keys),
+            *_cells(change, columns, of_functions=of_functions),
+        )
         for change in shown_changes
     ]
     if len(shown_changes) < len(level_changes):
         omitted = _sum_changes(level_changes[len(shown_changes) :])
         name = f"({len(level_changes) - len(shown_changes)} more)"
-        table.append((name, *[""] * (len(by) - 1), *_cells(omitted, columns, inner=inner)))
+        table.append(
+            (name, *[""] * (len(by) - 1), *_cells(omitted, columns, of_functions=of_functions))
+        )
     total = _sum_changes(changes(old, new, by, selection))
-    table.append(("sum", *[""] * (len(by) - 1), *_cells(total, columns, inner=False)))
+    table.append(("sum", *[""] * (len(by) - 1), *_cells(total, columns, of_functions=False)))
     return table
 
 
@@ -82,22 +87,24 @@ def _sum_changes(summed: Sequence[Change]) -> Change:
     return Change((), *sides)
 
 
-def _cells(change: Change, columns: Sequence[str], *, inner: bool) -> list[str]:
+def _cells(change: Change, columns: Sequence[str], *, of_functions: bool) -> list[str]:
     """Return old bytes, new bytes and the difference of each column.
 
-    `inner` means rows below entries: their download bytes are always estimated, their installed
-    bytes if the row says so.
+    `of_functions` means rows below entries: their download bytes are always estimated, their
+    installed bytes if the row says so.
     """
     cells = []
     for column in columns:
         is_estimated = (
-            (change.old.estimated or change.new.estimated) if column == "installed" else inner
+            (change.old.estimated or change.new.estimated)
+            if column == "installed"
+            else of_functions
         )
         old, new = getattr(change.old, column), getattr(change.new, column)
         cells += [
             bytes_text(old),
             bytes_text(new),
-            signed_text(new - old, estimated=is_estimated and inner),
+            signed_text(new - old, estimated=is_estimated and of_functions),
         ]
     return cells
 

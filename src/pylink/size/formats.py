@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pylink.diagnostics.stream import printable
-from pylink.size.levels import EVERYTHING, INNER, Row, Selection, rows
+from pylink.size.levels import EVERYTHING, Row, Selection, counts_functions, rows
 from pylink.size.model import LEVELS
 from pylink.size.numbers import bytes_text
 from pylink.size.reductions import reductions
@@ -113,21 +113,21 @@ def markdown_table(
 ) -> str:
     """Return the rows of the levels `by` as a table in Markdown, `top` of them (0: all)."""
     level_rows = rows(sizes, by, selection)
-    inner = any(level in INNER for level in by) or selection.match is not None
-    columns = [*by, "functions" if inner else "entries"]
+    of_functions = counts_functions(by, selection)
+    columns = [*by, "functions" if of_functions else "entries"]
     columns += [*(["download"] if sizes.downloads else []), "installed", "unpacked"]
     lines = [
         f"| {' | '.join(columns)} |",
         "|" + "---|" * len(by) + "---:|" * (len(columns) - len(by)),
     ]
     for row in level_rows[:top] if top else level_rows:
-        lines.append(f"| {' | '.join(_markdown_row(sizes, row, inner=inner))} |")
+        lines.append(f"| {' | '.join(_markdown_row(sizes, row, of_functions=of_functions))} |")
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(sizes: Sizes, row: Row, *, inner: bool) -> list[str]:
-    """Return the cells of a row; `inner` means a row of functions, not of entries."""
+def _markdown_row(sizes: Sizes, row: Row, *, of_functions: bool) -> list[str]:
+    """Return the cells of a row; `of_functions` means a row of functions, not of entries."""
     cells = [*map(markdown_cell, row.keys), str(row.count)]
     if sizes.downloads:
-        cells.append(bytes_text(row.download, estimated=inner and bool(row.functions)))
+        cells.append(bytes_text(row.download, estimated=of_functions and bool(row.functions)))
     return [*cells, bytes_text(row.installed, estimated=row.estimated), bytes_text(row.unpacked)]

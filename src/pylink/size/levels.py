@@ -134,15 +134,20 @@ def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> 
     if selection.arch:
         leaves = [leaf for leaf in leaves if selection.takes(leaf)]
     groups = _group_leaves(sizes, leaves, [_LEAF_LEVELS[level] for level in outer_levels])
-    if len(outer_levels) == len(by) and selection.match is None:
-        level_rows = [_sum_leaves(key, leaves) for key, leaves in groups.items()]
-    else:
+    if counts_functions(by, selection):
         level_rows = _inner_rows(sizes, by, groups, selection)
+    else:
+        level_rows = [_sum_leaves(key, leaves) for key, leaves in groups.items()]
     main_column = "download" if sizes.downloads else "installed"
     level_rows.sort(
         key=lambda row: (-getattr(row, main_column), -row.installed, -row.unpacked, row.keys)
     )
     return level_rows
+
+
+def counts_functions(by: Sequence[str], selection: Selection) -> bool:
+    """Return whether rows of the levels `by` count functions, not entries."""
+    return any(level in INNER for level in by) or selection.match is not None
 
 
 def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
@@ -212,9 +217,11 @@ def _inner_rows(
 
     def row_of(group: int, part: str, template: str, function: str) -> Row:
         """Return the row of an outer group and these inner names, made at its first use."""
-        inner = {"part": part, "template": template, "function": function}
+        inner_names = {"part": part, "template": template, "function": function}
         outer_names = iter(outer_keys[group])
-        key = tuple(inner[level] if level in inner else next(outer_names) for level in by)
+        key = tuple(
+            inner_names[level] if level in inner_names else next(outer_names) for level in by
+        )
         if key not in table:
             table[key] = Row(key)
         return table[key]

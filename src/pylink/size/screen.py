@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.diagnostics.stream import printable
-from pylink.size.levels import EVERYTHING, INNER, Row, Selection, rows
+from pylink.size.levels import EVERYTHING, Row, Selection, counts_functions, rows
 from pylink.size.model import (
     CUBIN,
     DEVICE_KINDS,
@@ -143,8 +143,8 @@ def _reductions_table(
             cells.insert(0, bytes_text(line.download or 0, estimated=line.estimated))
         table.append((short_name(line.title), *cells, line.letter, line.condition))
     head, *lines = _indent(align_columns(table, " " + "r" * len(size_columns)))
-    below = [f"    by: {line.how}" for line in could_go]
-    return ["", head, *(text for pair in zip(lines, below, strict=True) for text in pair)]
+    advice_lines = [f"    by: {line.how}" for line in could_go]
+    return ["", head, *(text for pair in zip(lines, advice_lines, strict=True) for text in pair)]
 
 
 def _size_columns(sizes: Sizes) -> list[str]:
@@ -154,11 +154,11 @@ def _size_columns(sizes: Sizes) -> list[str]:
     return ["installed", "", "unpacked"]
 
 
-def _size_cells(sizes: Sizes, row: Row, *, inner: bool = False) -> list[str]:
-    """Return the sizes of a row as text; `inner` means a row of functions, not of entries."""
+def _size_cells(sizes: Sizes, row: Row, *, of_functions: bool = False) -> list[str]:
+    """Return the sizes of a row as text; `of_functions` is true for a row of functions."""
     cells = [bytes_text(row.installed, estimated=row.estimated), bytes_text(row.unpacked)]
     if sizes.downloads:
-        cells.insert(0, bytes_text(row.download, estimated=inner and bool(row.functions)))
+        cells.insert(0, bytes_text(row.download, estimated=of_functions and bool(row.functions)))
     return cells
 
 
@@ -170,7 +170,7 @@ def _templates_table(sizes: Sizes, title: str, functions: Sequence[Row]) -> list
     table = [(title, "instances", *columns)]
     for row in functions:
         name = short_name(row.keys[-1])
-        table.append((name, str(row.count), *_size_cells(sizes, row, inner=True)))
+        table.append((name, str(row.count), *_size_cells(sizes, row, of_functions=True)))
     return _indent(align_columns(table, " " + "r" * (len(table[0]) - 1)))
 
 
@@ -179,9 +179,9 @@ def level_table(
 ) -> list[str]:
     """Return a table by the levels `by`, largest row first, and the sum; `top` 0 shows all rows."""
     all_rows = rows(sizes, by, selection)
-    inner = any(level in INNER for level in by) or selection.match is not None
+    of_functions = counts_functions(by, selection)
     shown_rows = all_rows[:top] if top else all_rows
-    count = "functions" if inner else "entries"
+    count = "functions" if of_functions else "entries"
     columns = (
         ["download", "installed", "unpacked"] if sizes.downloads else ["installed", "unpacked"]
     )
@@ -190,7 +190,7 @@ def level_table(
         (
             *map(short_name, row.keys),
             str(row.count) if row.count else "-",
-            *_size_cells(sizes, row, inner=inner),
+            *_size_cells(sizes, row, of_functions=of_functions),
         )
         for row in shown_rows
     ]

@@ -133,16 +133,16 @@ class Reader:
             try:
                 if bytes_allowed < 0:
                     raise zips.DamagedZip(f"more than {zips.MOST_BYTES} bytes in all members")
-                inner = zips.open_member(source, member, _may_have_code)
+                contents = zips.open_member(source, member, _may_have_code)
             except zips.DamagedZip as error:
                 self._add_unreadable(member.name, path, member.size, member.packed, str(error))
                 continue
-            if inner is None:
+            if contents is None:
                 file = self._add_file(member.name, path, member.size, member.packed)
                 self._sizes.leaves.append(Leaf(file, HOST, member.size, member.size, member.packed))
             else:
                 full_name = f"{path}:{member.name}"
-                self._read_file(member.name, path, inner, member.size, member.packed, full_name)
+                self._read_file(member.name, path, contents, member.size, member.packed, full_name)
         file = self._add_file("", path, 0, source.size - sum(member.packed for member in members))
         # A file without a name stands for the bytes between members: headers and the directory.
         directory_bytes = self._sizes.files[file].download
@@ -313,13 +313,13 @@ class Reader:
         start, end, section = device_code.start, device_code.end, device_code.section
         number = self._next_container
         self._next_container += 1
-        head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
-        head.section, head.container, head.unpacked = section, number, 0
-        position, index = start + CONTAINER_SIZE, 0
+        header_leaf = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
+        header_leaf.section, header_leaf.container, header_leaf.unpacked = section, number, 0
+        position, entry_index = start + CONTAINER_SIZE, 0
         leaves: list[Leaf] = []
         while position < end:
             fields = entry_at(source, position, end)
-            label = f"{path}: container {number}, entry {index}"
+            label = f"{path}: container {number}, entry {entry_index}"
             if fields is None:
                 leaf = self._leaf(source, position, end, file, UNREADABLE, unit)
                 leaf.section, leaf.container = section, number
@@ -331,7 +331,7 @@ class Reader:
             leaf = self._leaf(source, position, entry_end, file, UNREADABLE, unit)
             leaf.header = header_size
             leaf.header_download = source.download(position, position + header_size) or 0
-            leaf.section, leaf.container, leaf.index = section, number, index
+            leaf.section, leaf.container, leaf.index = section, number, entry_index
             leaf.target = target_of(kind, sm, flags)
             if not unit:
                 leaf.unit = (
@@ -346,7 +346,7 @@ class Reader:
                 payload_range = source, position + header_size, compressed_size or payload_size
                 self._counter.count(leaf, label, kind, flags, payload_range, full_size)
             leaves.append(leaf)
-            position, index = entry_end, index + 1
+            position, entry_index = entry_end, entry_index + 1
         self._containers.append((leaves, section))
 
 

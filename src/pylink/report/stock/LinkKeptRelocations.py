@@ -15,41 +15,41 @@ LEAST_PERCENT = 50.0
     "LinkRelocations",
 )
 def apply(phase, report):
-    relocations = number(phase, "reloc__left_dynamic.sum") or 0.0
+    kept_count = number(phase, "reloc__left_dynamic.sum") or 0.0
     applied = number(phase, "reloc__applied.sum") or 0.0
-    if relocations < FEW_RELOCATIONS:
+    if kept_count < FEW_RELOCATIONS:
         return
     sections = instances(phase, "reloc__left_by_section.sum")
-    debug = sum(value for name, value in sections if _is_debug(name))
-    done = instances(phase, "reloc__applied_by_section.sum")
-    applied -= sum(value for name, value in done if _is_debug(name))
-    loaded = relocations - debug
-    least = LEAST_PERCENT * (loaded + applied)
-    if loaded >= FEW_RELOCATIONS and 100.0 * loaded >= least:
-        program = [pair for pair in sections if not _is_debug(pair[0])]
-        text = "{:.0f} relocations are left to the loader".format(loaded)
-        text += ": {}.".format(_largest_text(program)) if program else "."
-        if debug:
-            text += " {:.0f} more change debug data.".format(debug)
+    kept_in_debug = sum(value for name, value in sections if _is_debug(name))
+    applied_sections = instances(phase, "reloc__applied_by_section.sum")
+    applied -= sum(value for name, value in applied_sections if _is_debug(name))
+    kept_in_program = kept_count - kept_in_debug
+    least_share = LEAST_PERCENT * (kept_in_program + applied)
+    if kept_in_program >= FEW_RELOCATIONS and 100.0 * kept_in_program >= least_share:
+        program_sections = [pair for pair in sections if not _is_debug(pair[0])]
+        text = "{:.0f} relocations are left to the loader".format(kept_in_program)
+        text += ": {}.".format(_largest_text(program_sections)) if program_sections else "."
+        if kept_in_debug:
+            text += " {:.0f} more change debug data.".format(kept_in_debug)
         report(
             "{} By type, all that are kept: {}. They are applied when the program is "
             "loaded, which the link did not measure.".format(
                 text, _largest_text(instances(phase, "reloc__left_dynamic.sum"))
             ),
             "reloc__left_dynamic.sum",
-            relocations,
+            kept_count,
             ">= {:.0f}% of all".format(LEAST_PERCENT),
             level=MINOR,
         )
-    elif debug >= FEW_RELOCATIONS:
-        changed = [pair for pair in sections if _is_debug(pair[0])]
+    elif kept_in_debug >= FEW_RELOCATIONS:
+        debug_sections = [pair for pair in sections if _is_debug(pair[0])]
         report(
             "{:.0f} of the {:.0f} relocations that the output keeps change debug data, {}: they "
             "belong to -G or -lineinfo, not to calls or variables.".format(
-                debug, relocations, _largest_text(changed)
+                kept_in_debug, kept_count, _largest_text(debug_sections)
             ),
             "reloc__left_dynamic.sum",
-            relocations,
+            kept_count,
             ">= {}".format(FEW_RELOCATIONS),
             level=INFORMATION,
         )

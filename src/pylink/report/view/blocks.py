@@ -185,10 +185,10 @@ def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
     """Yield bars of each row's instances, then bars of the rows without instances."""
     single_bars = []
     for row in rows:
-        parts, rest = largest(row.instances, row.unit)
-        if parts:
-            bars = tuple((name, value, row.unit) for name, value in parts)
-            yield Bars(row.label, bars, rest)
+        numbers, rest_text = largest(row.instances, row.unit)
+        if numbers:
+            bars = tuple((name, value, row.unit) for name, value in numbers)
+            yield Bars(row.label, bars, rest_text)
         elif row.number is not None:
             single_bars.append((row.label, row.number, row.unit))
     if single_bars:
