@@ -79,20 +79,24 @@ def section_lines(placed: Placed) -> Iterator[str]:
     merged = placed.merged
     objects = merged.objects
     contributions = defaultdict(list)
-    for number, (out_number, base) in enumerate(zip(merged.out_of, merged.base, strict=True)):
+    for number, (out_number, offset_in_output) in enumerate(
+        zip(merged.out_of, merged.base, strict=True)
+    ):
         if out_number >= 0:
-            contributions[out_number].append((base, number))
+            contributions[out_number].append((offset_in_output, number))
     yield f"{'Offset':>12} {'Address':>8} {'Size':>12} {'Align':>6}  Section\n"
     for out_number in placed.section_order:
         out_place, row = placed.places[out_number], placed.outs[out_number]
         title = printable(string(placed.shstrtab, out_place.name))
         size = row.size if row.type == SHT_NOBITS else out_place.size
         yield f"{out_place.offset:#12x} {0:#8x} {size:#12x} {max(row.align, 1):6}  {title}\n"
-        for base, number in sorted(contributions[out_number]):
+        for offset_in_output, number in sorted(contributions[out_number]):
             section = objects.sections[number]
             file = printable(objects.names[section.file])
             input_name = printable(section_name(objects, number))
-            start_text = "-" if out_place.contents == ContentsFrom.SPAN else f"{base:#x}"
+            start_text = (
+                "-" if out_place.contents == ContentsFrom.SPAN else f"{offset_in_output:#x}"
+            )
             sizes_text = f"{section.size:#12x} {section.align:6}"
             yield f"{start_text:>12} {'':8} {sizes_text}      {file}:({input_name})\n"
 

@@ -36,7 +36,7 @@ __attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
 EMPTY_CALLBACK = """\
 static void lend_nothing(void **) {}
 """
-# Registers the code of such a module with the driver.
+# Registers with the driver the code of a module that another file registers, too.
 REGISTER_LENT = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static __attribute__((constructor)) void lend{id}(void)
