@@ -29,7 +29,7 @@ NEWEST = max(COLUMNS)
 
 # Sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
 SQUARES = ("sqr", "self_sqr")
-MAX_SQUARE = MAX_COST**3  # of a sum in memory: a square for each of up to MAX_COUNT calls
+MAX_SQUARE = MAX_COST**3  # limit in memory: up to MAX_COUNT squares of up to MAX_COST
 
 # Sizes and numbers of calls, which readers keep as signed 64-bit numbers.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")

@@ -97,7 +97,7 @@ class Point:
 
 @dataclass(slots=True)
 class Routine:
-    """A routine: `image` is the file that contains it, `full` its name with parameters."""
+    """A routine of the file `image`; `mangled` and `full` are other forms of its name."""
 
     id: int
     name: str

@@ -30,7 +30,7 @@ REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
 PLAN = Plan()  # the defaults
 
-# Limit of the arguments that the facts show.
+# The facts show fewer arguments than this, or the first of them.
 MOST_ARGUMENTS = 40
 
 
@@ -143,7 +143,7 @@ def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) ->
         "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",
         compare.DIGEST: link.digest(),
         "command": shlex.join(argv)
-        if len(argv) <= MOST_ARGUMENTS
+        if len(argv) < MOST_ARGUMENTS
         else f"{shlex.join(argv[:MOST_ARGUMENTS])} ...",
         "rounds": str(plan.rounds),
     }

@@ -59,7 +59,7 @@ static int contains_module(const char *id)
 }
 """
 # Registers a module that may be in the file made from this header, or in a library that registers
-# it. The function is hidden, so that both files may have one. 9 is the length of "def lend ".
+# it. The function is hidden. 9 is the length of "def lend ".
 REGISTER_OPTIONAL = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static const unsigned char lend_module_id_str{id}[] \

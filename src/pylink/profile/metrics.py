@@ -158,7 +158,7 @@ def add_relocations(action: Action, profile: Profile) -> None:
 
 
 def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
-    """Add the work and the results of deduplication; `saved` bytes are less in the output."""
+    """Add the work and the results of deduplication; the output is `saved` bytes shorter."""
     stats, comparisons = folding.stats, folding.compared
     add_instances(
         action,
