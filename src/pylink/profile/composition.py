@@ -132,8 +132,8 @@ def _copied_bytes(
 ) -> dict[tuple[int, int, int], int]:
     """Map (kind, file, input section) to the bytes that were copied into the output.
 
-    `sizes` has the bytes of each output section. Sections that the link builds from several inputs
-    are not counted.
+    `sizes` has the bytes of each output section, `kinds` the kind of each. Sections that the link
+    builds from several inputs are not counted.
     """
     merged = placed.merged
     copied: dict[tuple[int, int, int], int] = {}
