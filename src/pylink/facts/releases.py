@@ -18,9 +18,7 @@ TRAIT_SHARED_LOCAL = 1 << 5  # executables make symbols of a kernel's shared var
 TRAIT_LEAN_NAMES = 1 << 6  # from sm_90 on string tables hold only names of sections and symbols
 TRAIT_NAMELESS_SHARED = 1 << 7  # a shared section with bytes but no variable counts as a variable
 TRAIT_EARLY_FILES = 1 << 8  # headers, notes and barrier counts are where objects of 12.x have them
-TRAIT_NULL_FUNCTIONS = (
-    1 << 9
-)  # mention of an undefined function makes the null symbol a function
+TRAIT_NULL_FUNCTIONS = 1 << 9  # mention of an undefined function makes the null symbol a function
 TRAIT_SURE_FEATURES = 1 << 10  # links without code also state which code takes the fast path
 TRAIT_ENDS_LINES = 1 << 11  # from sm_100 on empty line programs end with an end of sequence
 TRAIT_PARTS_ACCELERATED = 1 << 12  # targets without the suffix `a` refuse code for one with it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from struct import unpack_from
+from typing import NamedTuple
 
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor
 from elftools.dwarf.structs import DWARFStructs
@@ -82,8 +83,9 @@ def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
     dwarf.debug_line_sec = _describe_section(name, contents_of(elf, name))
     if dwarf.debug_info_sec is not None:
         data = bytearray(contents_of(elf, ".debug_info"))
-        for _, offset, kind, _, addend in _relocations(elf, ".debug_info"):
-            if kind == R_CUDA_32 and addend and offset + 4 <= len(data):
+        for relocation in _relocations(elf, ".debug_info"):
+            offset, addend = relocation.offset, relocation.addend
+            if relocation.type == R_CUDA_32 and addend and offset + 4 <= len(data):
                 data[offset : offset + 4] = (addend & 0xFFFFFFFF).to_bytes(4, "little")
         dwarf.debug_info_sec = _describe_section(".debug_info", bytes(data))
     return dwarf
@@ -94,20 +96,29 @@ def _describe_section(name: str, data: bytes) -> DebugSectionDescriptor:
     return DebugSectionDescriptor(BytesIO(data), name, 0, len(data), 0)
 
 
-def _relocations(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield symbol table, offset, type, symbol and addend of a section's relocations."""
+class _Relocation(NamedTuple):
+    """A relocation; `table` is the index of the section with its symbol, number `symbol` there."""
+
+    table: int
+    offset: int
+    type: int
+    symbol: int
+    addend: int
+
+
+def _relocations(elf: ELFFile, name: str) -> Iterator[_Relocation]:
+    """Yield the relocations of a section."""
     for form in (f".rela{name}", f".rel{name}"):
         section = elf.get_section_by_name(form)
         if isinstance(section, RelocationSection):
             for relocation in section.iter_relocations():
                 entry = relocation.entry
-                addend = entry.get("r_addend", 0)
-                yield (
+                yield _Relocation(
                     section["sh_link"],
                     entry["r_offset"],
                     entry["r_info_type"],
                     entry["r_info_sym"],
-                    addend,
+                    entry.get("r_addend", 0),
                 )
 
 
@@ -117,11 +128,13 @@ def find_sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, 
     The first is an offset in a section of code and the index of that section; the last is the
     offset of the sequence in `data`, the contents of the line section `name`.
     """
-    for link, offset, _, symbol, addend in _relocations(elf, name):
-        start = offset - len(SET_ADDRESS)
-        if start < 0 or data[start:offset] != SET_ADDRESS:
+    for relocation in _relocations(elf, name):
+        start = relocation.offset - len(SET_ADDRESS)
+        if start < 0 or data[start : relocation.offset] != SET_ADDRESS:
             continue
-        table = elf.get_section(link)
-        entry = table.get_symbol(symbol).entry if isinstance(table, SymbolTableSection) else {}
+        table = elf.get_section(relocation.table)
+        entry: dict[str, Any] = {}
+        if isinstance(table, SymbolTableSection):
+            entry = table.get_symbol(relocation.symbol).entry
         if isinstance(entry.get("st_shndx"), int):
-            yield entry["st_value"] + addend, entry["st_shndx"], start
+            yield entry["st_value"] + relocation.addend, entry["st_shndx"], start

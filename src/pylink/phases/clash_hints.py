@@ -72,19 +72,19 @@ def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
 
 
 def _describe_use(objects: Objects, row: int) -> str:
-    """The use of a function with this symbol row, as a part of a sentence."""
+    """Words for a function, by its symbol row: a kernel, or one to be called."""
     is_kernel = objects.symbols[row].other & STO_ENTRY
     return "a kernel" if is_kernel else "a function to be called"
 
 
 def _describe_managed(objects: Objects, row: int) -> str:
-    """The sort of a variable with this symbol row, as a part of a sentence."""
+    """Words for a variable, by its symbol row: managed or not."""
     is_managed = objects.symbols[row].other & STO_MANAGED
     return "a managed variable" if is_managed else "a variable that is not managed"
 
 
 def _describe_space(objects: Objects, row: int) -> str:
-    """The memory of the variable with this symbol row, or a function, as a part of a sentence."""
+    """Words for a symbol row: a function, or a variable with its memory space."""
     symbol = objects.symbols[row]
     if symbol.info & 15 == STT_FUNC:
         return "a function"

@@ -57,7 +57,7 @@ def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: S
     `changed` has number and row of each file whose properties differ from the previous file's.
     """
     job, release = objects.job, objects.release
-    has_whole_program = False  # up to here
+    has_whole_program = False  # among the files so far
     for number, row in changed:
         name = objects.names[number]
         specific = bool(row.flags & FileFlag.SPECIFIC)

@@ -32,16 +32,16 @@ if(NOT PYLINK_EXECUTABLE)
 endif()
 
 if(CMAKE_CUDA_COMPILER_ID STREQUAL "Clang")
-  # CMake itself starts nvlink and fatbinary, the latter in words that CUDA 13 does not know. Those of an overlay
-  # take them.
+  # CMake itself starts nvlink and fatbinary, the latter with options that CUDA 13 does not know. The programs of an
+  # overlay know them.
   set(_pylink_overlay "${CMAKE_BINARY_DIR}/CMakeFiles/pylink-toolkit")
   if(NOT CMAKE_CUDA_FATBINARY STREQUAL "${_pylink_overlay}/bin/fatbinary")
     execute_process(
       COMMAND "${PYLINK_EXECUTABLE}" toolkit-overlay "${_pylink_overlay}"
               --cuda "${CMAKE_CUDA_COMPILER_LIBRARY_ROOT}"
-      OUTPUT_QUIET ERROR_VARIABLE _pylink_said RESULT_VARIABLE _pylink_status)
+      OUTPUT_QUIET ERROR_VARIABLE _pylink_message RESULT_VARIABLE _pylink_status)
     if(NOT _pylink_status EQUAL 0)
-      message(FATAL_ERROR "PylinkDeviceLink: ${_pylink_said}")
+      message(FATAL_ERROR "PylinkDeviceLink: ${_pylink_message}")
     endif()
     set(CMAKE_CUDA_DEVICE_LINKER "${_pylink_overlay}/bin/nvlink")
     set(CMAKE_CUDA_FATBINARY "${_pylink_overlay}/bin/fatbinary")
@@ -50,7 +50,7 @@ if(CMAKE_CUDA_COMPILER_ID STREQUAL "Clang")
 endif()
 
 if("CUDA" IN_LIST _pylink_languages)
-  # What is left to nvcc goes to that of the project.
+  # Steps that pylink leaves to nvcc are done by the nvcc of the project.
   get_filename_component(_pylink_toolkit "${CMAKE_CUDA_COMPILER}" DIRECTORY)
   get_filename_component(_pylink_toolkit "${_pylink_toolkit}" DIRECTORY)
   foreach(_pylink_kind EXECUTABLE LIBRARY)

@@ -18,24 +18,24 @@
 if(CMAKE_VERSION VERSION_LESS 3.21)
   message(FATAL_ERROR "PylinkDeviceLink: PYLINK_SHARED_LIBRARIES needs CMake 3.21, this is ${CMAKE_VERSION}")
 endif()
-# What the user set stays.
+# Variables that the user has set keep their values.
 if(NOT DEFINED CMAKE_CUDA_SEPARABLE_COMPILATION)
   set(CMAKE_CUDA_SEPARABLE_COMPILATION ON)
 endif()
 if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()
-# One CUDA runtime for all of the process: each static one would know its own kernels only.
+# One CUDA runtime for the whole process: each static one would know only the kernels of its own file.
 if(NOT DEFINED CMAKE_CUDA_RUNTIME_LIBRARY)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-# Imported targets are those of the directory that found them, until _pylink_share has run there.
+# Imported targets are visible only in the directory that found them, until _pylink_make_global has run there.
 get_property(_pylink_deferred DIRECTORY PROPERTY PYLINK_DEFERRED)
 if(NOT _pylink_deferred)
   set_property(DIRECTORY PROPERTY PYLINK_DEFERRED ON)
-  cmake_language(DEFER CALL _pylink_share)
+  cmake_language(DEFER CALL _pylink_make_global)
 endif()
 unset(_pylink_deferred)
 
@@ -51,19 +51,19 @@ define_property(TARGET PROPERTY PYLINK_DEVICE_CODE
 define_property(TARGET PROPERTY PYLINK_ARCHITECTURES
   BRIEF_DOCS "CUDA_ARCHITECTURES of such a library" FULL_DOCS "Set by PylinkDeviceLink")
 
-# All targets of a directory and below it.
-function(_pylink_targets directory result)
+# Sets `result` to all targets of a directory and of those below it.
+function(_pylink_list_targets directory result)
   get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
   get_property(directories DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
-  foreach(below IN LISTS directories)
-    _pylink_targets("${below}" more)
-    list(APPEND targets ${more})
+  foreach(subdirectory IN LISTS directories)
+    _pylink_list_targets("${subdirectory}" targets_below)
+    list(APPEND targets ${targets_below})
   endforeach()
   set(${result} ${targets} PARENT_SCOPE)
 endfunction()
 
-# The targets that properties of a target name, also within generator expressions.
-function(_pylink_named target result)
+# Sets `result` to the targets that these properties of a target name, also within generator expressions.
+function(_pylink_targets_in_properties target result)
   set(found)
   foreach(property IN LISTS ARGN)
     get_target_property(words ${target} ${property})
@@ -84,18 +84,19 @@ function(_pylink_named target result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# The targets that a target links, at any depth, without itself; of these types, if types are given.
-function(_pylink_reach target result)
+# Sets `result` to the targets that a target links, at any depth, without itself: all, or only those of the types
+# that follow.
+function(_pylink_reachable_targets target result)
   set(found)
-  set(todo ${target})
-  while(todo)
-    list(POP_FRONT todo name)
-    _pylink_named(${name} names SOURCES LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+  set(remaining ${target})
+  while(remaining)
+    list(POP_FRONT remaining name)
+    _pylink_targets_in_properties(${name} names SOURCES LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
     foreach(name IN LISTS names)
       get_target_property(type ${name} TYPE)
       if(NOT name IN_LIST found AND (NOT ARGN OR type IN_LIST ARGN))
         list(APPEND found ${name})
-        list(APPEND todo ${name})
+        list(APPEND remaining ${name})
       endif()
     endforeach()
   endwhile()
@@ -103,10 +104,10 @@ function(_pylink_reach target result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Whether a target has relocatable device code, its own or that of static and object libraries.
+# Sets `result` to ON if a target has relocatable device code, its own or that of static and object libraries.
 function(_pylink_has_modules target result)
   set(${result} OFF PARENT_SCOPE)
-  _pylink_reach(${target} parts OBJECT_LIBRARY STATIC_LIBRARY)
+  _pylink_reachable_targets(${target} parts OBJECT_LIBRARY STATIC_LIBRARY)
   foreach(part IN LISTS target parts)
     get_target_property(is_relocatable ${part} CUDA_SEPARABLE_COMPILATION)
     get_target_property(sources ${part} SOURCES)
@@ -129,34 +130,34 @@ function(_pylink_has_modules target result)
   endforeach()
 endfunction()
 
-# The shared libraries with device code that a target reaches: all, and those that are open and have no owner
-# among the closed ones.
+# Sets `all` to the shared libraries with device code that a target reaches, and `open` to the open ones among them
+# that no closed one links.
 function(_pylink_device_libraries target all open)
   set(libraries)
-  set(free)
-  set(owned)
-  _pylink_reach(${target} reached)
+  set(open_libraries)
+  set(linked_by_closed)
+  _pylink_reachable_targets(${target} reached)
   foreach(name IN LISTS reached)
     get_target_property(code ${name} PYLINK_DEVICE_CODE)
     if(code STREQUAL open)
-      list(APPEND free ${name})
+      list(APPEND open_libraries ${name})
     elseif(code STREQUAL closed)
-      _pylink_reach(${name} more)
-      list(APPEND owned ${more})
+      _pylink_reachable_targets(${name} linked)
+      list(APPEND linked_by_closed ${linked})
     else()
       continue()
     endif()
     list(APPEND libraries ${name})
   endforeach()
-  if(owned)
-    list(REMOVE_ITEM free ${owned})
+  if(linked_by_closed)
+    list(REMOVE_ITEM open_libraries ${linked_by_closed})
   endif()
   set(${all} ${libraries} PARENT_SCOPE)
-  set(${open} ${free} PARENT_SCOPE)
+  set(${open} ${open_libraries} PARENT_SCOPE)
 endfunction()
 
-# Makes imported targets that lead to device code, and the runtime, known in all directories.
-function(_pylink_share)
+# Makes imported targets that lead to device code, and the CUDA runtime, visible in all directories.
+function(_pylink_make_global)
   get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
   foreach(target IN LISTS targets)
     _pylink_device_libraries(${target} libraries open)
@@ -168,14 +169,14 @@ function(_pylink_share)
   endforeach()
 endfunction()
 
-# Says of each shared library with device code whether it is open, and has its users name it for the device.
-function(_pylink_describe targets)
-  set(lent)
+# Marks each shared library with device code as open or closed, and adds it to the device links of its users.
+function(_pylink_mark_libraries targets)
+  set(used_by_plugins)
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL MODULE_LIBRARY)
-      _pylink_reach(${target} reached)
-      list(APPEND lent ${reached})
+      _pylink_reachable_targets(${target} reached)
+      list(APPEND used_by_plugins ${reached})
     endif()
   endforeach()
   foreach(target IN LISTS targets)
@@ -183,12 +184,12 @@ function(_pylink_describe targets)
     if(NOT type STREQUAL SHARED_LIBRARY)
       continue()
     endif()
-    get_target_property(chosen ${target} CUDA_RESOLVE_DEVICE_SYMBOLS)
+    get_target_property(resolves ${target} CUDA_RESOLVE_DEVICE_SYMBOLS)
     _pylink_has_modules(${target} has_modules)
-    if(NOT has_modules AND NOT chosen)
+    if(NOT has_modules AND NOT resolves)
       continue()
     endif()
-    if(chosen OR (chosen MATCHES "NOTFOUND$" AND target IN_LIST lent))
+    if(resolves OR (resolves MATCHES "NOTFOUND$" AND target IN_LIST used_by_plugins))
       set(code closed)
     else()
       set(code open)
@@ -203,7 +204,8 @@ function(_pylink_describe targets)
   endforeach()
 endfunction()
 
-# The options of `pylink dlink` for the architectures that all of these libraries have, or the project asks for.
+# Sets `result` to the options of `pylink dlink` for the architectures that the project asks for, or else for those
+# that all of these libraries have.
 function(_pylink_architectures target libraries result)
   set(common ${CMAKE_CUDA_ARCHITECTURES})
   if(NOT common)
@@ -233,8 +235,8 @@ function(_pylink_architectures target libraries result)
   set(${result} ${options} PARENT_SCOPE)
 endfunction()
 
-# The device link of a program in a project without CUDA.
-function(_pylink_step target libraries)
+# Adds the device link of a program in a project without CUDA, as a command of its own.
+function(_pylink_add_step target libraries)
   _pylink_architectures(${target} "${libraries}" architectures)
   set(object "${CMAKE_BINARY_DIR}/CMakeFiles/pylink/${target}.dir/$<CONFIG>/device_link.o")
   list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
@@ -247,24 +249,25 @@ function(_pylink_step target libraries)
     VERBATIM)
   add_custom_target(${target}_device_link DEPENDS "${object}")
   add_dependencies(${target} ${target}_device_link)
-  # In front of the libraries, whatever the host's linker omits.
+  # As an option the object stands in front of the libraries: a host linker that omits unneeded ones keeps these.
   target_link_options(${target} PRIVATE "${object}")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${object}")
 endfunction()
 
-function(_pylink_finish)
-  _pylink_targets("${CMAKE_SOURCE_DIR}" targets)
-  _pylink_describe("${targets}")
+# Marks the libraries of the project, then adds what their users link.
+function(_pylink_finish_project)
+  _pylink_list_targets("${CMAKE_SOURCE_DIR}" targets)
+  _pylink_mark_libraries("${targets}")
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)
     if(NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
       continue()
     endif()
-    get_target_property(chosen ${target} CUDA_RESOLVE_DEVICE_SYMBOLS)
+    get_target_property(resolves ${target} CUDA_RESOLVE_DEVICE_SYMBOLS)
     _pylink_device_libraries(${target} libraries open)
     if(type STREQUAL SHARED_LIBRARY AND libraries)
-      # What it links privately its users have to register or to borrow as well.
+      # Its users must register or borrow also what it links privately.
       set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${libraries})
     elseif(type STREQUAL MODULE_LIBRARY)
       set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES ${libraries})
@@ -273,15 +276,15 @@ function(_pylink_finish)
         message(WARNING "PylinkDeviceLink: the plugin '${target}' uses the open shared library '${first}', whose device "
           "code belongs to one program or plugin of a process. Build '${first}' with CUDA_RESOLVE_DEVICE_SYMBOLS ON.")
       endif()
-    elseif(type STREQUAL EXECUTABLE AND libraries AND chosen MATCHES "NOTFOUND$")
-      # The libraries need it, and so does code that registers. The name belongs to the target's directory.
+    elseif(type STREQUAL EXECUTABLE AND libraries AND resolves MATCHES "NOTFOUND$")
+      # The libraries need the CUDA runtime, and so does code that registers.
       set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES CUDA::cudart)
       if(open AND "CUDA" IN_LIST languages)
         set_target_properties(${target} PROPERTIES CUDA_RESOLVE_DEVICE_SYMBOLS ON)
       elseif(open)
-        _pylink_step(${target} "${libraries}")
+        _pylink_add_step(${target} "${libraries}")
       endif()
     endif()
   endforeach()
 endfunction()
-cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL _pylink_finish)
+cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL _pylink_finish_project)
