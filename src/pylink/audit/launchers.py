@@ -22,7 +22,8 @@ from pylink.facts.elf import (
     STT_SECTION,
 )
 from pylink.facts.records import RELA, SYM
-from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
+from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC, ArchiveError, is_thin, read_archive
+from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inspect.containers import UnreadableFile, parts
 
 TYPE_CHECKING = False
@@ -74,7 +75,7 @@ class _Symbol:
 
 def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
     """Yield the launchers of an object or of an archive's members; NotAnObject if unreadable."""
-    if not data.startswith((b"!<arch>\n", b"!<thin>\n")):
+    if not data.startswith((MAGIC, THIN_MAGIC)):
         yield from _find_in_object(name, data)
         return
     try:
@@ -82,7 +83,7 @@ def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
             raise NotAnObject("it is a thin archive; name its members")
         for member in read_archive(data, 0, len(data)):
             contents = data[member.offset : member.offset + member.size]
-            if contents.startswith(b"\x7fELF"):
+            if contents.startswith(ELF_MAGIC):
                 yield from _find_in_object(f"{name}:{member.name}", contents)
     except ArchiveError as error:
         raise NotAnObject(f"the archive is damaged: {error}") from error

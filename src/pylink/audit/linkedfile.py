@@ -17,6 +17,7 @@ from pylink.facts.elf import ET_DYN, ET_EXEC, PT_DYNAMIC, PT_INTERP, PT_LOAD, ST
 from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
 from pylink.facts.headers import EntryHeader, FileHeader, SegmentHeader
 from pylink.facts.records import DYN, EHDR, PHDR, SYM
+from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
 
@@ -145,7 +146,7 @@ def _working_directory() -> str:
 def read_header(source: ByteSource) -> tuple[int, int]:
     """e_type and e_machine of a 64-bit, little-endian ELF file; NotLinked for any other file."""
     head = source.read(0, EHDR.size)
-    if not head.startswith(b"\x7fELF"):
+    if not head.startswith(ELF_MAGIC):
         raise NotLinked("it is not an ELF file")
     if not head.startswith(ELF_MARK):
         raise NotLinked("it is for a 32-bit or big-endian machine")

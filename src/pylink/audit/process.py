@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from pylink.audit.linkedfile import NotLinked, read_header, read_linked_file
 from pylink.facts.elf import ET_REL
+from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
 from pylink.size.sources import FileSource
 
 TYPE_CHECKING = False
@@ -181,7 +182,7 @@ def is_object(path: str) -> bool:
     """Return whether a file is a relocatable object or an archive; OSError if it cannot be read."""
     source = FileSource(path)
     try:
-        if source.read(0, 8) in (b"!<arch>\n", b"!<thin>\n"):
+        if source.read(0, len(MAGIC)) in (MAGIC, THIN_MAGIC):
             return True
         kind, _ = read_header(source)
         return kind == ET_REL

@@ -20,7 +20,7 @@ from pylink.facts.inputkinds import FATBIN
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.picknumbers import EntryKind
 from pylink.files.reading import read_incoming
-from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
+from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC, ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.filehints import machine_name
 from pylink.inputs.hostmachine import this_machine
@@ -30,7 +30,7 @@ from pylink.inspect.embedded import FileSection, InMemory, find_device_code, sec
 from pylink.rowformats import ENTRY
 from pylink.tables import extent
 
-ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
+ARCHIVE_MAGICS = (MAGIC, THIN_MAGIC)
 CUBIN_KINDS = (EntryKind.ELF,)
 ALL_KINDS = (EntryKind.ELF, EntryKind.PTX, EntryKind.LTOIR)
 KINDS = {EntryKind.ELF: "cubin", EntryKind.PTX: "PTX", EntryKind.LTOIR: "LTO-IR"}
@@ -110,7 +110,7 @@ def parts(
     `depth` is the number of archives around the file, and `allowance` is shared with these.
     """
     allowance = allowance or Allowance()
-    if data[: len(ARCHIVE_MAGICS[0])] in ARCHIVE_MAGICS:
+    if data.startswith(ARCHIVE_MAGICS):
         yield from _parts_of_archive(name, data, depth, allowance)
     elif data.startswith(FATBIN_MAGIC):
         yield from _parts_of_fatbin(name, data, allowance)

@@ -39,7 +39,7 @@ _LEAST_WINDOW, _MOST_WINDOW = 1 << 12, 1 << 18
 # Bytes after a container in which the next one is looked for first.
 _USUAL_GAP = 64
 
-ELF_MARK = b"\x7fELF\x02\x01"
+ELF_MARK = b"\x7fELF\x02\x01"  # start of a 64-bit little-endian ELF file
 _MOST_SECTIONS = 1 << 20
 # Types of sections without bytes in the file, such as those of global and shared memory.
 _WITHOUT_BYTES = NO_BYTES | {SHT_NULL}

@@ -12,6 +12,7 @@ from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL
 from pylink.facts.headers import SectionHeader, SegmentHeader
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import EHDR, PHDR, SHDR, SYM
+from pylink.inspect.embedded import ELF_MARK
 
 # Sizes of headers in bytes.
 FILE_HEADER_SIZE = EHDR.size
@@ -87,7 +88,7 @@ class Image:
     def __init__(self, data: bytes) -> None:
         if len(data) < EHDR.size:
             raise MalformedCubin(f"{len(data)} bytes are too few for an ELF header")
-        if data[:6] != b"\x7fELF\x02\x01":
+        if not data.startswith(ELF_MARK):
             raise MalformedCubin("not a 64-bit little-endian ELF file")
         self.data = data
         values = EHDR.unpack_from(data)[1:]

@@ -20,6 +20,7 @@ from pylink.facts.elf import (
 )
 from pylink.facts.headers import FileHeader, SectionHeader
 from pylink.facts.records import EHDR, REL_INFO, RELA_INFO, SHDR, SYM
+from pylink.inspect.embedded import ELF_MARK
 from pylink.prune.errors import NotPruned
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ class HostElf:
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data, self.name = data, name
-        if len(data) < EHDR.size or not data.startswith(b"\x7fELF\2\1"):
+        if len(data) < EHDR.size or not data.startswith(ELF_MARK):
             raise NotPruned(f"{name}: it is not a 64-bit little-endian ELF file")
         self.header = FileHeader._make(EHDR.unpack_from(data))
         shoff = self.header.shoff
