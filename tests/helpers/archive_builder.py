@@ -1,4 +1,4 @@
-"""Archives made in code, in every dialect, damaged where a test wants it."""
+"""Builds archives in every dialect, also damaged ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Members = Sequence[tuple[str, bytes]]
 
 
 def header(name: bytes, size: int | bytes, end: bytes = b"`\n") -> bytes:
-    """The 60 bytes before a member."""
+    """The header of a member, 60 bytes; `size` as bytes is written unchanged."""
     count = size if isinstance(size, bytes) else b"%d" % size
     return b"%-16s%-12d%-6d%-6d%-8s%-10s%s" % (name, 0, 0, 0, b"644", count, end)
 
@@ -24,7 +24,10 @@ def member(name: bytes, data: bytes) -> bytes:
 
 
 def gnu(members: Members, *, index: bytes | None = None, wide: bool = False) -> bytes:
-    """As GNU ar writes it; `index` is an index of symbols, `wide` of the kind with 64 bits."""
+    """An archive as GNU ar writes it.
+
+    `index` is an index of symbols, with `wide` one of 64 bits.
+    """
     names = [name.encode() for name, _ in members]
     table = b"".join(name + b"/\n" for name in names if _is_long(name))
     parts = [MAGIC]
@@ -44,7 +47,7 @@ def _is_long(name: bytes) -> bool:
 
 
 def bsd(members: Members, *, index: bool = False) -> bytes:
-    """As the BSDs and macOS write it: names in front of the contents."""
+    """An archive as the BSDs and macOS write it, with long names in front of the contents."""
     parts = [MAGIC]
     if index:
         parts.append(member(b"__.SYMDEF", struct.pack("<II", 0, 0)))
@@ -80,7 +83,7 @@ def device(defines: Sequence[str] = (), calls: Sequence[str] = (), kernel: str =
 
 
 def write(folder: Path, files: dict[str, bytes]) -> None:
-    """Make these files, and the folders that they are in."""
+    """Write files by name, and create their folders."""
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reading and planting attribute records (EIATTR) of functions in relocatable cubins."""
+"""Reads attribute records (EIATTR) of functions in relocatable cubins, and adds or removes some."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from elftools.elf.elffile import ELFFile
 
 PREFIXES = (".nv.info.", ".nv.merc.nv.info.")
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
-SECTION_HEADER = 64  # bytes of a row; offset and size of the contents stand at 24
+SECTION_HEADER = 64  # bytes of a section header; sh_offset and sh_size are at 24
 
 
 @dataclass(frozen=True)
 class Record:
-    """One record: `value` of the formats NVAL to HVAL, `words` of SVAL."""
+    """One record: with a `value` in the formats NVAL to HVAL, with 32-bit `words` in SVAL."""
 
     attribute: int
     form: int
@@ -31,23 +31,23 @@ class Record:
 
 
 def records(contents: bytes) -> list[bytes]:
-    """The packed records of one section."""
-    found = []
+    """The bytes of each record of one section."""
+    packed_records = []
     at = 0
     while at < len(contents):
         form, _, size = struct.unpack_from("<BBH", contents, at)
         end = at + 4 + (size if form == SVAL else 0)
-        found.append(contents[at:end])
+        packed_records.append(contents[at:end])
         at = end
-    return found
+    return packed_records
 
 
 def plant(
     cubin: bytes, function: str, added: Iterable[Record], dropped: Collection[int] = ()
 ) -> bytes:
-    """The cubin whose function lost the records of `dropped` attributes and has the new ones last.
+    """The cubin without a function's records of `dropped` attributes and with `added` at the end.
 
-    `function` is a mangled name. From sm_100 on both lists of the function change alike.
+    `function` is a mangled name. From sm_100 on both lists of the function are changed.
     """
     names = [prefix + function for prefix in PREFIXES]
     new = b"".join(record.packed() for record in added)
@@ -56,8 +56,8 @@ def plant(
     for number, section in enumerate(elf.iter_sections()):
         if section.name not in names:
             continue
-        kept = (record for record in records(section.data()) if record[1] not in dropped)
-        contents = b"".join(kept) + new
+        remaining = (record for record in records(section.data()) if record[1] not in dropped)
+        contents = b"".join(remaining) + new
         image += bytes(-len(image) % 16)
         header = elf["e_shoff"] + SECTION_HEADER * number
         struct.pack_into("<QQ", image, header + 24, len(image), len(contents))

@@ -1,10 +1,10 @@
-"""What .nv.callgraph and .nv.prototype have to hold, said plainly.
+"""A naive reference of the contents of .nv.callgraph and .nv.prototype.
 
-Rows stand by the function that they begin with, in order of first mention (docs/order.md): a
-function's direct calls and candidates newest first, so also the prototypes that it calls through;
-of the prototypes of its address and of its own, the first that a file names. Nothing is said of
-functions without a symbol. Relocatable outputs have a direct call, and a candidate, once
-(docs/format-notes.md, -r).
+Rows are sorted by the function that they begin with, in order of first mention (docs/order.md). The
+direct calls of a function, its candidates and the prototypes that it calls through are listed
+newest first. Only the first prototype in the inputs counts, both for its address and for itself.
+Functions without a symbol have no rows. Relocatable outputs have each direct call and candidate
+only once (docs/format-notes.md, -r).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DIRECT, TAKEN, INDIRECT, CANDIDATE, PROTOTYPE = -1, -2, -3, -4, -5
 
 @dataclass(frozen=True)
 class Call:
-    """A row of an input: functions are numbers by first mention, prototypes numbers of strings."""
+    """A row of an input: functions are numbered by first mention, prototypes by their string."""
 
     block: int
     function: int
@@ -31,7 +31,11 @@ class Call:
 
 @dataclass
 class Program:
-    """`symbols` are the functions' indices in the output, 0 for none; `strings` offsets."""
+    """The functions and call graph rows of a link.
+
+    By function, `symbols` are indices in the output, 0 for none. `strings` are the offsets of the
+    prototypes' strings.
+    """
 
     symbols: list[int]
     strings: list[int]
@@ -41,16 +45,16 @@ class Program:
 
 
 def rows_of(program: Program, block: int) -> list[tuple[int, int]]:
-    """The pairs of numbers below one marker."""
-    mine = [call for call in program.calls if call.block == block]
-    mine = [call for call in mine if program.symbols[call.function]]
+    """The rows of one block, which follow its marker in the section."""
+    rows = [call for call in program.calls if call.block == block]
+    rows = [call for call in rows if program.symbols[call.function]]
     pairs = []
-    for function, group in groupby(sorted(mine, key=lambda c: c.function), lambda c: c.function):
+    for function, group in groupby(sorted(rows, key=lambda c: c.function), lambda c: c.function):
         others = [call.other for call in group]
         if block == PROTOTYPE and program.address_taken[function]:
             continue
         if block in (DIRECT, CANDIDATE) and program.relocatable:
-            others = list(dict.fromkeys(others))  # the place of the oldest
+            others = list(dict.fromkeys(others))  # at the position of the first
         if block in (TAKEN, PROTOTYPE):
             others = others[:1]
         for other in reversed(others):

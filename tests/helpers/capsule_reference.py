@@ -1,4 +1,4 @@
-"""Constant offsets in the records of capsules, said plainly.
+"""A naive reference of the constant offsets that a link writes into records of capsules.
 
 Written from "Capsule" in docs/format-notes/family-c-exits.md and the same word in literal-pools.md.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-INSTRUCTION = 16
+INSTRUCTION = 16  # bytes
 HEAD_WORDS = (0xC0000001,)
 
 
 @dataclass
 class Slot:
-    """Some instructions and the body of their record; `recorded` without one is a bare count."""
+    """`count` instructions, and the body of their record.
+
+    `recorded` without a body is a bare count.
+    """
 
     count: int = 1
     body: bytearray | None = None
@@ -38,7 +41,7 @@ class Slot:
 
 @dataclass
 class Constant:
-    """An instruction's reference to a constant: the byte offset in the code, bank and S + A."""
+    """An instruction's reference to a constant: byte offset in the code, bank, and S + A."""
 
     offset: int
     bank: int
@@ -46,7 +49,7 @@ class Constant:
 
 
 def encode(slots: list[Slot]) -> bytes:
-    """The capsule of these slots."""
+    """The bytes of a capsule with these slots."""
     bits = sum(1 << number for number, slot in enumerate(slots) if not slot.has_record)
     words = -(-len(slots) // 32)
     head = b"".join(word.to_bytes(4, "little") for word in (7, *HEAD_WORDS, len(slots)))
@@ -55,7 +58,7 @@ def encode(slots: list[Slot]) -> bytes:
 
 
 def fill(slots: list[Slot], constants: list[Constant]) -> bool:
-    """Write each constant into its operand record; False where some instruction has no slot."""
+    """Write each constant into its operand record; False if an instruction has no slot."""
     homes = [slot for slot in slots for _ in range(0 if slot.is_hint else slot.count)]
     for constant in constants:
         number = constant.offset // INSTRUCTION

@@ -1,4 +1,4 @@
-"""Programs of others that some tests run; a test that is skipped says what to install.
+"""Other programs that some tests run; a test that is skipped says what to install.
 
 `.ci/clients` installs all of them, and `helpers.skips` then lets none be skipped.
 """

@@ -1,4 +1,4 @@
-"""A project of CMake with device code in five shared libraries, for programs and three plugins.
+"""A CMake project with device code in five shared libraries, programs and three plugins.
 
 It uses ordinary targets: libraries in a folder below, of an object library, of C++ alone, with
 versions, with public and private dependencies, for several architectures. Plugins reach all
@@ -126,7 +126,7 @@ PyMODINIT_FUNC PyInit_r() { return PyModule_Create(&module); }
 
 
 def module(name: str, calls: Sequence[str] = ()) -> str:
-    """A source with a device function, a kernel, and a host function, that use those of others."""
+    """A source with a device function, a kernel and a host function, which use those of `calls`."""
     return MODULE.format(
         declared="".join(f"__device__ int {other}(int); void run_{other}();" for other in calls),
         called="".join(f" + {other}(x)" for other in calls),
@@ -173,7 +173,7 @@ SOURCES = {
 
 
 def write(build: HostBuild) -> None:
-    """Write the project `land`, and `user`, a project of C++ alone."""
+    """Write the project `land`, and `user`, a project without device code."""
     for name, text in SOURCES.items():
         file = build.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -181,18 +181,18 @@ def write(build: HostBuild) -> None:
 
 
 def configure(build: HostBuild, source: str, target: str, *words: str, cmake: str = "cmake") -> str:
-    """Configure a project, and build it; what CMake said first."""
-    said = build.run(
+    """Configure a project and build it; return the output of the configuration."""
+    output = build.run(
         *(cmake, "-S", source, "-B", target, f"-DPYLINK_EXECUTABLE={this_program()}"),
         *(f"-Dpylink_DIR={CMAKE_DIRECTORY}", f"-DCMAKE_MODULE_PATH={CMAKE_DIRECTORY}"),
         *words,
     )
     build.run(cmake, "--build", target, "--parallel", "2")
-    return said
+    return output
 
 
 def compiler(build: HostBuild) -> tuple[str, ...]:
-    """What `land` has to know: the compiler, and Python."""
+    """The variables that `land` needs: the compiler, and Python."""
     return (
         f"-DCMAKE_CUDA_COMPILER={build.nvcc}",
         "-DCMAKE_CUDA_ARCHITECTURES=90",

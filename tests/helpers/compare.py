@@ -1,4 +1,4 @@
-"""Strict comparison of two linked images: what differs, in words.
+"""Strict comparison of two linked images, with a line of text for each difference.
 
 `compare(actual, expected)` returns an empty list when the images are equal in every byte but
 * the tool's own note, the first of `.note.nv.tkinfo`, and the file offsets its size moves,
@@ -20,11 +20,11 @@ from pylink.inspect.difference import Difference
 from pylink.inspect.image import Image, MalformedCubin
 
 FIRST_MERCURY_SM = 100
-SHOWN = 4  # differences listed for one section
+SHOWN = 4  # differences to list for one section
 
 
 def compare(actual: bytes, expected: bytes) -> list[str]:
-    """Differences of the linked image `actual` against `expected`, the likeliest causes first."""
+    """The differences of the linked image `actual` from `expected`, the likeliest causes first."""
     if actual == expected:
         return []
     collected.note(actual, expected)
@@ -32,15 +32,17 @@ def compare(actual: bytes, expected: bytes) -> list[str]:
 
 
 def image_differences(actual: bytes, expected: bytes) -> list[str]:
-    """As `compare`, of images that may be damaged."""
-    theirs = Image(expected)
-    ignore = Ignore(tool_note=True, scoreboards=theirs.sm >= FIRST_MERCURY_SM)
+    """The differences of two images, which may be damaged; like `compare`."""
+    expected_image = Image(expected)
+    ignore = Ignore(tool_note=True, scoreboards=expected_image.sm >= FIRST_MERCURY_SM)
     try:
-        found = differences(Image(actual), theirs, ignore)
+        image_changes = differences(Image(actual), expected_image, ignore)
     except MalformedCubin as problem:
         return [f"not a readable image: {problem}"]
     lines = []
-    for _, group in groupby(found, key=lambda difference: (difference.kind, difference.section)):
+    for _, group in groupby(
+        image_changes, key=lambda difference: (difference.kind, difference.section)
+    ):
         of_section = list(group)
         lines += [_line(difference) for difference in of_section[:SHOWN]]
         if len(of_section) > SHOWN:
@@ -51,5 +53,5 @@ def image_differences(actual: bytes, expected: bytes) -> list[str]:
 def _line(difference: Difference) -> str:
     note = f" ({difference.note})" if difference.note else ""
     got = difference.first if difference.first is not None else "nothing"
-    wanted = difference.second if difference.second is not None else "nothing"
-    return f"{difference.kind} {difference.place}{note}: got {got}; expected {wanted}"
+    expected_value = difference.second if difference.second is not None else "nothing"
+    return f"{difference.kind} {difference.place}{note}: got {got}; expected {expected_value}"

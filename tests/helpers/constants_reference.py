@@ -1,4 +1,4 @@
-"""What folding the pieces of the constant bank has to give, said plainly.
+"""A naive reference of the constant bank after identical pieces were folded.
 
 Written from "--kernels-used and --variables-used" in docs/format-notes.md.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-FOLDABLE = (12, 16, 20, 24, 32, 48, 64)
+FOLDABLE = (12, 16, 20, 24, 32, 48, 64)  # sizes of pieces that are folded, in bytes
 
 
 class Piece(NamedTuple):
-    """What one input has in the file-scope constant bank; `align` is a power of two."""
+    """The contents of one input in the file-scope constant bank; `align` is a power of two."""
 
     data: bytes
     align: int
@@ -24,9 +24,9 @@ class Piece(NamedTuple):
 
 
 def fold_reference(pieces: list[Piece], written: Sequence[int] = ()) -> tuple[bytes, int]:
-    """Contents of the bank and the value of the null symbol.
+    """The contents of the bank and the value of the null symbol.
 
-    `written` are the places of relocations, and of fields that the link fills in, without a fold.
+    `written` are the offsets of relocations, and of fields that the link sets, without folding.
     """
     bank, null_value, dropped = _lay_out(pieces, folds=True)
     if any(place in dropped or place >= len(bank) for place in written):
@@ -35,7 +35,7 @@ def fold_reference(pieces: list[Piece], written: Sequence[int] = ()) -> tuple[by
 
 
 def _lay_out(pieces: list[Piece], *, folds: bool) -> tuple[bytes, int, set[int]]:
-    """The bank, the null symbol's value, and the bytes that pieces had which are not there."""
+    """The bank, the null symbol's value, and the offsets (without folding) of omitted bytes."""
     bank, null_value, dropped = b"", 0, set[int]()
     for number, (piece, place) in enumerate(zip(pieces, places(pieces), strict=True)):
         zero_word = len(piece.data) in (4, 8) and not any(piece.data)
@@ -50,10 +50,10 @@ def _lay_out(pieces: list[Piece], *, folds: bool) -> tuple[bytes, int, set[int]]
 
 
 def places(pieces: list[Piece]) -> list[int]:
-    """Where each piece lies if none is left out."""
-    found, end = [], 0
+    """The offset of each piece if none is omitted."""
+    offsets, end = [], 0
     for piece in pieces:
         end += -end % piece.align
-        found.append(end)
+        offsets.append(end)
         end += len(piece.data)
-    return found
+    return offsets

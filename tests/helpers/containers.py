@@ -1,4 +1,4 @@
-"""Fat binaries taken apart by their fields alone."""
+"""Reads fat binaries by the fields of their headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Entries = list[tuple[bytes, bytes]]
 
 
 def split(data: bytes) -> Entries:
-    """Headers and decompressed payloads."""
+    """The header and the decompressed payload of each entry."""
     entries = []
     offset = CONTAINER.size
     while offset < len(data):
@@ -32,9 +32,9 @@ def split(data: bytes) -> Entries:
 
 
 def _without_padding(cubin: bytes) -> bytes:
-    """A cubin without the zeros behind it that make an entry's size a multiple of 8.
+    """A cubin without the zeros after it that make an entry's size a multiple of 8.
 
-    Its last part is the table of sections or, where there is one, that of segments.
+    Its last part is the table of segments or, without one, the table of sections.
     """
     if not cubin.startswith(b"\x7fELF"):
         return cubin
@@ -51,23 +51,25 @@ def _without_padding(cubin: bytes) -> bytes:
 
 
 def without_sizes(entries: Entries) -> Entries:
-    """Entries without the sizes of stored payloads."""
+    """The entries without the fields with sizes of stored payloads."""
     return [(header[:8] + header[20:], payload) for header, payload in entries]
 
 
 def differences(actual: bytes, expected: bytes) -> list[str]:
-    """What differs but for the tool notes of the cubins, which also make them longer or shorter."""
-    mine, theirs = split(actual), split(expected)
-    if len(mine) != len(theirs):
-        return [f"{len(mine)} entries, not {len(theirs)}"]
+    """The differences of two fat binaries, without tool notes and the sizes that these change."""
+    actual_entries, expected_entries = split(actual), split(expected)
+    if len(actual_entries) != len(expected_entries):
+        return [f"{len(actual_entries)} entries, not {len(expected_entries)}"]
     found = []
-    for number, (own, other) in enumerate(zip(mine, theirs, strict=True)):
-        if _fixed(own[0]) != _fixed(other[0]):
-            found.append(f"header {number}: {own[0].hex()}, not {other[0].hex()}")
-        found += [f"entry {number}: {line}" for line in compare(own[1], other[1])]
+    for number, (actual_entry, other) in enumerate(
+        zip(actual_entries, expected_entries, strict=True)
+    ):
+        if _fixed(actual_entry[0]) != _fixed(other[0]):
+            found.append(f"header {number}: {actual_entry[0].hex()}, not {other[0].hex()}")
+        found += [f"entry {number}: {line}" for line in compare(actual_entry[1], other[1])]
     return found
 
 
 def _fixed(header: bytes) -> bytes:
-    """A header without sizes of the payload."""
+    """A header without the sizes of the payload."""
     return header[:8] + header[20:56] + header[64:]

@@ -1,4 +1,4 @@
-"""Contents of an output, written by the kernel that writes those of every link."""
+"""Writes the contents of an output with the native function that links use."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from pylink.facts import sectionkinds
 
 
 class Piece(NamedTuple):
-    """Bytes of an input, at an offset of the output that is a section of its own."""
+    """Bytes at an offset of the output, which are a section of their own."""
 
     offset: int
     data: bytes
-    made: bool = False  # by the link: not from an input
+    made: bool = False  # whether the link made them; else an input contains them
 
 
 def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
-    """An output of `size` bytes with these contents, in the order of the file."""
+    """The tables of an output of `size` bytes with these pieces, in the order of the file."""
     arena, sections, out_of = b"", [], []
     for number, piece in enumerate(pieces):
         if not piece.made:
@@ -67,7 +67,7 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
 
 
 def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool = False) -> bytes:
-    """The output in memory, or what a file of it holds."""
+    """The bytes of the output, written to memory or, with `file`, to a file."""
     placed = place(pieces, size)
     if not file:
         canvas = Canvas(size)
@@ -81,6 +81,6 @@ def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool 
 
 
 def patched(data: bytes, patches: Patches) -> tuple[int, bytes]:
-    """The first patch that the kernels refuse, or -1, and what they make of the bytes."""
+    """The number of the first patch that is refused, or -1, and the patched bytes."""
     bad = relocs.find_unfit(patches, len(data))
     return bad, data if bad >= 0 else written([Piece(0, data)], len(data), patches)

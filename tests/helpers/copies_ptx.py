@@ -1,4 +1,4 @@
-"""PTX files with a weak function each, whose copies a link chooses from."""
+"""PTX files with a weak function each; a link keeps one of these copies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from helpers import oracle
 
 FEW, MANY = 8, 40  # values that a function has in registers at a time
 
-# Weak function f and variable v, tables of this file, and a kernel that uses f and the tables.
+# A file with a weak function f, a weak variable v, tables, and a kernel that uses f and the tables.
 FILE = """\
 .version 9.0
 .target sm_{target}
@@ -47,9 +47,12 @@ def file(
     *,
     target: str = "",
 ) -> bytes:
-    """A cubin of a file, whose names end in `mark`, with `tables`: entries by linkage and name."""
+    """The cubin of a file whose own names end in `mark`.
+
+    `tables` are entries by linkage and name.
+    """
     numbers = range(1, values + 1)
-    named = [(*name.split(), entries) for name, entries in (tables or {}).items()]
+    rows = [(*name.split(), entries) for name, entries in (tables or {}).items()]
     source = FILE.format(
         target=target or arch,
         mark=mark,
@@ -63,8 +66,8 @@ def file(
                 count=entries.count(",") + 1,
                 entries=entries,
             )
-            for linkage, name, entries in named
+            for linkage, name, entries in rows
         ),
-        uses="\n".join(USE.format(space=space, name=name) for _, name, _ in named),
+        uses="\n".join(USE.format(space=space, name=name) for _, name, _ in rows),
     )
     return oracle.compile(source, arch, name="m.ptx")

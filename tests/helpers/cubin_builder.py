@@ -1,8 +1,8 @@
-"""Relocatable cubins of sm_80 made in code: as small as a test needs them, valid or not.
+"""Builds relocatable cubins of sm_80, as small as a test needs them, valid or not.
 
-A cubin is a list of sections, symbols and relocations; names, indices and offsets are filled in
-when the bytes are asked for. Tests of damaged input change the result at a place that the builder
-tells, or give the builder what no compiler would write.
+A cubin is a list of sections, symbols and relocations; `build` computes names, indices and offsets.
+Tests of damaged inputs change the bytes at an offset of `starts` or `table`, or give the builder
+values that no compiler would write.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Cubin:
     table: int = 0  # file offset of the section headers
 
     def section(self, section: Section) -> int:
-        """Add a section; its index."""
+        """Add a section and return its index."""
         self.sections.append(section)
         return len(self.sections)
 
@@ -90,7 +90,7 @@ class Cubin:
         registers: int = 8,
         frame: int = 0,
     ) -> int:
-        """Add a function with its code and the records about it; its symbol."""
+        """Add a function with its code and its attribute records; return its symbol."""
         symbol = len(self.symbols)
         text = self.section(
             Section(f".text.{name}", SHT_PROGBITS, code, 6, 3, symbol | registers << 24, align=128)
@@ -122,7 +122,10 @@ class Cubin:
     def relocate(
         self, section: int, entries: list[tuple[int, int, int, int]], *, implicit: bool = False
     ) -> int:
-        """Add relocations (offset, type, symbol, addend) of a section."""
+        """Add relocations (offset, type, symbol, addend) of a section.
+
+        Return the index of their section.
+        """
         rows = [
             struct.pack("<QII", *entry[:3]) + (b"" if implicit else struct.pack("<q", entry[3]))
             for entry in entries
@@ -132,11 +135,11 @@ class Cubin:
         return self.section(Section(name, kind, b"".join(rows), 0x40, 3, section, 8, size))
 
     def find(self, name: str) -> int:
-        """Index of the section of that name."""
+        """The index of a section by its name."""
         return [section.name for section in self.sections].index(name) + 1
 
     def build(self) -> bytes:
-        """The bytes; `starts` and `table` then say where things are."""
+        """The bytes of the file; sets `starts` and `table`."""
         sections = [Section(**vars(section)) for section in self.sections]
         strings = Strings()
         callgraph = b""
@@ -198,7 +201,7 @@ class Cubin:
 
 
 class Strings:
-    """A string table with each string once."""
+    """A string table that contains each string once."""
 
     def __init__(self) -> None:
         self.data = bytearray(1)
@@ -212,9 +215,10 @@ class Strings:
 
 
 def with_wide_counts(image: bytes) -> bytes:
-    """The file with the numbers of its sections where those above 0xfeff are.
+    """The file with its section counts in section 0, like files with more than 0xfeff sections.
 
-    Section 0 has how many there are and which one has the names (System V gABI, chapter 4).
+    Section 0 then has the number of sections, and that of the section names' table (System V gABI,
+    chapter 4).
     """
     header = list(EHDR.unpack_from(image))
     table, count, names = header[6], header[12], header[13]

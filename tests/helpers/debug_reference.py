@@ -1,6 +1,6 @@
-"""Reference of the debug-data rebuild of sm_100 and later, written for reading, not for speed.
+"""A naive reference of the rebuild of debug data from sm_100 on.
 
-From sm_100 on nvlink does not concatenate four plain debug sections: it makes them anew.
+From sm_100 on nvlink does not concatenate four plain debug sections, but rebuilds them.
 Each function here states one rule and takes and returns the packed tables of
 ``pylink._native.debug``, whose stub defines the rows; all numbers are little-endian.
 """
@@ -28,7 +28,7 @@ FDE_ADDRESS = 20  # 4 escape, 8 length, 8 CIE pointer
 
 
 class Piece(NamedTuple):
-    """One input's section contents and the numbered relocation rows that belong to it."""
+    """The contents of one input's section, and its relocation rows with their numbers."""
 
     data: bytes
     rows: list[tuple[int, tuple[int, ...]]]
@@ -94,13 +94,15 @@ def rebuild_line(
         for start, program, end in units:
             bases.append(len(out))
             moved_units += UNIT.pack(number, start, len(out))
-            mine = [row for row in rows if start <= row[1][0] < end]
-            rows = rows[len(mine) :]
-            cuts = [r_offset - SET_ADDRESS_PREFIX for _, (r_offset, _, _) in mine]
+            piece_rows = [row for row in rows if start <= row[1][0] < end]
+            rows = rows[len(piece_rows) :]
+            cuts = [r_offset - SET_ADDRESS_PREFIX for _, (r_offset, _, _) in piece_rows]
             bounds = [*cuts, end]
             out += piece.data[start : bounds[0]]
             sequences = []
-            for cut, stop, (row, (_, target, outcome)) in zip(cuts, bounds[1:], mine, strict=True):
+            for cut, stop, (row, (_, target, outcome)) in zip(
+                cuts, bounds[1:], piece_rows, strict=True
+            ):
                 opcode = piece.data[cut : cut + SET_ADDRESS_PREFIX]
                 if cut < program or stop - cut < SEQUENCE or opcode != SET_ADDRESS:
                     raise ValueError(f"no set-address opcode at {cut:#x}")
@@ -130,8 +132,8 @@ def patch_headers(
 ) -> None:
     """Write the fields that only the mercury twin relocates: the .debug_str offset.
 
-    Unit i of the twin has the header of unit i of the plain section, byte for byte; only the
-    programs differ.
+    Unit i of the twin and unit i of the plain section have identical headers; only their programs
+    differ.
     """
     twins = list(line_units(twin.data))
     if len(twins) != len(units):
@@ -151,9 +153,9 @@ def patch_headers(
 def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
     """Rebuild .debug_frame without the FDEs of functions that are not in the output.
 
-    A CIE goes with the FDEs behind it, and the CIE pointer of a kept FDE is the offset of the
-    CIE before it. Rows come in the order of the output relocations: last piece first, inside
-    a piece in reverse.
+    A CIE belongs to the FDEs after it: it is omitted with them, and the CIE pointer of a kept FDE
+    is the offset of the CIE before it. Rows are in the order of the output relocations: the last
+    piece first, and the rows of a piece in reverse.
     """
     out = bytearray()
     moved: list[list[bytes]] = []
@@ -197,10 +199,10 @@ def frame_records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:
-    """Concatenate .nv_debug_info_reg_sass, clearing register ranges that describe no code.
+    """Concatenate .nv_debug_info_reg_sass, and clear register ranges of removed code.
 
-    ``names`` holds the names of the output's functions, each ended by NUL. The first entry of
-    such a name keeps its ranges, even where it describes another static function of that name.
+    ``names`` has the names of the output's functions, each with a NUL after it. The first entry
+    with such a name keeps its ranges, even if it describes another static function of that name.
     """
     fresh = set(names.split(b"\0")[:-1])
     out = bytearray()

@@ -74,7 +74,7 @@ class Cubin:
         return bytes(body + table)
 
     def with_section(self, name: str, **changes: object) -> Cubin:
-        """The same cubin with one section changed."""
+        """A copy of the cubin with one section changed."""
         return replace(
             self,
             sections=[
@@ -84,7 +84,7 @@ class Cubin:
         )
 
     def with_symbol(self, number: int, symbol: Symbol) -> Cubin:
-        """The same cubin with symbol `number` (from 1) changed."""
+        """A copy of the cubin with symbol `number` (from 1) replaced."""
         symbols = list(self.symbols)
         symbols[number - 1] = symbol
         return replace(self, symbols=symbols)
@@ -101,8 +101,8 @@ CODE = ".nv.capmerc.text.k"
 FRAME = ".nv.merc.debug_frame"
 FRAME_RELA = ".nv.merc.rela.debug_frame"
 
-# What a translation unit with one instance of a kernel template looks like: the kernel (1) is weak,
-# its debug frame refers to it and to the frame's own start (2); 3 is an undefined function.
+# A translation unit with one instance of a kernel template. Symbol 1 is the kernel, which is weak;
+# its debug frame refers to it and to the frame's own start, symbol 2; 3 is an undefined function.
 TEMPLATE = Cubin(
     [
         Section(CODE, b"\x04\0capsule", 0x70000016, SYMTAB, 1, 16),

@@ -1,7 +1,7 @@
-"""The comparison of Mercury vectors in plain Python, and vectors to try it on.
+"""A naive reference of the comparison of Mercury vectors, and random vectors.
 
-`compare_reference` is what the kernels are checked against: the three walks as they are described,
-nothing else. Vectors are plain lists; `near_miss` changes one field of one entry.
+`compare_reference` does the three walks as they are described, and nothing else. Vectors are plain
+lists; `near_miss` changes one field of one entry.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def strip(name: str) -> str:
 
 
 def compare_reference(reference: Plain, candidate: Plain) -> Decision:
-    for i, ours in enumerate(candidate.primary):
+    for i, section in enumerate(candidate.primary):
         if i >= len(reference.primary):
             return 17, 1, i
-        theirs = reference.primary[i]
-        if len(theirs) < len(ours) or theirs[: len(ours)] != ours:
+        reference_section = reference.primary[i]
+        if len(reference_section) < len(section) or reference_section[: len(section)] != section:
             return 17, 1, i
     if len(candidate.headers) != len(reference.headers):
         return 19, 2, None
@@ -62,23 +62,23 @@ def compare_reference(reference: Plain, candidate: Plain) -> Decision:
 
 
 def fold_reference(objects: Sequence[Plain]) -> tuple[list[int | None], list[Decision | None]]:
-    kept: list[int] = []
+    kept_numbers: list[int] = []
     reference: list[int | None] = []
     decisions: list[Decision | None] = []
     for row, item in enumerate(objects):
-        decision, found = None, None
+        decision, reference_number = None, None
         if not (item.primary or item.headers or item.targets):
             reference.append(None)
             decisions.append(None)
             continue
-        for other in kept:
+        for other in kept_numbers:
             decision = compare_reference(objects[other], item)
             if decision[0] == 0:
-                found = other
+                reference_number = other
                 break
-        if found is None:
-            kept.append(row)
-        reference.append(found)
+        if reference_number is None:
+            kept_numbers.append(row)
+        reference.append(reference_number)
         decisions.append(decision)
     return reference, decisions
 
@@ -96,7 +96,7 @@ NAMES = (
 
 
 def random_plain(rng: random.Random, most: int = 5) -> Plain:
-    """Vectors from small alphabets, so that ties, duplicates and near misses are common."""
+    """Random vectors with few different values: ties, duplicates and near misses are common."""
     return Plain(
         [_bytes(rng) for _ in range(rng.randrange(most))],
         [
@@ -112,7 +112,7 @@ def _bytes(rng: random.Random) -> bytes:
 
 
 def near_miss(rng: random.Random, item: Plain) -> Plain:
-    """One change: a byte, a length, a field, a name, an order, or an entry more or less."""
+    """Vectors with one change: of a byte, length, field, name, order, or number of entries."""
     vector = rng.choice(("primary", "headers", "targets"))
     vectors: dict[str, list[Any]] = {
         "primary": list(item.primary),
@@ -145,7 +145,7 @@ def near_miss(rng: random.Random, item: Plain) -> Plain:
 
 
 def _spoil(rng: random.Random, data: bytes) -> bytes:
-    """One byte more, one less, or one bit changed."""
+    """The bytes with one byte more, one byte less, or one bit changed."""
     if not data or rng.randrange(3) == 0:
         return data + b"a"
     if rng.randrange(2):

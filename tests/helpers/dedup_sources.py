@@ -1,4 +1,4 @@
-"""A program whose instances of templates fold when several modules have them."""
+"""A source whose template instances fold if several modules contain them."""
 
 from __future__ import annotations
 

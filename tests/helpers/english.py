@@ -1,4 +1,4 @@
-"""What a program can check of plain English: words, and the length of sentences."""
+"""Checks of plain English: words to avoid, and the length of sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-# What to write instead.
+# By regular expression of words to avoid: the words to write instead.
 WORDS = {
     r"unless (?:told|given)": "(default: ...)",
     r"(?<!there )(?:is|are|was|were) no (?!(?:longer|more|less|one)\b)": "is not a",
@@ -27,7 +27,7 @@ WORDS = {
     r"(?:colour|behaviour|favour|neighbour)\w*|centre|grey|learnt|spelt": "American spelling",
     r"(?:analy|optimi|recogni|normali|initiali|seriali)s(?:e[ds]?|ing|ation)": "American spelling",
 }
-# Also not in texts that commands print: other words may stand between, and "who" needs a noun.
+# Further words to avoid in texts that commands print.
 PRINTED_WORDS = {
     r"lea(?:ves?|ving) (?:\w+ ){0,4}(?:out|away)|left (?:\w+ ){0,4}(?:out|away)": "omit",
     r"nobody|somebody": "name the program or person",
@@ -35,7 +35,7 @@ PRINTED_WORDS = {
     r"in vain": "without success",
     r"made by CUDA": "compiled with CUDA",
 }
-# Also not on pages for users. Facts about formats are written for people who know the words.
+# Further words to avoid on pages for users, but not on those about formats.
 PAGE_WORDS = {
     r"th(?:at|ose) of": "repeat the noun, or write: nvlink's",
     r"(?:is|are|was|were) there(?! (?:a|an|no|any|more)\b)|there already": (
@@ -54,7 +54,10 @@ LONGEST = 35  # words of a sentence
 
 
 def sentences(text: str) -> list[str]:
-    """A list after a colon, or with semicolons, has one sentence for each of its items."""
+    """The sentences of a text.
+
+    Items of a list after a colon or with semicolons count as sentences.
+    """
     return re.split(r"(?<=[.;:?!])\s+|(?<=[.?!]\))\s+", text)
 
 
@@ -64,13 +67,13 @@ def long_sentences(texts: Iterable[str]) -> list[str]:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Paragraphs, items of lists and cells of tables, each in one line."""
+    """The paragraphs, items of lists and cells of tables in a text, each in one line."""
     parts = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) +|\n?\s*\|| {3,}", text)
     return [" ".join(part.split()) for part in parts]
 
 
 def pages(root: Path) -> dict[str, str]:
-    """The pages of the project by path."""
+    """The texts of the project's pages by path."""
     roots = (root / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"))
     return {
         str(path.relative_to(root)): path.read_text(encoding="utf-8")
@@ -78,7 +81,7 @@ def pages(root: Path) -> dict[str, str]:
     }
 
 
-# A comment of C, or a string or character that may hold what looks like one.
+# A comment of C, or a string or character, which may contain the start of a comment.
 C_COMMENT = re.compile(
     r"""/\*(?P<block>.*?)\*/|(?P<lines>(?:(?<![^\n])[ \t]*//[^\n]*\n)+)|//(?P<rest>[^\n]*)"""
     r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
@@ -87,15 +90,15 @@ C_COMMENT = re.compile(
 
 
 def c_comments(text: str) -> Iterator[str]:
-    """Comments of C; those that fill lines one below the other are one."""
+    """Yield the comments of C; comments on consecutive lines of their own are one."""
     for found in C_COMMENT.finditer(text):
-        whole = found["block"] or found["lines"] or found["rest"]
-        if whole:
-            yield re.sub(r"^[ \t]*(?://|\*)?[ \t]?", "", whole, flags=re.MULTILINE)
+        fills_line = found["block"] or found["lines"] or found["rest"]
+        if fills_line:
+            yield re.sub(r"^[ \t]*(?://|\*)?[ \t]?", "", fills_line, flags=re.MULTILINE)
 
 
 def comments(path: Path) -> Iterator[str]:
-    """Docstrings and comments of a file of Python, Cython or C."""
+    """Yield the docstrings and comments of a file of Python, Cython or C."""
     text = path.read_text(encoding="utf-8")
     if path.suffix in (".c", ".h"):
         yield from c_comments(text)
@@ -105,7 +108,7 @@ def comments(path: Path) -> Iterator[str]:
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
         yield from filter(None, map(ast.get_docstring, nodes))
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        # What stands in strings is not a comment.
+        # Tokens, since strings may contain the start of a comment.
         found = [token for token in tokens if token.type == tokenize.COMMENT]
         numbered = [(token.start[0] - 1, token.start[1], token.string) for token in found]
     else:
@@ -117,12 +120,12 @@ def comments(path: Path) -> Iterator[str]:
             for row, line in enumerate(bare.splitlines())
             if (match := re.search(r"(?:^|\s)(#.*)", line))
         ]
-    whole = [line.lstrip().startswith("#") for line in text.splitlines()]
+    fills_line = [line.lstrip().startswith("#") for line in text.splitlines()]
     block: list[str] = []
     end = (-1, -1)
     for row, column, comment in numbered:
-        # Comments beside code are each by themselves.
-        if (row, column) != (end[0] + 1, end[1]) or not whole[row]:
+        # Comments after code are not joined.
+        if (row, column) != (end[0] + 1, end[1]) or not fills_line[row]:
             yield "\n".join(block)
             block = []
         block.append(comment.lstrip("#:").removeprefix(" "))

@@ -1,7 +1,7 @@
-"""Relocatable cubins of hand-made kernels, as small as the rewriting of kernels needs them.
+"""Builds relocatable cubins of kernels, as small as the rewriting of kernels needs them.
 
-Each kernel is a list of slots; the builder adds the branch to itself and the padding that end
-every function, the capsule, and sections that hold offsets into the code.
+Each kernel is a list of slots. The builder adds the branch to itself and the padding at the end of
+every function, the capsule, and sections that contain offsets into the code.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def guarded_exit() -> Slot:
 
 
 def branch(distance: int) -> Slot:
-    """A branch by `distance` bytes, counted from the instruction behind it."""
+    """A branch by `distance` bytes, counted from the instruction after it."""
     value = int.from_bytes(bytes.fromhex("47790000000000000000800300ea0f00"), "little")
     quarter = distance // 4
     value |= (quarter & 0xFF) << 16 | (quarter >> 8 & (1 << 48) - 1) << 34
@@ -113,7 +113,7 @@ def capsule_of(kernel: Kernel, section: int) -> bytes:
 
 
 def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
-    """One unit with a sequence per kernel, and where the sequences' addresses are."""
+    """A unit with a sequence for each kernel, and the offsets of the sequences' addresses."""
     lengths = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
     header = struct.pack("<BBbBB", 1, 1, -5, 14, 10) + lengths + b"\0a.cu\0\0\0\0\0"
     out = bytearray(struct.pack("<IHI", 0, 2, len(header)) + header)
@@ -131,7 +131,7 @@ def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
 
 
 def frames(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
-    """A CIE and an FDE per kernel, and where the addresses of the FDEs are."""
+    """A CIE and an FDE for each kernel, and the offsets of the FDEs' addresses."""
     out = bytearray(struct.pack("<IQQ", 0xFFFFFFFF, 16, 0xFFFFFFFFFFFFFFFF) + bytes(8))
     found = []
     for kernel in kernels:
@@ -161,7 +161,7 @@ def registers(kernels: list[Kernel]) -> bytes:
 
 
 def build(kernels: list[Kernel]) -> bytes:
-    """The file. Section order: strings, symbols, four sections per kernel, debug sections."""
+    """The bytes of the file: strings, symbols, four sections for each kernel, debug sections."""
     # Name, type, flags, link, info, contents.
     sections: list[tuple[str, int, int, int, int, bytes]] = []
 
@@ -229,7 +229,7 @@ def build(kernels: list[Kernel]) -> bytes:
 
 
 def random_kernel(rng: random.Random, name: str, more: Sequence[Slot] = ()) -> Kernel:
-    """Any mixture of slots, these included, with offsets and branches into all of them."""
+    """A kernel of random slots and those of `more`, with offsets of and branches to all of them."""
     special = rng.choice([MOVE, MOVE, CALL, LDGSTS, SYNCS, SURFACE_STORE])
     slots: list[Slot] = []
     for _ in range(rng.randrange(1, 50)):

@@ -1,4 +1,4 @@
-"""One kernel's text and capsule, rewritten in plain Python."""
+"""A naive reference of the rewriting of one kernel's text and capsule."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ DUMMY_LOAD = bytes.fromhex("84f9ffff000000000008000000")
 NOP = bytes.fromhex("18790000000000000000000000c00f00")
 BARRIER_RECORD = bytes.fromhex("0111000af8000000000000f800000000")
 RECORD_SIZES = {0x01: 16, 0x02: 32, 0x31: 16, 0x41: 4, 0x42: 4}
-APPENDED = -2
-HINT = 0x31  # a slot without instruction
+APPENDED = -2  # in lists of old offsets: an instruction that was inserted after another one
+HINT = 0x31  # kind of a record whose slot has no instruction
 CALLS = (0x143, 0x144)
 SURFACE_WRITES = (0x19B, 0x19D, 0x19F)
 ASYNC_COPIES = (0x1AE,)
@@ -38,12 +38,12 @@ class Section:
 
 
 class Code:
-    """One kernel's text and capsule, and where each instruction goes."""
+    """One kernel's text and capsule, and the new offset of each instruction."""
 
     def __init__(self, name: str, text: Section, capsule: Section) -> None:
         self.name, self.text, self.capsule = name, text, capsule
-        self.label: list[int] = []  # per old instruction: what a jump to it reaches
-        self.own: list[int] = []  # per old instruction: where it went itself
+        self.label: list[int] = []  # by old instruction: the new offset to which jumps to it lead
+        self.own: list[int] = []  # by old instruction: its own new offset
         self.size = text.size
 
     def moved(self, offset: int) -> int:
@@ -106,7 +106,7 @@ class Code:
                         waits += stall(code.pop())
                         records.pop()
                         sources.pop()
-                    wanted = [MEMBAR, ERRBAR, CCTL] if surface else [ERRBAR, CCTL]
+                    expected_words = [MEMBAR, ERRBAR, CCTL] if surface else [ERRBAR, CCTL]
                     had = {word[0][0:1] + word[0][1:2]: word for word in old}
                     new = []
                     waiting = waits_of(old[-1][0])
@@ -116,7 +116,7 @@ class Code:
                         waiting &= ~sets_of(code[-1])
                     if record or predicate == 0x70:
                         waiting = 0
-                    for plain in wanted:
+                    for plain in expected_words:
                         word = put_waits(guard(plain, predicate), waiting * (plain != CCTL))
                         new.append(had.get(word[:2], (word, -1)))
                     if not record:
@@ -127,7 +127,7 @@ class Code:
                         new.append((stalled(old[-1][0], min(waits, 15)), old[-1][1]))
                     else:
                         new.append(old[-1])
-                    size = len(wanted) + 1
+                    size = len(expected_words) + 1
                     record = record[2:] or barrier_record(old[-1][0])
                     record = struct.pack("<H", 0x51 | size << 7) + record
             elif count > 1:
@@ -156,18 +156,18 @@ class Code:
     def finish(
         self, code: list[bytes], sources: list[int], records: list[bytes], offset: int
     ) -> None:
-        """Place the new instructions, and make text and capsule of them.
+        """Set the offsets of the new instructions, and build text and capsule from them.
 
-        `sources` are the old offsets of the instructions, -1 for what is inserted in front of the
-        next, APPENDED for what belongs to those before; the old code takes `offset` bytes. The last
-        record is that of the branch that ends the code.
+        `sources` are the old offsets of the instructions: -1 for one that was inserted before the
+        next one, APPENDED for one that was inserted after those before it. The old code has
+        `offset` bytes. The last record is that of the branch at the end of the code.
         """
         capsule = self.capsule.data
         self.own = [-1] * (offset // 16)
         for index, source in enumerate(sources):
             if source >= 0:
                 self.own[source // 16] = 16 * index
-        after = 0  # end of the last instruction that was there before
+        after = 0  # end of the last old instruction
         for index, place in enumerate(self.own):
             if place < 0:
                 self.own[index] = after
@@ -235,7 +235,7 @@ def stall(word: bytes) -> int:
 
 
 def stalled(word: bytes, cycles: int) -> bytes:
-    """The instruction with another stall count; the bit above tells that it is below 12."""
+    """The instruction with another stall count; the bit above it is set for counts below 12."""
     control = word[13] & ~0x3E | cycles << 1
     if cycles < 12 and not is_nop(word):
         control |= 0x20
@@ -243,7 +243,7 @@ def stalled(word: bytes, cycles: int) -> bytes:
 
 
 def is_known(code: list[bytes], predicate: int) -> bool:
-    """Whether a predicate is there 13 cycles after its comparison, with one for the last word."""
+    """Return whether a comparison's result is known: 13 cycles after it, one for the last word."""
     cycles = 1
     for number in range(len(code) - 1, -1, -1):
         word = int.from_bytes(code[number], "little")
@@ -262,18 +262,18 @@ def waits_of(word: bytes) -> int:
 
 
 def put_waits(word: bytes, waiting: int) -> bytes:
-    """The instruction, waiting for these scoreboards as well."""
+    """The instruction, changed to wait for these scoreboards, too."""
     return (int.from_bytes(word, "little") | waiting << 116).to_bytes(16, "little")
 
 
 def sets_of(word: bytes) -> int:
-    """The scoreboards that an instruction sets, a bit each; 7 is none."""
+    """The scoreboards that an instruction sets, a bit each; the field is 7 for none."""
     bits = int.from_bytes(word, "little")
     return (1 << (bits >> 110 & 7) | 1 << (bits >> 113 & 7)) & 0x3F
 
 
 def bitmap(records: list[bytes]) -> bytes:
-    """One bit per slot, set where there is no record."""
+    """A bit for each slot, set if it has no record."""
     bits = bytearray((len(records) + 31) // 32 * 4)
     for slot, record in enumerate(records):
         if not record:
@@ -286,7 +286,7 @@ def guard(word: bytes, predicate: int) -> bytes:
 
 
 def barrier_record(exit_: bytes) -> bytes:
-    """The record of a barrier inserted before an EXIT, with both predicates of that."""
+    """The record of a barrier inserted before an EXIT, with both predicates of the EXIT."""
     word = int.from_bytes(exit_, "little")
     first, second = (
         bytes([(0x1F if word >> at & 7 == 7 else word >> at & 7) << 3 | word >> at + 3 & 1])

@@ -1,4 +1,4 @@
-"""Line number programs of rewritten kernels, encoded anew in plain Python."""
+"""A naive reference that encodes line number programs of rewritten kernels again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def read_sleb(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Lines:
-    """One line number program section, re-encoded sequence by sequence."""
+    """A section of line number programs, encoded again sequence by sequence.
+
+    `moved` and `units` map old offsets to new ones.
+    """
 
     def __init__(self, data: bytes, starts: dict[int, int], kernels: dict[int, Code]) -> None:
         self.data, self.starts, self.kernels = data, starts, kernels

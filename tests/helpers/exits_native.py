@@ -1,4 +1,4 @@
-"""The native rewriting of kernels on one file, with the result as a file, for comparison."""
+"""Runs the native rewriting of kernels on one file, and makes a file of the result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(image: bytes) -> ObjectTables:
 
 
 def rewrite(objects: ObjectTables, *modes: int) -> ObjectTables:
-    """The tables after rewriting in these modes; `objects` itself when nothing changed."""
+    """The tables after rewriting in these modes; `objects` itself if nothing changed."""
     arena, sections, symbols, faults, _ = rewrite_native(objects, [(0, mode) for mode in modes])
     for _, section, offset, reason in faults:
         raise MalformedKernel(section_name(objects, section), offset, reason)
@@ -52,7 +52,7 @@ def rewrite(objects: ObjectTables, *modes: int) -> ObjectTables:
 
 
 def rewrite_exits(image: bytes, mode: int) -> bytes:
-    """The file with its changed sections behind the end; `image` itself when nothing changed."""
+    """The file with changed sections after its end; `image` itself if nothing changed."""
     objects = read(image)
     rewritten = rewrite(objects, mode)
     if rewritten is objects:

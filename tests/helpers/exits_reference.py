@@ -1,7 +1,7 @@
-"""The rewriting of kernels of sm_100 and later, in plain Python, to compare the native one with.
+"""A naive reference of the rewriting of kernels of sm_100 and later.
 
-`rewrite_exits(image, mode)` follows docs/format-notes/family-c-exits.md step by step and favours
-plain data over speed: every position of a function goes through `Code.moved`.
+`rewrite_exits(image, mode)` follows docs/format-notes/family-c-exits.md step by step. It uses plain
+data instead of fast structures: every offset into a function is mapped by `Code.moved`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from helpers.exits_code import Code, Section
 from helpers.exits_lines import Lines, skip_leb
 
-# Attributes of instruction offsets: bytes of an entry, which begins with the offset.
+# Attributes with offsets of instructions: size of an entry in bytes, which begins with the offset.
 OFFSET_LISTS = {
     **dict.fromkeys((0x1C, 0x1D, 0x25, 0x27, 0x28, 0x31, 0x46, 0x57, 0x59, 0x65, 0x6C), 4),
     0x2E: 8,
@@ -27,7 +27,10 @@ def string_at(data: bytes, at: int) -> str:
 
 
 def placed_annotations(record: bytes) -> Iterator[int]:
-    """Where the places stand: {1, place}, {2, place, length, text}, {3, length, text} in turn."""
+    """Yield where a record has offsets: {1, offset}, {2, offset, length, text}, {3, length, text}.
+
+    These are its three kinds of entries.
+    """
     at = 0
     while at + 8 <= len(record) and record[at] in (1, 2, 3) and not any(record[at + 1 : at + 4]):
         what = record[at]
@@ -107,7 +110,7 @@ class Object:
             section.put(bytes(data))
 
     def rewrite_tables(self) -> None:
-        """Jump tables in constant bank 2: the words the capsule side has a code relocation for."""
+        """Map jump tables in bank 2: words for which the mercury side has a code relocation."""
         for code in self.kernels.values():
             table = self.by_name.get(f".nv.constant2.{code.name}")
             words = self.by_name.get(f".nv.merc.rela.nv.constant.optimizer.{code.name}")
@@ -205,7 +208,7 @@ class Object:
         section.put(bytes(data))
 
     def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
-        """Where a range of a register begins and ends now."""
+        """The new start and end of a range of a register."""
         return code.moved(first), code.moved(last)
 
     def rewrite_registers(self) -> None:

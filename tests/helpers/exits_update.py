@@ -1,4 +1,4 @@
-"""Code of one release as that of another, in plain Python, to compare the native rewriting with.
+"""A naive reference of the rewriting of one release's code as that of another.
 
 Written from docs/older-objects.md, "Code that is brought up to date".
 """
@@ -24,7 +24,7 @@ def bits(word: bytes, first: int, last: int) -> int:
 
 
 def is_bsync(word: bytes) -> bool:
-    """BSYNC.RECONVERGENT or BSYNC.RELIABLE."""
+    """Return whether an instruction is BSYNC.RECONVERGENT or BSYNC.RELIABLE."""
     return bits(word, 0, 11) == 0x941 and bits(word, 72, 73) != 0
 
 
@@ -43,7 +43,7 @@ def with_bits(word: bytes, first: int, last: int, value: int) -> bytes:
 
 
 def is_careful(text: bytes) -> bool:
-    """Whether a function was not scheduled, by ptxas up to 13.2."""
+    """Return whether ptxas, up to 13.2, did not schedule a function."""
     words = [text[at : at + 16] for at in range(0, len(text), 16)]
     words = [word for word in words if not is_dummy(word)]
     slow = [
@@ -67,7 +67,7 @@ def bsync_record(word: bytes) -> bytes:
 
 
 def short_add(word: bytes) -> bytes:
-    """The IADD in place of an IADD3 of two operands; another instruction stays."""
+    """The IADD for an IADD3 of two operands; another instruction is returned unchanged."""
     if bits(word, 0, 8) != 0x10 or bits(word, 64, 71) != 0xFF or bits(word, 75, 75):
         return word
     if bits(word, 77, 80) != 15 or bits(word, 84, 86) != 7:
@@ -79,7 +79,7 @@ def short_add(word: bytes) -> bytes:
 
 
 def add_record(word: bytes) -> bytes:
-    """The record of such an instruction in a slot of its own, if one is known."""
+    """The record of an IADD in a slot of its own; empty if it is not known."""
     kinds = {
         (2, 0): "410c4004",
         (2, 1): "420c3014",
@@ -91,7 +91,7 @@ def add_record(word: bytes) -> bytes:
 
 
 def awaited(words: list[bytes], *, careful: bool) -> list[bytes]:
-    """A slot whose guards the MEMBAR behind them awaits."""
+    """The instructions of a slot, changed so that the MEMBAR waits for the guards before it."""
     words = list(words)
     for at in range(len(words) - 1):
         guard, own = words[at : at + 2]
@@ -105,7 +105,7 @@ def awaited(words: list[bytes], *, careful: bool) -> list[bytes]:
 
 
 def is_acquire(words: list[bytes], record: bytes) -> bool:
-    """Whether a slot acquires a tensor map, as up to 13.0."""
+    """Return whether a slot acquires a tensor map in the form of releases up to 13.0."""
     return (
         len(words) == 3
         and record[2:6] == bytes((0x01, 0x49, 0x14, 0x16))
@@ -114,7 +114,7 @@ def is_acquire(words: list[bytes], record: bytes) -> bool:
 
 
 def acquired(words: list[bytes], *, careful: bool) -> list[bytes]:
-    """Those of such a slot, with the two that follow from 13.1 on."""
+    """The instructions of such a slot, with the two that releases from 13.1 on add."""
     last = words[2]
     if bits(last, 105, 108) == 2:
         words = [*words[:2], stalled(last, 1)]
@@ -127,10 +127,10 @@ def acquired(words: list[bytes], *, careful: bool) -> list[bytes]:
 
 
 class Updated(Code):
-    """One function."""
+    """One function, changed to the code of another release."""
 
     def slots(self) -> list[Slot]:
-        """Instructions and record of each slot; the last are the branch and the padding."""
+        """The instructions and the record of each slot; the last are the branch and the padding."""
         capsule, text = self.capsule.data, self.text.data
         (count,) = struct.unpack_from("<I", capsule, 8)
         marks, at, offset = capsule[12:], 12 + (count + 31) // 32 * 4, 0
@@ -187,13 +187,13 @@ class Updated(Code):
                     new = [(short_add(words[0]), new[0][1])]
             elif mode & FENCES and is_acquire(words, record):
                 record = struct.pack("<H", 0x51 | 5 << 7) + record[2:]
-                made = acquired(words, careful=careful)
-                new = list(zip(made, [*(at for _, at in new), -2, -2], strict=True))
+                changed_words = acquired(words, careful=careful)
+                new = list(zip(changed_words, [*(at for _, at in new), -2, -2], strict=True))
             else:
-                made = awaited(words, careful=careful) if mode & FENCES else words
+                changed_words = awaited(words, careful=careful) if mode & FENCES else words
                 if mode & ADDS and len(words) > 1:
-                    made = [short_add(word) for word in made]
-                new = list(zip(made, (at for _, at in new), strict=True))
+                    changed_words = [short_add(word) for word in changed_words]
+                new = list(zip(changed_words, (at for _, at in new), strict=True))
             code += [word for word, _ in new]
             sources += [at for _, at in new]
             records.append(record)
@@ -207,7 +207,7 @@ class Updated(Code):
         return True
 
     def barriers(self) -> dict[int, int]:
-        """Offset of the last instruction of each error barrier, and that of the first."""
+        """By offset of the last instruction of each error barrier: the offset of its first one."""
         text, found = self.text.data, {}
         words = [text[at : at + 16] for at in range(0, len(text), 16)]
         for at in range(1, len(words) - 1):
@@ -218,7 +218,7 @@ class Updated(Code):
         return found
 
     def begin(self, offset: int) -> int:
-        """Where a range of a register begins now that began at `offset`."""
+        """The new start of a range of a register that began at `offset`."""
         if offset in self.begins and self.moved_own(self.begins[offset]) >= 16:
             return self.moved_own(self.begins[offset]) - 16
         return self.moved_own(offset)

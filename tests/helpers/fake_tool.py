@@ -1,10 +1,10 @@
-"""Programs that stand in for ptxas: shell scripts with the input and output in `$in` and `$out`."""
+"""Shell scripts in place of ptxas; `$in` and `$out` are the names of input and output."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# A tool is called as `TOOL ... INPUT -o OUTPUT`.
+# Sets the names from a command `TOOL ... INPUT -o OUTPUT`.
 HEAD = """#!/bin/sh
 for word; do in=$middle; middle=$last; last=$word; done
 out=$last

@@ -1,4 +1,4 @@
-"""Fat binaries and host objects built in code, byte by byte."""
+"""Builds fat binaries and host objects byte by byte."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LTO_FLAG = 0x10000
 MODES = {"none": 0, "lz4": 0x2000, "zstd": 0x8000}
 VERSIONS = {PTX: (0, 9), ELF: (8, 1), LTOIR: (65, 1)}
 HEADER = struct.Struct("<HHIQIIHHIIIQQQ")
-# A section of host objects: nvlink looks at none without it.
+# A section of host objects, without which nvlink does not look for device code.
 SEGMENT = (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0))
 
 
@@ -39,7 +39,10 @@ def entry(
     size: int | None = None,
     header: int = 64,
 ) -> bytes:
-    """One entry; `stated`, `stored`, `size` and `header` lie about what they replace."""
+    """One entry.
+
+    `stated`, `stored`, `size` and `header` replace its values, to make a damaged one.
+    """
     data = compress(payload, mode) if stored is None else stored
     padded = data + bytes(-len(data) % 8)
     compressed = mode != "none"
@@ -71,7 +74,7 @@ def container(*entries: bytes, size: int | None = None) -> bytes:
 
 
 def host_object(sections: Sequence[tuple[str, bytes]], machine: int = 62) -> bytes:
-    """A relocatable host ELF file with these sections and nothing else."""
+    """A relocatable host ELF file with these sections."""
     names = b"\0"
     table = [bytes(64)]
     body = b""

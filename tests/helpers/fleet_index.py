@@ -1,4 +1,4 @@
-"""Indexes of planted trees, brought up to date in this process."""
+"""Updates indexes of trees in this process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pylink.fleet.walk import Stamp
 
 
 def run(index: Index, *roots: Path, names: list[bytes] | None = None) -> Update:
-    """Bring an index up to date, with these folders, or from a list of changed files."""
+    """Update an index for these folders, or from a list of changed files."""
     return update(index, [bytes(root) for root in roots], Local(), names=names)
 
 
 def made_index(folder: Path, tree: Path) -> Index:
-    """A new index of a tree."""
+    """Make an index of a tree."""
     index = Index.open_or_make(folder)
     run(index, tree)
     return index
 
 
 def read_state(index: Index) -> dict[tuple[bytes, bytes], Stamp]:
-    """What was read of each file, (root, path), that was there at the last run, by the tables."""
+    """By root and path of each file of the last run: size and times that the index has for it."""
     state: dict[tuple[bytes, bytes], Stamp] = {}
     for fragment in index.fragments:
         table = index.read_files(fragment, COLUMNS)

@@ -1,4 +1,4 @@
-"""Tasks whose workers are lost in the middle of them."""
+"""Tasks during which the worker is killed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pylink.fleet.parts import Part
 
 
 def lost_marks(root: bytes) -> Path:
-    """The folder with a file for each task that loses its worker, until it has."""
+    """The folder with a file for each task whose worker will be killed, until that happens."""
     return Path(os.fsdecode(root)).parent / "to-be-lost"
 
 
 def made_unless_lost(part: Part) -> Fragment:
-    """Do the task; if it is marked, its worker is killed instead, with the work done in vain."""
-    made = make_fragment(part)
+    """Do the task; if it is marked, kill the worker before the result is returned."""
+    fragment = make_fragment(part)
     try:
         (lost_marks(part.files.file(0).root) / str(part.number)).unlink()
     except FileNotFoundError:
-        return made
+        return fragment
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("nobody survives this")

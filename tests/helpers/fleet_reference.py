@@ -1,4 +1,4 @@
-"""What an index should hold, found the plain way, and trees of which the answers are known."""
+"""A naive reference of the contents of an index, and trees for which the answers are known."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class Section:
 
 
 def sections(cubin: bytes) -> list[Section]:
-    """The sections of a cubin without null ones."""
+    """The sections of a cubin, without section 0 and others of type SHT_NULL."""
     at = int.from_bytes(cubin[40:48], "little")
     count, names_at = struct.unpack_from("<HH", cubin, 60)
     headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + 64 * i) for i in range(count)]
     names = cubin[headers[names_at][4] :]
-    found = []
+    owner_by_byte = []
     owned = owners(cubin, headers)
     for number, header in enumerate(headers):
         if header[1]:
             name = names[header[0] : names.index(b"\0", header[0])].decode()
             stored = 0 if header[1] in NO_BYTES else header[5]
             data = cubin[header[4] : header[4] + stored]
-            found.append(Section(number, name, header[5], data, owned.count(number)))
-    return found
+            owner_by_byte.append(Section(number, name, header[5], data, owned.count(number)))
+    return owner_by_byte
 
 
 def owners(cubin: bytes, headers: list[tuple[int, ...]]) -> list[int]:
-    """The section that has each byte first, 0 for headers and -1 for padding."""
+    """By byte of the file: the first section that contains it, 0 for headers, -1 for padding."""
     segments, table = struct.unpack_from("<QQ", cubin, 32)
     width, count = struct.unpack_from("<HH", cubin, 54)
     extents = [(0, 0, 64), (segments, 0, width * count), (table, 0, 64 * len(headers))]
@@ -66,7 +66,7 @@ def owners(cubin: bytes, headers: list[tuple[int, ...]]) -> list[int]:
 
 
 def unit(*functions: str, frame: bytes = b"frame") -> bytes:
-    """A cubin of sm_100 with these weak functions, whose bytes follow from their names."""
+    """A cubin of sm_100 with these weak functions, whose code depends on their names."""
     rows = [dedup_cubin.Symbol(".debug_frame", 0, 3, dedup_cubin.FRAME)]
     parts = [
         dedup_cubin.Section(dedup_cubin.FRAME, frame),
@@ -92,18 +92,18 @@ def unit(*functions: str, frame: bytes = b"frame") -> bytes:
 
 @dataclass(frozen=True)
 class Planted:
-    """A tree and what is in it: each cubin by file, member and target."""
+    """A tree of files, and the file, member, target and bytes of each cubin in it."""
 
     root: Path
     cubins: list[tuple[str, str, str, bytes]]
 
     def repeats(self) -> dict[str, tuple[int, int, int, int]]:
-        """Sections, bytes, repeated ones and their bytes by family."""
+        """By family: number and bytes of the sections, and of those that repeat another one."""
         return tally(cubin for _, _, _, cubin in self.cubins)
 
 
 def family(name: str) -> str:
-    """The part of a name that is the same in every file."""
+    """The part of a section's name before the function's."""
     for stem in (".nv.capmerc.text", ".nv.merc.nv.info", ".nv.info", ".text", ".rela.text"):
         if name.startswith(stem + "."):
             return stem
@@ -111,18 +111,23 @@ def family(name: str) -> str:
 
 
 def tally(cubins: Iterable[bytes]) -> dict[str, tuple[int, int, int, int]]:
-    """What `repeats` should answer, by comparing all with all."""
+    """The answer of `repeats`, found by comparing all sections with each other."""
     contents: Counter[tuple[str, bytes]] = Counter()
     for cubin in cubins:
         for section in sections(cubin):
             if section.data:
                 contents[family(section.name), section.data] += 1
-    found: dict[str, tuple[int, int, int, int]] = {}
+    owner_by_byte: dict[str, tuple[int, int, int, int]] = {}
     for (name, data), copies in contents.items():
-        sums = found.get(name, (0, 0, 0, 0))
+        sums = owner_by_byte.get(name, (0, 0, 0, 0))
         more = (copies, copies * len(data), copies - 1, (copies - 1) * len(data))
-        found[name] = (sums[0] + more[0], sums[1] + more[1], sums[2] + more[2], sums[3] + more[3])
-    return found
+        owner_by_byte[name] = (
+            sums[0] + more[0],
+            sums[1] + more[1],
+            sums[2] + more[2],
+            sums[3] + more[3],
+        )
+    return owner_by_byte
 
 
 SMOOTH = "_Z6smoothIfET_S0_S0_"
@@ -130,9 +135,9 @@ BLEND = ("_Z5blendILi5EEff", "_Z5blendILi3EEff")
 
 
 def plant(root: Path) -> Planted:
-    """Two targets of CMake, one with a copy of the other's unit, an archive, a host object, others.
+    """Write a tree: two CMake targets, one with a copy of the other's unit, and other files.
 
-    An entry of the host object is compressed; the others have no device code.
+    These are an archive, a host object with a compressed entry, and files without device code.
     """
     shared, other = unit(SMOOTH, *BLEND), unit(SMOOTH, "kernel", frame=b"other frame")
     alone, hosted = unit("only"), unit(BLEND[0], frame=b"hosted")
@@ -171,7 +176,7 @@ def settle() -> None:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """All files of an index but its settings, by name."""
+    """The bytes of all files of an index except its settings, by name."""
     return {
         os.path.relpath(path, folder): path.read_bytes()
         for path in sorted(folder.rglob("*.parquet"))

@@ -1,4 +1,4 @@
-"""What dead-code removal and the analysis of functions find, said plainly over small graphs."""
+"""A naive reference of dead-code removal and of the analysis of functions, for small graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAKEN = 64
 
 @dataclass
 class Graph:
-    """Functions by number; prototypes by number; calls as pairs."""
+    """A call graph: functions and prototypes are numbers, calls pairs of numbers."""
 
     kernels: set[int]
     registers: list[int]
@@ -60,7 +60,7 @@ class Graph:
         )
 
     def merged(self, inputs: ObjectTables | None = None) -> MergedTables:
-        """What merge knows of the graph before it finds out what lives."""
+        """The tables of merge for this graph, before it finds which functions are alive."""
         return merged(
             inputs,
             entities=self.entities(),
@@ -69,27 +69,27 @@ class Graph:
         )
 
     def callees(self, function: int) -> set[int]:
-        """Functions that `function` may call, at once or through a pointer."""
-        found = {b for a, b in self.calls if a == function}
+        """The functions that `function` may call, directly or through a pointer."""
+        reached_functions = {b for a, b in self.calls if a == function}
         for a, prototype in self.indirect:
             if a == function:
-                found |= {b for b, taken in self.taken if taken == prototype}
-        return found
+                reached_functions |= {b for b, taken in self.taken if taken == prototype}
+        return reached_functions
 
     def reached(self, function: int) -> set[int]:
-        """Functions that a call of `function` may run, itself only through recursion."""
-        found: set[int] = set()
+        """The functions that a call of `function` may run; itself only if it is recursive."""
+        reached_functions: set[int] = set()
         rest = self.callees(function)
         while rest:
-            found |= rest
-            rest = {c for b in rest for c in self.callees(b)} - found
-        return found
+            reached_functions |= rest
+            rest = {c for b in rest for c in self.callees(b)} - reached_functions
+        return reached_functions
 
 
 def live(graph: Graph) -> set[int]:
-    """Kernels, what they reach, and every function whose address is taken."""
-    found = set(graph.kernels) | {function for function, _ in graph.taken}
-    return found.union(*(graph.reached(kernel) for kernel in graph.kernels))
+    """The live functions: kernels, all that they reach, and those whose address is taken."""
+    reached_functions = set(graph.kernels) | {function for function, _ in graph.taken}
+    return reached_functions.union(*(graph.reached(kernel) for kernel in graph.kernels))
 
 
 def registers(graph: Graph, kernel: int) -> int:
@@ -97,7 +97,7 @@ def registers(graph: Graph, kernel: int) -> int:
 
 
 def stack(graph: Graph, function: int) -> int:
-    """Bytes of the deepest path; no bound when it can run into a recursion."""
+    """The bytes of stack on the deepest path; NO_BOUND if it can reach a recursion."""
     below = graph.reached(function)
     if any(i in graph.reached(i) for i in below | {function}):
         return NO_BOUND
@@ -106,7 +106,7 @@ def stack(graph: Graph, function: int) -> int:
 
 
 def random_graph(rng: Random) -> Graph:
-    """Few functions, so that recursion, indirect calls and dead code all happen."""
+    """A random graph of few functions: recursion, indirect calls and dead code are common."""
     count = rng.randrange(1, 12)
     prototypes = rng.randrange(3)
 

@@ -1,4 +1,4 @@
-"""Code for a chip with fixed FP64 and IMMA times on one without, in plain Python.
+"""A naive reference of the change of code for a chip with fixed FP64 and IMMA times.
 
 Written from "sm_100 code for sm_103" in docs/older-objects.md.
 """
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from helpers import schedules
 
 STALL, YIELD, WRITTEN, READ, WAITS, REUSE = 105, 109, 110, 113, 116, 122
-# Bits 105 to 121 of code that is not optimized: its own, that of IMMA, without any, and guarded.
+# Bits 105 to 121 of instructions that are not optimized: of ordinary ones, of IMMA, without any
+# scoreboard, and with the one that is added.
 CAREFUL = 15 | 7 << 5 | 7 << 8 | 3 << 11
 CAREFUL_IMMA = CAREFUL & ~15
 CARELESS = 7 << 5 | 7 << 8
@@ -23,13 +24,13 @@ def control(word: int) -> int:
 
 
 def lacks(word: int) -> bool:
-    """Whether it is one of the five and nobody can wait for it."""
-    named = schedules.operation(word) in schedules.UNTIMED
-    return named and word >> WRITTEN & 7 == 7 and control(word) & 0x7FFF != CARELESS
+    """Return whether an instruction is FP64 or IMMA and sets no scoreboard."""
+    is_untimed = schedules.operation(word) in schedules.UNTIMED
+    return is_untimed and word >> WRITTEN & 7 == 7 and control(word) & 0x7FFF != CARELESS
 
 
 def guarded(words: Sequence[int]) -> tuple[list[int], int]:
-    """The code, and how many of its instructions wait without being known to do so in nvlink's."""
+    """The changed code, and the number of changes that are not known to be those of nvlink."""
     result = list(words)
     uses = [sum(word >> WRITTEN & 7 == index for word in words) for index in range(6)]
     scoreboard = uses.index(min(uses))
@@ -38,8 +39,8 @@ def guarded(words: Sequence[int]) -> tuple[list[int], int]:
         word = result[at]
         if not lacks(word):
             continue
-        own = control(word) & 0x7FFF
-        if own == CAREFUL or (own == CAREFUL_IMMA and schedules.operation(word) == IMMA):
+        schedule = control(word) & 0x7FFF
+        if schedule == CAREFUL or (schedule == CAREFUL_IMMA and schedules.operation(word) == IMMA):
             result[at] = word & ~(0x7FFF << STALL) | GUARDED << STALL
             after = at + 1
             while result[after] & 0xFFF in (MEMBAR, DUMMY_LOAD) and after + 1 < len(words):

@@ -1,7 +1,7 @@
-"""Host programs and shared libraries with device code, built by nvcc in an overlay of pylink.
+"""Builds host programs and shared libraries with device code, by nvcc in an overlay of pylink.
 
-They are linked with `fake_cudart.c` in the place of the CUDA runtime and started: without a GPU,
-but with all that happens before main and at each launch.
+They are linked with `fake_cudart.c` in place of the CUDA runtime and run without a GPU. All that
+happens before main and at each launch still happens.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ LINKERS = [name for name in ("bfd", "gold", "lld") if shutil.which(f"ld.{name}")
 
 
 class Failed(Exception):
-    """A command of a build ended with an error; the text is what it said."""
+    """A command of a build failed; the text is its output."""
 
 
 class Log:
-    """What a program did: `used` has the name and the image of each launch or copy."""
+    """The log of a program: `used` has the name and the image of each launch or copy."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -38,7 +38,7 @@ class Log:
 
     @property
     def lost(self) -> list[str]:
-        """Uses that no image was found for."""
+        """The names of launches and copies for which no image was found."""
         return [name for name, image in self.used if not image.startswith("image")]
 
 
@@ -58,7 +58,7 @@ class HostBuild:
         (runtime / "libcudart.so").symlink_to(soname)
 
     def run(self, *words: str | Path) -> str:
-        """What a command says that must succeed."""
+        """The output of a command; Failed if it fails."""
         done = subprocess.run(
             [str(word) for word in words],
             cwd=self.folder,
@@ -78,21 +78,21 @@ class HostBuild:
             (self.folder / f"{stem}.{suffix}").write_text(text)
 
     def compile(self, source: str, *flags: str, target: str = "", real: bool = True) -> str:
-        """The object of a source file; its name."""
-        made = target or f"{source.rpartition('.')[0]}.o"
+        """Compile a source file, and return the name of the object."""
+        object_name = target or f"{source.rpartition('.')[0]}.o"
         nvcc = oracle.toolchain().tool("nvcc") if real else self.nvcc
         position = ("-Xcompiler", "-fPIC")
-        self.run(nvcc, f"-arch={ARCH}", *position, *flags, "-c", source, "-o", made)
-        return made
+        self.run(nvcc, f"-arch={ARCH}", *position, *flags, "-c", source, "-o", object_name)
+        return object_name
 
     def library(self, name: str, objects: Sequence[str], *flags: str, linker: str = "") -> str:
-        """An open library: nobody links its device code."""
+        """Make an open library, whose device code is not linked; return its name."""
         chosen = (f"-fuse-ld={linker}",) if linker else ()
         self.run("g++", "-shared", *chosen, *flags, *objects, "-o", name)
         return name
 
     def closed(self, name: str, objects: Sequence[str], *flags: str) -> str:
-        """A library that nvcc links for the device by itself."""
+        """Make a closed library, which nvcc links for the device by itself; return its name."""
         position = ("-Xcompiler", "-fPIC")
         self.run(self.nvcc, "-shared", *self._flags, *position, *flags, *objects, "-o", name)
         return name

@@ -1,4 +1,4 @@
-"""Objects of device-link steps in host programs that say what is registered with the runtime."""
+"""Host programs with objects of device-link steps, which print what the runtime registers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __global__ void third(int *p) { *p += factor + own; }
 
 
 def run(folder: Path, *words: str | Path, status: int = 0) -> str:
-    """What a command says, which has to end with that status."""
+    """The output of a command, which must end with this status."""
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,
@@ -64,16 +64,16 @@ def nvcc(folder: Path, *words: str, status: int = 0) -> str:
 def compile_units(
     folder: Path, archs: Sequence[str], units: dict[str, str] = UNITS, *flags: str
 ) -> list[str]:
-    """Objects of the units, with code for all of these architectures; their names."""
-    made = []
+    """Compile the units for all of these architectures; return the names of the objects."""
+    names = []
     for name, text in units.items():
-        # Ids follow from paths and contents; objects are compiled where they are used.
+        # Ids depend on paths and contents, so objects are compiled in the folder of the link.
         (folder / name).write_text(text)
         target = f"{name.rpartition('.')[0]}.o"
         words = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs]
         nvcc(folder, "-rdc=true", *words, "-Xcompiler=-fPIC", *flags, "-c", name, "-o", target)
-        made.append(target)
-    return made
+        names.append(target)
+    return names
 
 
 def compile_recorder(folder: Path) -> str:
@@ -82,17 +82,17 @@ def compile_recorder(folder: Path) -> str:
 
 
 def record(folder: Path, program: str) -> str:
-    """What a program registers, and what is registered for it, line by line."""
+    """Link a program with the recorder and run it; return the lines about registrations."""
     return run(folder, folder / program)
 
 
 def without_hash(lines: str) -> str:
-    """Lines of which the linked container's contents do not count: its tool notes differ."""
+    """The lines without the hash of the linked container, whose tool notes differ."""
     return re.sub(r"(linked: \d+ bytes, hash )\w+", r"\1-", lines)
 
 
 def symbols(folder: Path, file: str) -> list[tuple[str, ...]]:
-    """Global and undefined symbols: type, binding, visibility, whether defined, name."""
+    """The global and undefined symbols: type, binding, visibility, whether defined, name."""
     rows = []
     for line in run(folder, "readelf", "-sW", file).splitlines():
         fields = line.split()
@@ -108,7 +108,7 @@ def symbols(folder: Path, file: str) -> list[tuple[str, ...]]:
 
 
 def sections(folder: Path, file: str) -> dict[str, tuple[str, str, str]]:
-    """Type, flags and alignment of the sections that tools look at."""
+    """The type, flags and alignment of each section of SECTIONS."""
     rows = {}
     pattern = r"\] (\S+) +(\w+) +\w+ \w+ \w+ \w+ +([A-Za-z]*) +\d+ +\d+ +(\d+)$"
     text = run(folder, "readelf", "-SW", file)

@@ -1,4 +1,4 @@
-"""Attribute records of the output, said plainly over a small program.
+"""A naive reference of the attribute records of the output, for a small program.
 
 Written from "Lists of attributes" and "Attributes of kernels" in docs/format-notes.md.
 """
@@ -22,7 +22,7 @@ def add(mine: int, theirs: int) -> int:
     return UNKNOWN_NUMBER if unknown else (mine + theirs) % 65536
 
 
-# Number: format of a record that a kernel gets, and how a value joins its own.
+# By attribute: format of the record that a kernel inherits, and the function that joins two values.
 VALUES: dict[int, tuple[int, Callable[[int, int], int]]] = {
     0x04: (NVAL, lambda mine, _: mine),
     0x41: (NVAL, lambda mine, _: mine),
@@ -35,13 +35,13 @@ VALUES: dict[int, tuple[int, Callable[[int, int], int]]] = {
     0x54: (NVAL, lambda _, theirs: theirs),
 }
 FLAGS = (0x04, 0x41, SINGLE, PAIR)
-# A link with one kernel goes by attribute.
+# The order of attributes in a link with one kernel.
 ALONE = (BITS, 0x04, 0x41, 0x4A, SINGLE, PAIR, 0x4C, 0x54, 0x38)
 
 
 @dataclass
 class Record:
-    """One record; `items` is None for those with a value."""
+    """One record; `items` is None for a record with a value."""
 
     number: int
     format: int
@@ -58,10 +58,10 @@ class Record:
 
 @dataclass
 class Program:
-    """Functions by number, then `externals` that nobody defines; EXTERNS names either.
+    """A program: numbers are functions, and after them undefined ones, which EXTERNS may name, too.
 
-    `sections` are the live functions in the order of their sections; functions without an entry in
-    `records` have no list at all. `symbols` are indices in the output.
+    `sections` are the live functions in the order of their sections. Functions without an entry in
+    `records` have no attribute section. `symbols` are indices in the output.
     """
 
     graph: Graph
@@ -81,11 +81,11 @@ class Program:
         return any(find(self.records.get(section, []), BITS) for section in self.sections)
 
     def external(self, number: int) -> bool:
-        """Whether EXTERNS of the output names it: undefined, or a kernel that code launches."""
+        """Return whether EXTERNS of the output names a function, undefined or a launched kernel."""
         return number >= self.graph.count or number in self.graph.kernels
 
     def listed(self, record: Record) -> list[int]:
-        """The items of a list as the output has them."""
+        """The items of a list record in the output."""
         items = record.items or []
         if record.number != EXTERNS:
             return items
@@ -105,8 +105,8 @@ def others(program: Program, kernel: int, *, alone: bool) -> list[int]:
     ]
 
 
-def given(program: Program, functions: list[int]) -> Iterator[Record]:
-    """What the functions say, in order; one that is silent about its bits ends with that."""
+def records_of(program: Program, functions: list[int]) -> Iterator[Record]:
+    """Yield the records of the functions in order, after each one without BITS its unknown bits."""
     for function in functions:
         if function in program.records:
             yield from program.records[function]
@@ -114,8 +114,8 @@ def given(program: Program, functions: list[int]) -> Iterator[Record]:
                 yield Record(BITS, HVAL, UNKNOWN_BITS, items=None)
 
 
-def refused(program: Program, kernel: int, own: list[Record], number: int) -> bool:
-    """A kernel of single CTAs takes over nothing of pairs, nor the other way round."""
+def is_refused(program: Program, kernel: int, own: list[Record], number: int) -> bool:
+    """Return whether a kernel of single CTAs meets a record of CTA pairs, or the reverse."""
     group = {SINGLE: PAIR, PAIR: SINGLE}.get(number)
     clash = group is not None and find(own, group) is not None and not find(own, number)
     if clash and kernel not in program.mixed:
@@ -124,10 +124,10 @@ def refused(program: Program, kernel: int, own: list[Record], number: int) -> bo
 
 
 def join_in_turn(program: Program, kernel: int, own: list[Record]) -> None:
-    for record in given(program, others(program, kernel, alone=False)):
+    for record in records_of(program, others(program, kernel, alone=False)):
         if record.number not in (*VALUES, EXTERNS, FRAGMENTS):
             continue
-        if refused(program, kernel, own, record.number):
+        if is_refused(program, kernel, own, record.number):
             continue
         mine = find(own, record.number)
         if record.number in (EXTERNS, FRAGMENTS):
@@ -148,8 +148,8 @@ def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
     functions = others(program, kernel, alone=True)
     before = list(own)
     for number in ALONE:
-        theirs = [record for record in given(program, functions) if record.number == number]
-        if not theirs or refused(program, kernel, before, number):
+        theirs = [record for record in records_of(program, functions) if record.number == number]
+        if not theirs or is_refused(program, kernel, before, number):
             continue
         mine = find(own, number)
         if number in (*FLAGS, 0x54, 0x4A) and mine:
@@ -164,7 +164,7 @@ def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
             own.append(Record(number, form, value))
     for number in (EXTERNS, FRAGMENTS):
         items: list[int] = []
-        for section_records in program.records:  # as the input has them
+        for section_records in program.records:  # in the order of the input
             for record in (
                 program.records[section_records] if section_records in program.sections else []
             ):
@@ -208,7 +208,7 @@ def function_reference(program: Program, function: int) -> bytes:
 
 
 def file_reference(program: Program, registers: list[int], stack: list[int]) -> bytes:
-    """The bytes of .nv.info, from REGCOUNT and FRAME_SIZE of every function in turn."""
+    """The bytes of .nv.info, from the REGCOUNT and FRAME_SIZE of every function in order."""
 
     def pair(number: int, function: int, value: int) -> bytes:
         return Record(number, SVAL, items=[program.symbols[function], value]).data()
@@ -228,9 +228,9 @@ def file_reference(program: Program, registers: list[int], stack: list[int]) -> 
 def two_lists(
     machine: list[Record], mercury: list[Record], closing: list[Record]
 ) -> tuple[bytes, bytes]:
-    """A function's .nv.info.F and .nv.merc.nv.info.F in a link with -r, from those of an input.
+    """The .nv.info.F and .nv.merc.nv.info.F of a function after a link with -r of one input.
 
-    The link writes the attributes of `closing` anew, at the end of .nv.info.F.
+    The link writes the attributes of `closing` again, at the end of .nv.info.F.
     """
     ends = {record.number for record in closing}
     waiting = list(machine)

@@ -1,4 +1,4 @@
-"""What `pylink inspect` prints of two of the golden cubins, as text."""
+"""The output of `pylink inspect` for two of the golden cubins."""
 
 from __future__ import annotations
 

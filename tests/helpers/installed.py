@@ -1,4 +1,4 @@
-"""pylink installed in a folder of its own, with the native program that starts it."""
+"""An installation of pylink in a folder of its own, with the native program."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pylink.startup.bundle import PATH, SHIPPED
 ROOT = Path(__file__).parents[2]
 BUNDLE = Path("__pycache__") / Path(PATH).name
 
-# For sitecustomize.py, which a quick start does not load.
+# The text of sitecustomize.py, which Python does not load if the program starts it the fast way.
 MARK = "import sys\nif 'pylink-python' in ' '.join(sys.orig_argv): print('from the script')\n"
 
 
 class Installed:
-    """pylink in a prefix of its own, as an installer leaves it."""
+    """An installation of pylink below a prefix, as pip leaves it."""
 
     def __init__(self, prefix: Path, scripts: Path) -> None:
         library = Path(sysconfig.get_path("stdlib")).name
@@ -42,18 +42,18 @@ class Installed:
         (prefix / "mark").mkdir()
         (prefix / "mark" / "sitecustomize.py").write_text(MARK)
         (prefix / "a.cubin").write_bytes(one_kernel().build())
-        # Scripts would find the pylink that is tested here otherwise.
+        # Otherwise scripts would import the package of this checkout.
         self.path = os.pathsep.join([str(prefix / "mark"), str(site)])
         self.folder = prefix
 
     def environment(self, **variables: str) -> dict[str, str]:
-        """That of the tests, without a cache, which would be the developer's; and `variables`."""
+        """The environment of the tests without the developer's cache, and with `variables`."""
         environment = {**os.environ, "PYTHONPATH": self.path, "HOME": "", "XDG_CACHE_HOME": ""}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         return {**environment, **variables}
 
     def ship(self) -> None:
-        """Add the bundle that a wheel has."""
+        """Add the start-up bundle that a wheel contains."""
         kernels = f"kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
         bundler = self.package / "startup" / "bundle.py"
         command = [sys.executable, "-S", str(bundler), "--ship", str(self.shipped), kernels]
@@ -72,15 +72,15 @@ class Installed:
         )
 
     def link(self, *words: str, **variables: str) -> str:
-        """Link well; what is printed."""
+        """Do a link, which must succeed; return its output."""
         done = self.run("-arch=sm_80", "a.cubin", "-o", "out.cubin", *words, **variables)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
 
 def build_scripts(folder: Path) -> Path:
-    """What setup.py makes of the scripts, in a new folder below `folder`."""
-    made = folder / "made"
+    """Build the scripts by setup.py, in a new folder in `folder`, and return it."""
+    build_folder = folder / "made"
     command = [sys.executable, "setup.py", "--quiet", "build_scripts", "--executable", "python"]
-    subprocess.run([*command, "--build-dir", str(made)], cwd=ROOT, check=True)
-    return made
+    subprocess.run([*command, "--build-dir", str(build_folder)], cwd=ROOT, check=True)
+    return build_folder

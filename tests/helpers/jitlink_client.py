@@ -1,10 +1,10 @@
-"""A program that links through libnvJitLink, as a process of its own.
+"""A program that links through libnvJitLink, in a process of its own.
 
     python jitlink_client.py standin|LIBRARY < requests > replies
 
-With `standin` it installs pylink first and then asks the dynamic linker for the library's name, as
-any program does. A request is a pickled list of `(options, steps)`, a step `("data", type, bytes,
-name)`, `("file", type, path)` or `("complete",)`; the reply has, for each, the result of every
+With `standin` it installs pylink first and then loads the library by its name, as any program does.
+A request is a pickled list of `(options, steps)`. A step is `("data", type, bytes, name)`,
+`("file", type, path)` or `("complete",)`. The reply has, for each request, the result of every
 call, both logs and the linked cubin.
 """
 
@@ -25,7 +25,7 @@ GUARD = b"\xaa" * 8
 
 
 def ask(library: ctypes.CDLL, request: Request) -> Reply:
-    """One handle from its creation to its end; a handle that could not be made takes no steps."""
+    """Do the steps of a request with one handle; none if the handle cannot be created."""
     options, steps = request
     handle = ctypes.c_void_p()
     words = (ctypes.c_char_p * max(1, len(options)))(*(word.encode() for word in options))
@@ -41,14 +41,14 @@ def ask(library: ctypes.CDLL, request: Request) -> Reply:
             results.append(library.nvJitLinkAddFile(handle, step[1], os.fsencode(step[2])))
         else:
             results.append(library.nvJitLinkComplete(handle))
-    found = {name: fetch(library, handle, name) for name in NAMES}
+    outputs = {name: fetch(library, handle, name) for name in NAMES}
     results.append(library.nvJitLinkDestroy(ctypes.byref(handle)))
     assert handle.value is None
-    return results, found
+    return results, outputs
 
 
 def fetch(library: ctypes.CDLL, handle: ctypes.c_void_p, name: str) -> bytes:
-    """The cubin or a log with its NUL; nothing where the library has none."""
+    """The cubin, or a log with its NUL; empty if the library has none."""
     size = ctypes.c_size_t()
     if getattr(library, f"nvJitLinkGet{name}Size")(handle, ctypes.byref(size)):
         return b""
@@ -59,13 +59,13 @@ def fetch(library: ctypes.CDLL, handle: ctypes.c_void_p, name: str) -> bytes:
     return room.raw[: size.value]
 
 
-def main(where: str) -> None:
-    if where == "standin":
+def main(library_name: str) -> None:
+    if library_name == "standin":
         import pylink.jitlink  # noqa: PLC0415 -- not with the real library
 
         pylink.jitlink.install()
-        where = "libnvJitLink.so.13"
-    library = ctypes.CDLL(where)
+        library_name = "libnvJitLink.so.13"
+    library = ctypes.CDLL(library_name)
     requests = pickle.load(sys.stdin.buffer)
     pickle.dump([ask(library, request) for request in requests], sys.stdout.buffer)
 

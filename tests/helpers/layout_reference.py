@@ -1,9 +1,9 @@
-"""Where the sections of an output have to lie, and which loads cover them, said plainly.
+"""A naive reference of the offsets of an output's sections, and of its program headers.
 
-`.shstrtab` begins behind the ELF header and each section at the next multiple of its alignment, in
-the order of the file; sections without bytes get an offset and take nothing. The section headers
-stand at the next multiple of 8, the program headers behind them, and the file ends there. What
-family C leaves behind the string tables is in docs/order.md, "The second program".
+`.shstrtab` begins after the ELF header, and each section at the next multiple of its alignment, in
+the order of the file. A section without bytes has an offset but takes no space. The section headers
+begin at the next multiple of 8, the program headers follow, and the file ends there. The room that
+family C leaves after the string tables is described in docs/order.md, "The second program".
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ FAMILY_C = 2
 
 @dataclass
 class Section:
-    """`twin` is the number in the file of the section whose bytes it shares, -1 for none.
+    """A section of the output.
 
-    `room` is what stays free behind it.
+    `twin` is the number in the file of the section whose bytes it shares, -1 for none.
+
+    `room` is the number of free bytes after it.
     """
 
     size: int
@@ -39,7 +41,7 @@ class Section:
 
     @property
     def mode(self) -> int:
-        """Permissions of its load."""
+        """The permissions of the program header that loads it."""
         return READ | CHANGE * bool(self.flags & WRITE) | RUN * bool(self.flags & EXECUTE)
 
 
@@ -63,7 +65,7 @@ def rounded(offset: int, align: int) -> int:
 
 
 def load(flags: int, placed: list[tuple[Section, int]]) -> Header:
-    """One load from the first to the last: NOBITS follow in memory, each at its own alignment."""
+    """A program header for these sections: NOBITS follow in memory, each at its own alignment."""
     start = placed[0][1]
     last, offset = placed[-1]
     end = memory = offset + last.bytes
@@ -74,7 +76,11 @@ def load(flags: int, placed: list[tuple[Section, int]]) -> Header:
 
 
 def loads(sections: list[Section], offsets: list[int], family: int) -> list[Header]:
-    """C: a load for each run of equal permissions. A and B: one to read and run, one to write."""
+    """The PT_LOAD headers of a file.
+
+    In family C there is one for each run of sections with the same permissions; in A and B one for
+    sections that are not written, and one for the others.
+    """
     placed = list(zip(sections, offsets, strict=True))
     if family == FAMILY_C:
         runs = groupby(placed, lambda at: at[0].flags & (ALLOC | MERCURY) == ALLOC and at[0].mode)
@@ -88,7 +94,7 @@ def loads(sections: list[Section], offsets: list[int], family: int) -> list[Head
 
 
 def place_reference(sections: list[Section], family: int, *, executable: bool) -> File:
-    """Sections in the order of the file."""
+    """The layout of an output with these sections, in the order of the file."""
     at = EHDR
     offsets: list[int] = []
     for section in sections:

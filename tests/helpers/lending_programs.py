@@ -47,7 +47,7 @@ int main(int count, char **words)
     std::puts("end of main");
 }
 """
-# How a library is linked; `owned` is an open one and a final one that has its device link.
+# Ways to link a library; `owned` is an open library and a final one that contains its device link.
 KINDS = ("closed", "symbolic", "hidden", "veiled", "owned")
 SCRIPTS = {
     "hidden": "{ local: __cudaRegisterLinkedBinary*; };",
@@ -59,9 +59,9 @@ HOST_FLAGS = ((), ("-Wl,-Bsymbolic",), ("-Wl,--version-script=plugin.map",))
 
 @dataclass
 class Plugin:
-    """What a plugin's kernel calls, of which modules its host code calls functions, and its link.
+    """A plugin: its kernel calls modules of `calls`, its host code those of `uses`.
 
-    `line` are the files of both links; the host's has archives only with `host_archives`.
+    `line` has the files of both links; the host link gets archives only with `host_archives`.
     """
 
     calls: str
@@ -74,7 +74,7 @@ class Plugin:
 
 @dataclass
 class Program:
-    """Libraries are pairs of a kind and modules; with `loads` the program is linked with them."""
+    """A program: libraries are pairs of a kind and modules; with `loads` it is linked with them."""
 
     libraries: list[tuple[str, str]]
     plugins: dict[str, Plugin]
@@ -83,7 +83,7 @@ class Program:
 
     @property
     def files(self) -> list[str]:
-        """The libraries, each with those that it owns."""
+        """The files of the libraries, each with those that it owns."""
         return [file for number, library in enumerate(self.libraries)
                 for file in library_files(number, *library)]  # fmt: skip
 
@@ -94,24 +94,24 @@ def library_files(number: int, kind: str, modules: str) -> list[str]:
 
 
 def needs(modules: str) -> str:
-    """These modules and all whose functions they call."""
-    found = set(modules)
-    while more := {called for module in found for called in CALLED[module]} - found:
-        found |= more
-    return "".join(sorted(found))
+    """These modules, and all modules whose functions they call."""
+    reached = set(modules)
+    while more := {called for module in reached for called in CALLED[module]} - reached:
+        reached |= more
+    return "".join(sorted(reached))
 
 
 def draw(seed: int) -> Program:
     """The program of a seed."""
     chance = random.Random(seed)
 
-    def pick(of: str, most: int) -> str:
-        return "".join(sorted(chance.sample(of, chance.randint(1, min(most, len(of))))))
+    def pick(letters: str, most: int) -> str:
+        return "".join(sorted(chance.sample(letters, chance.randint(1, min(most, len(letters))))))
 
     first = pick(MODULES, 3)
     rest = "".join(sorted(set(MODULES) - set(first)))
     libraries = [(chance.choice(KINDS), first)]
-    # The second has the others, and sometimes one of the first.
+    # The second library contains the other modules, and sometimes one of the first.
     libraries.append(
         (chance.choice(KINDS), "".join(sorted(rest + first[: chance.random() < 0.25])))
     )
@@ -134,7 +134,7 @@ def draw(seed: int) -> Program:
 
 
 def prepare(build: HostBuild) -> None:
-    """Compile what all programs share."""
+    """Compile the files that all programs share."""
     for number, name in enumerate(MODULES):
         called = CALLED[name]
         text = MODULE.format(
@@ -152,48 +152,48 @@ def prepare(build: HostBuild) -> None:
 
 
 def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
-    """What the device links said, and what the program did; None if it does not start."""
-    said = ""
-    known: list[str] = []
+    """The messages of the device links, and the log of the program; None if it does not start."""
+    messages = ""
+    earlier: list[str] = []
     for number, (kind, modules) in enumerate(program.libraries):
-        said += make_library(build, kind, modules, known)
-        known += library_files(number, kind, modules)
+        messages += make_library(build, kind, modules, earlier)
+        earlier += library_files(number, kind, modules)
     for name, plugin in program.plugins.items():
-        text, made = make_plugin(build, name, plugin)
-        said += text
-        if not made:
-            return said, None
+        text, is_linked = make_plugin(build, name, plugin)
+        messages += text
+        if not is_linked:
+            return messages, None
     words = ("g++", "loader.cc", *write_loaded(build, program), "-Lruntime", "-lcudart", "-ldl")
     try:
         build.run(*words, "-o", "prog")
         order = [f"./plugin_{name}.so" for name in program.plugins]
-        return said, Log(build.run("./prog", program.scope, *order))
+        return messages, Log(build.run("./prog", program.scope, *order))
     except Failed as failed:
-        # Registration code writes past its table where modules call too often.
-        return said, Log(f"use ?: none, {failed}")
+        # Registration code writes after the end of its table if modules call it too often.
+        return messages, Log(f"use ?: none, {failed}")
 
 
-def make_library(build: HostBuild, kind: str, modules: str, known: Sequence[str]) -> str:
-    """Make a library, of which the earlier ones lend what it needs; what its link said."""
+def make_library(build: HostBuild, kind: str, modules: str, earlier: Sequence[str]) -> str:
+    """Make a library, which borrows code from earlier ones; return the messages of its link."""
     name = library_files(0, kind, modules)[0]
     missing = set(needs(modules)) - set(modules)
     archive = make_archive(build, "".join(sorted(missing)))
     objects = [f"{module}.o" for module in modules]
     if kind == "owned":
         flags = ("-shared", "-dlink", "-Xcompiler", "-fPIC", "-L.")
-        said = build.run(
-            build.nvcc, "-arch=sm_90", *flags, *objects, *known, *archive, "-o", "final.o"
+        messages = build.run(
+            build.nvcc, "-arch=sm_90", *flags, *objects, *earlier, *archive, "-o", "final.o"
         )
         needed = [f"-lopen{module}" for module in modules]
-        host = ["-Wl,--no-as-needed", "-L.", *needed, *known, *archive]
+        host = ["-Wl,--no-as-needed", "-L.", *needed, *earlier, *archive]
         build.run("g++", "-shared", "final.o", *host, "-o", name)
-        return said
-    given = f"--version-script={kind}.map" if kind in SCRIPTS else "-Bsymbolic"
-    options = [] if kind == "closed" else ["-Xlinker", given]
+        return messages
+    link_flag = f"--version-script={kind}.map" if kind in SCRIPTS else "-Bsymbolic"
+    options = [] if kind == "closed" else ["-Xlinker", link_flag]
     position = ("-Xcompiler", "-fPIC")
     return build.run(
         build.nvcc, "-shared", "-arch=sm_90", "-rdc=true", "-cudart", "shared", "-Lruntime",
-        *position, *options, *objects, *known, *archive, "-o", name,
+        *position, *options, *objects, *earlier, *archive, "-o", name,
     )  # fmt: skip
 
 
@@ -207,7 +207,10 @@ def make_archive(build: HostBuild, modules: str) -> list[str]:
 
 
 def make_plugin(build: HostBuild, name: str, plugin: Plugin) -> tuple[str, bool]:
-    """Compile and link a plugin; what the device link said, and whether the host's linked."""
+    """Compile and link a plugin.
+
+    Return the device link's messages, and whether the host link works.
+    """
     text = PLUGIN.format(
         name=name,
         declared="".join(f"extern __device__ int {other}_fun(int);" for other in plugin.calls),
@@ -221,7 +224,7 @@ def make_plugin(build: HostBuild, name: str, plugin: Plugin) -> tuple[str, bool]
         if file.endswith(".a"):
             make_archive(build, file[len("archive_") : -2])
     tool = [sys.executable, "-m", "pylink", "dlink"] if plugin.by_step else [build.nvcc]
-    said = build.run(
+    messages = build.run(
         *tool, "-arch=sm_90", "-dlink", "-shared", "-Xcompiler", "-fPIC", "-L.", f"{name}.o",
         *plugin.line, "-o", f"linked_{name}.o",
     )  # fmt: skip
@@ -230,12 +233,15 @@ def make_plugin(build: HostBuild, name: str, plugin: Plugin) -> tuple[str, bool]
     try:
         build.run(*host, "-L.", "-Lruntime", "-lcudart", "-o", f"plugin_{name}.so")
     except Failed as failed:
-        return said + str(failed), False
-    return said, True
+        return messages + str(failed), False
+    return messages, True
 
 
 def write_loaded(build: HostBuild, program: Program) -> list[str]:
-    """The words of the program's link: what it calls before it opens plugins, and libraries."""
+    """Write the code that runs before plugins are opened.
+
+    Return arguments of the program's link.
+    """
     used = "".join(modules for _, modules in program.libraries) if program.loads else ""
     declared = "".join(f"void {module}_host(int *);" for module in sorted(set(used)))
     called = "".join(f"{module}_host(nullptr);" for module in sorted(set(used)))

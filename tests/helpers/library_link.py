@@ -1,12 +1,13 @@
-"""nvlink of a release that has none on the package index, by its nvJitLink: a program.
+"""A program in place of nvlink, for releases whose nvlink is not on the package index.
 
     python library_link.py LIBRARY -arch=sm_80 [-g] FILE... [-L FOLDER] [-l NAME] -o OUTPUT
 
-It takes the options that the library knows and says what nvlink would say. Exit status `UNKNOWN`
-means that it cannot tell what nvlink does: of an option that the library has not, and of errors
-that do not end a link of the library. Of 13.0 both tools make the same bytes but for the tool's own
-note (18 links on three families), and of 12.4 the same (8 links on two). A library such as
-cudadevrt it takes in as a whole, where nvlink takes what is needed.
+It links with nvJitLink of the release, with the options that this library knows, and prints
+nvlink's messages. Exit status `UNKNOWN` means that nvlink's behavior is not known: for an option
+that the library does not have, and for errors that do not end the library's link. In 13.0 both
+tools write the same bytes except for the tool's own note (18 links on three families), and in 12.4
+identical ones (8 links on two). This links all of a library such as cudadevrt, nvlink only the
+needed members.
 """
 
 # ruff: noqa: T201 - standard error is the reply
@@ -31,23 +32,23 @@ UNKNOWN_OPTION = "unrecognized option: "
 
 def main(library: str, argv: list[str]) -> int:
     options, steps, output = understand(argv)
-    with tempfile.TemporaryFile() as said:
-        kept = os.dup(2)
-        os.dup2(said.fileno(), 2)
-        _, found = jitlink_client.ask(ctypes.CDLL(library), (options, [*steps, ("complete",)]))
-        os.dup2(kept, 2)
-        said.seek(0)
-        log = (found["ErrorLog"].rstrip(b"\0") + said.read()).decode(errors="surrogateescape")
+    with tempfile.TemporaryFile() as captured:
+        standard_error = os.dup(2)
+        os.dup2(captured.fileno(), 2)
+        _, results = jitlink_client.ask(ctypes.CDLL(library), (options, [*steps, ("complete",)]))
+        os.dup2(standard_error, 2)
+        captured.seek(0)
+        log = (results["ErrorLog"].rstrip(b"\0") + captured.read()).decode(errors="surrogateescape")
     if log.startswith(UNKNOWN_OPTION):
         print(log, file=sys.stderr)
         return UNKNOWN
     if any(word in log for word in GOES_ON):
         return UNKNOWN
-    for line in (found["InfoLog"].rstrip(b"\0").decode() + log).splitlines():
+    for line in (results["InfoLog"].rstrip(b"\0").decode() + log).splitlines():
         if not line.startswith("ERROR "):
             print("nvlink", line, file=sys.stderr)
     if not log:
-        Path(output).write_bytes(found["LinkedCubin"])
+        Path(output).write_bytes(results["LinkedCubin"])
         return 0
     return FAILED
 

@@ -1,11 +1,11 @@
-"""Line number programs made in code, of DWARF versions 2 to 5, as ptxas would write them.
+"""Builds line number programs of DWARF versions 2 to 5, as ptxas would write them.
 
     lines = Lines(version=2, files=[("k.cu", 1)], directories=["/src"])
     lines.function(symbol, [Row(0, 3), Row(16, 4), Row(32, 9, inlined=(2, name))], size=64)
     lines.add_to(cubin)
 
-A row is an address, a line, a file, and for inlined code the row of the call, counted from 1 in
-the function, with the offset of the callee's name in `.debug_str`.
+A row is an address, a line and a file. Inlined code also has the row of the call, counted from 1 in
+the function, and the offset of the callee's name in `.debug_str`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass
 class Lines:
-    """One unit; `functions` have their rows, `starts` where the addresses are, by symbol."""
+    """One unit; `functions` are symbol, rows and size of each function."""
 
     version: int = 2
     files: list[tuple[str, int]] = field(default_factory=lambda: [("k.cu", 1)])
@@ -64,7 +64,10 @@ class Lines:
         self.functions.append((symbol, rows, size))
 
     def add_to(self, cubin: Cubin, *, implicit: bool = False) -> int:
-        """Add the section and its relocations, which are REL when `implicit`; its index."""
+        """Add the section and its relocations, REL with `implicit`, to a cubin.
+
+        Return its index.
+        """
         data, entries, strings = self.build()
         index = cubin.section(Section(self.section, SHT_PROGBITS, data, align=1))
         cubin.relocate(index, entries, implicit=implicit)

@@ -1,4 +1,4 @@
-"""What is in a cubin, by the names of its sections."""
+"""Lists of the functions and kernels in a cubin, by the names of its sections."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pylink.inspect.image import Image
 
 
 def functions(cubin: bytes) -> set[str]:
-    """Functions with code."""
+    """The functions with code."""
     return _behind(".text.", cubin)
 
 
 def kernels(cubin: bytes) -> set[str]:
-    """Kernels, which alone have a constant bank of parameters."""
+    """The kernels: only these have a constant bank with parameters."""
     return _behind(".nv.constant0.", cubin)
 
 
@@ -23,10 +23,10 @@ def _behind(prefix: str, cubin: bytes) -> set[str]:
 
 
 def runnable(image: bytes) -> list[str]:
-    """Kernels of one pointer argument, by their mangled name."""
+    """The kernels with one pointer argument, by their mangled names."""
     return sorted(name for name in kernels(image) if re.search(r"P[a-z]$", name))
 
 
 def forces(image: bytes) -> list[str]:
-    """The kernels of the demo that sum up the energy of a force."""
+    """The kernels of the demo that add up the energy of a force."""
     return sorted(name for name in kernels(image) if name.startswith("_Z7field_"))

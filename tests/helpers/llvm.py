@@ -1,4 +1,4 @@
-"""LLVM's readers of remarks, by release; tests that need one that is not there skip."""
+"""LLVM's readers of remarks, by release; tests that need a missing one are skipped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def remarkutil(release: str) -> Callable[..., Counter[str]]:
 
 
 def opt_viewer() -> Callable[..., None]:
-    """A function that runs opt-viewer on a file of remarks; the pages come into `html`."""
+    """A function that runs opt-viewer on a file of remarks, which writes its pages to `html`."""
     if not OPT_VIEWER.is_file():
         pytest.skip("no opt-viewer (apt install llvm-22-tools)")
     for module in ("yaml", "pygments"):

@@ -61,12 +61,12 @@ __global__ void child(int *p) { p[threadIdx.x] = 1; }
 __global__ void parent(int *p) { child<<<1, 32>>>(p); }
 """
 
-# Its code depends on how many registers there are.
+# A source whose code depends on the number of registers.
 ANGLES = """
 __global__ void k9(double *p) { p[threadIdx.x] += sin(p[0]); }
 """
 
-# One name, defined in as many ways as there are; each file has a kernel of its own that uses it.
+# Sources that define one name in different ways; each has a kernel that uses it.
 TWICE = {
     "strong": """
 extern "C" __device__ __noinline__ int twice(int x) { return x * 3; }
@@ -129,22 +129,22 @@ LTO_ARCH = "80"
 def write_ltoir(folder: Path, *names: str, flags: tuple[str, ...] = ()) -> None:
     """Compile sources to `name.ltoir` in `folder`."""
     for name in names:
-        made = _compile(name, ("-dlto", "-ltoir", f"-arch=sm_{LTO_ARCH}", *flags))
-        (folder / f"{name}.ltoir").write_bytes(made)
+        compiled = _compile(name, ("-dlto", "-ltoir", f"-arch=sm_{LTO_ARCH}", *flags))
+        (folder / f"{name}.ltoir").write_bytes(compiled)
 
 
 def write_host_object(folder: Path, name: str, code: str) -> str:
     """Compile a source to a host object with device code of the kind `code`; its file name."""
-    made = _compile(name, ("-dc", "-gencode", f"arch={_virtual(code)},code={code}"))
-    (folder / f"{name}.{code}.o").write_bytes(made)
+    compiled = _compile(name, ("-dc", "-gencode", f"arch={_virtual(code)},code={code}"))
+    (folder / f"{name}.{code}.o").write_bytes(compiled)
     return f"{name}.{code}.o"
 
 
 def write_fatbin(folder: Path, name: str, code: str, flags: tuple[str, ...] = ()) -> str:
     """Compile a source to a fat binary with code of one kind; its file name."""
-    made = _compile(name, ("-fatbin", *flags, "-gencode", f"arch={_virtual(code)},code={code}"))
+    compiled = _compile(name, ("-fatbin", *flags, "-gencode", f"arch={_virtual(code)},code={code}"))
     output = f"{name}.{code}.{len(flags)}.fatbin"
-    (folder / output).write_bytes(made)
+    (folder / output).write_bytes(compiled)
     return output
 
 
@@ -155,7 +155,7 @@ def _virtual(code: str) -> str:
 
 @functools.cache
 def _compile(name: str, flags: tuple[str, ...]) -> bytes:
-    """What nvcc makes of a source, which has the same time in every run."""
+    """The object of a source; its time is the same in every run, so the bytes are, too."""
     with tempfile.TemporaryDirectory(prefix="pylink-oracle-") as folder:
         source = Path(folder) / f"{name}.cu"
         source.write_text(SOURCES[name])
@@ -166,10 +166,10 @@ def _compile(name: str, flags: tuple[str, ...]) -> bytes:
 
 
 def write_nvvm(folder: Path) -> None:
-    """Make `nvvm`, the directory that -nvvmpath names, of the libraries of a wheel or toolkit."""
+    """Make `nvvm`, the directory for -nvvmpath, from the libraries of a wheel or toolkit."""
     root = oracle.toolchain().bin.parent
-    found = [path for path in sorted(root.glob("**/libnvvm.so*")) if path.is_file()]
-    if not found:
+    libraries = [path for path in sorted(root.glob("**/libnvvm.so*")) if path.is_file()]
+    if not libraries:
         raise oracle.OracleError("no libnvvm beside nvlink (pip install '.[oracle]')")
     (folder / "nvvm" / "lib64").mkdir(parents=True)
-    (folder / "nvvm" / "lib64" / "libnvvm.so").symlink_to(found[0])
+    (folder / "nvvm" / "lib64" / "libnvvm.so").symlink_to(libraries[0])

@@ -1,4 +1,4 @@
-"""Mangled names and what nvlink writes for them in its call graph."""
+"""Mangled names, and the readable names that nvlink prints for them in its call graph."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _Z1fRKSs | f(const std::basic_string<char, std::char_traits<char>, std::allocato
 _Z1fS_ | _Z1fS_
 """
 
-# What no compiler writes, and nvlink reads all the same.
+# Names that no compiler writes, but that nvlink reads.
 ODD_TYPES = """
 _Z1fNK1A1BES0_ | f(A::B, A::B)
 _Z1fNO1A1BE | f(A::B)

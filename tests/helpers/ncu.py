@@ -1,4 +1,4 @@
-"""The real clients of report files: `ncu` and the module `ncu_report` of Nsight Compute.
+"""The readers of report files in Nsight Compute: `ncu` and the module `ncu_report`.
 
 Tests that need them carry `needs_ncu` or `needs_ncu_report` and are skipped, with that reason,
 where Debian's nsight-compute is not installed.
@@ -26,7 +26,7 @@ MODULES = Path("/usr/lib/python3/dist-packages")
 EXAMPLES = Path("/usr/share/doc/nsight-compute/examples/uncoalescedGlobalAccesses")
 SAMPLES = sorted(EXAMPLES.glob("*.ncu-rep"))
 DEFINITIONS = Path("/usr/lib/nsight-compute/extras/FileFormat")
-# Its own sections and rules.
+# Sections and rules of Nsight Compute.
 SECTIONS = Path("/usr/lib/x86_64-linux-gnu/nsight-compute/sections")
 
 needs_ncu = pytest.mark.skipif(
@@ -53,7 +53,7 @@ def home() -> str:
 
 
 def ncu(path: Path, *options: str) -> str:
-    """What `ncu --import` prints; fails the test if it does not like the file."""
+    """The output of `ncu --import`; fails the test if it refuses the file."""
     result = subprocess.run(
         ["ncu", "--import", str(path), *options],
         capture_output=True,
@@ -62,29 +62,29 @@ def ncu(path: Path, *options: str) -> str:
         env={**os.environ, "HOME": home()},
         check=False,
     )
-    said = result.stdout + result.stderr
-    assert result.returncode == 0, said
-    assert "==ERROR==" not in said, said
-    assert "libprotobuf" not in said, said
+    output = result.stdout + result.stderr
+    assert result.returncode == 0, output
+    assert "==ERROR==" not in output, output
+    assert "libprotobuf" not in output, output
     return result.stdout
 
 
 def ncu_csv(path: Path, *options: str) -> list[list[str]]:
     """The rows that `ncu --import ... --csv` prints, without its notes."""
-    said = ncu(path, *options, "--csv")
-    lines = [line for line in said.splitlines(keepends=True) if not line.startswith("==")]
+    output = ncu(path, *options, "--csv")
+    lines = [line for line in output.splitlines(keepends=True) if not line.startswith("==")]
     return list(csv.reader(io.StringIO("".join(lines))))
 
 
 def real_dump(
     path: Path, skipped: Sequence[str] = (), filters: Sequence[tuple[list[str], list[str]]] = ()
 ) -> Any:
-    """`ncu_dump.dump` by the real module."""
+    """The result of `ncu_dump.dump` with the module `ncu_report`."""
     return real("dump", str(path), list(skipped), [list(each) for each in filters])
 
 
 def real(function: str, *arguments: Any) -> Any:
-    """A function of `ncu_dump` with the real module, in a process of its own."""
+    """Call a function of `ncu_dump` with the module `ncu_report`, in a process of its own."""
     script = Path(__file__).with_name("ncu_dump.py")
     result = subprocess.run(
         [PYTHON, str(script), str(MODULES), function, json.dumps(arguments)],

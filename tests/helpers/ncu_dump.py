@@ -1,7 +1,7 @@
-"""Writes all that a module with the interface of `ncu_report` says about a report, as JSON.
+"""Writes all that a module with the interface of `ncu_report` reads from a report, as JSON.
 
-Runs as a script under the Python that has the real module, which takes no pytest and no pylink, and
-is imported with `pylink.report` in place of that module.
+This runs as a script in the Python of the module `ncu_report`, without pytest and pylink. Tests
+import it and pass `pylink.report` as the module.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 
 def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str]]]) -> Any:
-    """Ranges, actions, metrics, code and NVTX state; `skipped` metrics are only counted.
+    """The ranges, actions, metrics, code and NVTX state; `skipped` metrics are only counted.
 
-    `filters` are pairs of includes and excludes, whose results are listed.
+    `filters` are pairs of include and exclude expressions, whose results are listed.
     """
     context = module.load_report(path)
     return [
@@ -128,7 +128,7 @@ def _range(opened: Any) -> Any:
 
 
 def main() -> None:
-    """Arguments: the folder of the real module, a function's name, its arguments as JSON."""
+    """Run with arguments: the folder of `ncu_report`, a function's name, its arguments as JSON."""
     sys.path.insert(0, sys.argv[1])
     import ncu_report  # type: ignore[import-not-found]  # noqa: PLC0415 -- of that folder
 

@@ -1,11 +1,11 @@
-"""Objects of older releases of CUDA: PTX of the oracle's compiler, assembled by their ptxas.
+"""Objects of older releases of CUDA: PTX of the 13.0 compiler, assembled by their ptxas.
 
-The tools stand beside those of `oracle`, each in a folder of its own below build/oracles (or
-PYLINK_ORACLES); one line installs each:
+The tools are beside those of `oracle`, each release in a folder of its own in build/oracles (or
+PYLINK_ORACLES); one command installs each:
 
     pip install --target build/oracles/12.9 --no-deps nvidia-cuda-nvcc-cu12==12.9.86
 
-and nvidia-cuda-nvcc-cu11==11.8.89 for 11.8. Those of 13.x are the oracle's own.
+and nvidia-cuda-nvcc-cu11==11.8.89 for 11.8. The tools of 13.x are those of `oracle`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from helpers import oracle
 from helpers.programs import Module
 
-# The newest PTX that ptxas of a release takes, before 13.0.
+# The newest version of PTX that ptxas of each release before 13.0 accepts.
 PTX_VERSIONS = {
     "11.8": "7.8",
     "12.0": "8.0",
@@ -35,12 +35,12 @@ class CannotAssemble(Exception):
 
 
 def ptx_version(release: str) -> str:
-    """The newest PTX that ptxas of a release takes: 9.2 is that of 13.2 and of 13.2.51."""
+    """The newest version of PTX that ptxas of a release accepts: 9.2 for 13.2 and for 13.2.51."""
     return PTX_VERSIONS.get(release) or f"9.{release.split('.')[1]}"
 
 
 def find(release: str) -> Path | None:
-    """ptxas of a release, or None."""
+    """The path of the ptxas of a release; None if it is not installed."""
     if release in (*oracle.VERSIONS, *oracle.PATCHES):
         toolchain = oracle.find_release(release)
         return toolchain.bin / "ptxas" if toolchain else None
@@ -51,7 +51,7 @@ def find(release: str) -> Path | None:
 
 
 def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
-    """Relocatable cubin by ptxas of `release`, cached by content; CannotAssemble if it refuses."""
+    """A relocatable cubin from ptxas of a release, cached by content; CannotAssemble if refused."""
     ptxas = find(release)
     if ptxas is None:
         raise oracle.OracleError(f"no ptxas {release} below build/oracles (PYLINK_ORACLES)")
@@ -63,7 +63,7 @@ def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
 
 
 def compile_module(module: Module, arch: str, release: str) -> bytes:
-    """The cubin of a module of a generated program; without a release by the oracle's ptxas."""
+    """The cubin of a module of a generated program; an empty release is that of `oracle`."""
     if not release:
         return oracle.compile(module.source, arch, module.flags, name=module.name)
     if module.name.endswith(".ptx"):

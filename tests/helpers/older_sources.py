@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Divergence, calls, recursion, jump tables, fences, and all that a release schedules anew: FP64,
-# tensor cores, integer additions.
+# Divergence, calls, recursion, jump tables, fences, and the instructions that releases schedule
+# differently: FP64, tensor cores, integer additions.
 EVERYTHING = """
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -95,7 +95,7 @@ __global__ void tensors(__half *a, __half *b, float *c)
 }
 """
 
-# Divergence alone: optimized, this code is the same for all releases but for what links change.
+# Only divergence: optimized, this code differs between releases only in ways that links remove.
 DIVERGENCE = """
 __device__ __noinline__ float halves(float x, float y)
 {

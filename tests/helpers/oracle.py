@@ -1,12 +1,12 @@
-"""The real CUDA tools as an oracle: compile a source to a relocatable cubin, link with nvlink.
+"""NVIDIA's CUDA tools, with which tests compare: compile a source to a cubin, link with nvlink.
 
-The tools come from the `oracle` extra (wheel nvidia-cuda-nvcc), from CUDA_HOME or from PATH, in
-that order, and count only when nvlink says it is release 13.0.88: any other links differently.
-Those of other releases stand beside: `scripts/install_oracle.py` puts each into a folder of its own
-below build/oracles (PYLINK_ORACLES), and inside of `with release("13.5")` all functions here use
-that one. Tests that need the tools of 13.0.88 carry the marker `needs_oracle`, and
-PYLINK_REQUIRE_ORACLE=1 makes their absence a failure instead of a skip; those of other releases run
-for each of `others()`.
+The tools are found in the `oracle` extra (wheel nvidia-cuda-nvcc), in CUDA_HOME or in PATH, in that
+order, and are used only if their nvlink is release 13.0.88, since others link differently.
+`scripts/install_oracle.py` installs tools of other releases, each in a folder of its own in
+build/oracles (PYLINK_ORACLES). Inside of `with release("13.5")` all functions here use those of
+that release. Tests that need the tools of 13.0.88 have the marker `needs_oracle`; with
+PYLINK_REQUIRE_ORACLE=1 they fail without the tools, instead of being skipped. Tests of other
+releases run for each of `others()`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import pytest
 from helpers import library_link
 
 ROOT = Path(__file__).resolve().parents[2]
-# What nvlink of each release says of itself; `scripts/install_oracle.py` installs these.
+# The version of each release's nvlink; `scripts/install_oracle.py` installs these.
 VERSIONS = {
     "12.9": "12.9.86",
     "13.0": "13.0.88",
@@ -41,25 +41,25 @@ VERSIONS = {
     "13.5": "13.5.37",
 }
 DEFAULT = "13.0"
-# Other patch levels, each by its version; a toolchain of one has the version for its name.
+# Other patch levels. The name of such a toolchain is its version.
 PATCHES = ("13.0.48", "13.1.80", "13.2.51", "13.2.78", "13.3.33", "13.4.59")
-# Of these the index has no nvlink and no nvcc: nvJitLink links (`library_link`), and ptxas takes
-# PTX of 13.0 as of the version given here.
+# Releases whose nvlink and nvcc are not on the package index: their nvJitLink links
+# (`library_link`), and their ptxas assembles PTX of 13.0, changed to the version given here.
 BY_LIBRARY = {"12.9": "8.8"}
 PTX_VERSION = re.compile(r"^(\s*\.version\s+)\S+", re.MULTILINE)
 NVLINK_RELEASE = f"V{VERSIONS[DEFAULT]}"
-SOURCE_TIME = 1_700_000_000  # of every compiled source, in seconds
+SOURCE_TIME = 1_700_000_000  # time of change of every compiled source, in seconds since 1970
 REQUIRED = os.environ.get("PYLINK_REQUIRE_ORACLE") == "1"
 
-# PTX is compiled once for each of these and then assembled for every arch that can run it: cicc
-# takes ten times as long as ptxas.
+# By target: the architecture for which its PTX is compiled. One PTX serves several targets, since
+# cicc takes ten times as long as ptxas.
 PTX_ARCH = {"75": "75", "80": "80", "86": "80", "87": "80", "88": "80", "89": "80"}
 PTX_ARCH |= {"90": "90", "90a": "90", "100": "100", "100a": "100", "100f": "100", "103": "100"}
 PTX_ARCH |= {"103a": "100", "103f": "100", "110": "100", "110a": "100", "110f": "100"}
 PTX_ARCH |= {"120": "120", "120a": "120", "120f": "120", "121": "120", "121a": "120", "121f": "120"}
 ARCHS = tuple(PTX_ARCH)
 
-# nvcc's flags for cicc, and what nvcc hands on to ptxas for each.
+# Flags of nvcc for the compiler of CUDA C++, and the flags that nvcc passes to ptxas for each.
 PTXAS_FLAGS = {
     "-G": ("-g", "--dont-merge-basicblocks", "--return-at-end"),
     "-lineinfo": ("--generate-line-info",),
@@ -67,19 +67,19 @@ PTXAS_FLAGS = {
 
 
 class OracleError(RuntimeError):
-    """A tool of the oracle failed where the test needs it to succeed."""
+    """A tool failed although the test needs its result."""
 
 
 class NotLinkable(OracleError):
-    """The library in the place of this release's nvlink has no such option."""
+    """The library in place of this release's nvlink does not have an option."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """The directory that holds nvcc, ptxas and nvlink of the expected release."""
+    """The directory with nvcc, ptxas and nvlink of one release."""
 
     bin: Path
-    library: Path | None = None  # nvJitLink in nvlink's place
+    library: Path | None = None  # nvJitLink, if it is used in place of nvlink
 
     def tool(self, name: str) -> str:
         return str(self.bin / name)
@@ -93,10 +93,10 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class NvlinkResult:
-    """What one nvlink process did.
+    """The result of one run of nvlink.
 
-    `image` is None when it wrote no output file or a signal ended it: what such a process leaves is
-    empty or cut, or there is no file, by chance.
+    `image` is None if it wrote no output file, or if a signal ended it, since the file may then be
+    incomplete.
     """
 
     code: int
@@ -110,8 +110,8 @@ _release = DEFAULT
 
 @contextlib.contextmanager
 def release(name: str) -> Iterator[None]:
-    """Inside of this, everything here is done with the tools of that release."""
-    global _release  # noqa: PLW0603 -- what a test compares with, set around all that it does
+    """A context in which all functions of this module use the tools of a release."""
+    global _release  # noqa: PLW0603 -- one setting for all functions, since tests nest their calls
     before, _release = _release, name
     try:
         yield
@@ -120,12 +120,12 @@ def release(name: str) -> Iterator[None]:
 
 
 def current() -> str:
-    """The release whose tools everything here is done with."""
+    """The release whose tools are used at present."""
     return _release
 
 
 def _folder(name: str) -> Path:
-    """Where the tools of a release other than the default stand."""
+    """The folder with the tools of a release other than the default."""
     root = os.environ.get("PYLINK_ORACLES")
     return (Path(root) if root else ROOT / "build" / "oracles") / name / "nvidia"
 
@@ -141,22 +141,22 @@ def _candidates() -> list[Path]:
 
 
 def version() -> str:
-    """What nvlink of the release at hand calls itself."""
+    """The version of the present release's nvlink."""
     return VERSIONS.get(_release, _release)
 
 
 def find() -> Toolchain | None:
-    """The first complete toolchain whose nvlink is of the expected release, or None."""
+    """The first complete toolchain whose nvlink is of the present release; None if not found."""
     return find_release(_release)
 
 
 @functools.cache
 def find_release(name: str) -> Toolchain | None:
-    """That of one release, or None."""
+    """The toolchain of a release; None if it is not installed."""
     if name in BY_LIBRARY:
         return _find_library(_folder(name))
     for path in [_folder(name) / "cu13/bin", *(_candidates() if name == DEFAULT else [])]:
-        # Without the profile, nvcc is a script that starts the one of another directory.
+        # Without nvcc.profile, nvcc is a script that starts the nvcc of another directory.
         if not all((path / name).is_file() for name in ("nvcc", "nvcc.profile", "ptxas", "nvlink")):
             continue
         version = subprocess.run(
@@ -168,14 +168,14 @@ def find_release(name: str) -> Toolchain | None:
 
 
 def _find_library(folder: Path) -> Toolchain | None:
-    """The toolchain in wheels of CUDA 12, each of which has a folder for itself."""
+    """The toolchain in wheels of CUDA 12, each of which has a folder of its own."""
     library = folder / "nvjitlink/lib/libnvJitLink.so.12"
     tools = folder / "cuda_nvcc/bin"
     return Toolchain(tools, library) if library.is_file() and (tools / "ptxas").is_file() else None
 
 
 def toolchain() -> Toolchain:
-    """The toolchain, or OracleError."""
+    """The toolchain of the present release; OracleError if it is not installed."""
     found = find()
     if found is None:
         how = "pip install '.[oracle]'" if _release == DEFAULT else "scripts/install_oracle.py"
@@ -184,7 +184,7 @@ def toolchain() -> Toolchain:
 
 
 def optional_tool(name: str) -> str | None:
-    """A CUDA tool whose release does not matter, such as nvdisasm, or None."""
+    """The path of a CUDA tool of any release, such as nvdisasm; None if not found."""
     for path in _candidates():
         if (path / name).is_file():
             return str(path / name)
@@ -198,22 +198,22 @@ needs_oracle = pytest.mark.skipif(
 
 
 def others() -> list[str]:
-    """The releases besides the default that tests compare with nvlink of.
+    """The releases other than the default with whose nvlink tests compare.
 
-    Those of PYLINK_REQUIRE_RELEASES (`make test` asks for one, `make test-releases` for all), whose
-    absence then fails the tests, and what else is installed.
+    These are the installed ones, and those of PYLINK_REQUIRE_RELEASES (one for `make test`, all for
+    `make test-releases`), for which tests fail if they are missing.
     """
     return [name for name in _installed() if name not in BY_LIBRARY]
 
 
 def patches() -> list[str]:
-    """Patch levels that PYLINK_REQUIRE_RELEASES asks for, or that are installed."""
+    """The patch levels that PYLINK_REQUIRE_RELEASES requires, or that are installed."""
     asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
     return [name for name in PATCHES if name in asked or find_release(name) is not None]
 
 
 def by_library() -> list[str]:
-    """Those of which nvJitLink stands in nvlink's place."""
+    """The releases of `others` whose nvJitLink is used in place of nvlink."""
     return [name for name in _installed() if name in BY_LIBRARY]
 
 
@@ -227,7 +227,7 @@ def _installed() -> list[str]:
 
 
 def device_runtime() -> Path:
-    """The folder of libcudadevrt.a."""
+    """The folder that contains libcudadevrt.a."""
     root = toolchain().bin.parent
     places = (root / "lib", root / "lib64", root.parent / "cuda_runtime/lib")
     found = [path for path in places if (path / "libcudadevrt.a").is_file()]
@@ -237,7 +237,7 @@ def device_runtime() -> Path:
 
 
 def cache_root() -> Path:
-    """Where compiled files are kept between runs: PYLINK_ORACLE_CACHE or the temp directory."""
+    """The folder of compiled files: PYLINK_ORACLE_CACHE, or one with temporary files."""
     root = os.environ.get("PYLINK_ORACLE_CACHE")
     return Path(root) if root else Path(tempfile.gettempdir()) / f"pylink-oracle-{os.getuid()}"
 
@@ -249,9 +249,10 @@ def _cached(suffix: str, key: Sequence[str]) -> Path:
 
 
 def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
-    """Run a compiler on `text` as the file `name` and move what it makes to `target`.
+    """Run a compiler on `text` as the file `name`, and move its output to `target`.
 
-    Outputs with debug data hold paths and the time of the source, so all follow from the content.
+    Outputs with debug data contain the path and the time of the source, so these depend only on
+    its contents.
     Several processes may fill the cache at once: one compiles, the others wait for its file.
     """
     folder = target.with_suffix(".d")
@@ -263,7 +264,7 @@ def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
         (folder / name).write_text(text)
         os.utime(folder / name, (SOURCE_TIME, SOURCE_TIME))
         command = [*argv, name, "-o", "made"]
-        # nvcc starts what PATH has of its tools, whatever stands beside it.
+        # nvcc starts its tools from PATH, even if others are beside it.
         environment = {**os.environ, "PATH": f"{toolchain().bin}:{os.environ.get('PATH', '')}"}
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, check=False, env=environment
@@ -274,7 +275,7 @@ def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
 
 
 def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> str:
-    """PTX of one CUDA source for compute_`arch`, cached by content."""
+    """The PTX of a CUDA source for compute_`arch`, cached by content."""
     if _release in BY_LIBRARY:
         with release(DEFAULT):
             return compile_ptx(source, arch, flags, name=name)
@@ -288,10 +289,10 @@ def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str 
 def assemble(
     ptx: str, arch: str, flags: Sequence[str] = (), *, ptxas: str | None = None, ewp: bool = False
 ) -> bytes:
-    """Relocatable cubin of one PTX text for sm_`arch`, cached by content; flags are nvcc's.
+    """A relocatable cubin of a PTX text for sm_`arch`, cached by content; flags are nvcc's.
 
-    `ptxas` is that of another release, if not the one beside nvlink. With `ewp` it is that of a
-    whole program.
+    `ptxas` is the path of another release's ptxas (default: the one beside nvlink). With `ewp` the
+    cubin is that of a whole program.
     """
     if _release in BY_LIBRARY and ptxas is None:
         ptx = PTX_VERSION.sub(rf"\g<1>{BY_LIBRARY[_release]}", ptx, count=1)
@@ -311,7 +312,7 @@ def assemble(
 
 
 def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
-    """Relocatable cubin for sm_`arch` of a CUDA source, or of PTX when `name` ends in .ptx."""
+    """A relocatable cubin for sm_`arch` of a CUDA source, or of PTX if `name` ends in .ptx."""
     if name.endswith(".ptx"):
         return assemble(source, arch, flags)
     text = compile_ptx(source, PTX_ARCH[arch], flags, name=name)
@@ -319,9 +320,9 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
 
 
 def compile_whole(source: str, arch: str, flags: Sequence[str] = ()) -> bytes:
-    """Cubin of a whole program that may call the device runtime, as `nvcc -ewp` makes it; cached.
+    """The cubin of a whole program that may call the device runtime, as from `nvcc -ewp`; cached.
 
-    Flags are nvcc's, those with a leading `-Xptxas=` ptxas's alone.
+    Flags are nvcc's; those that start with `-Xptxas=` are for ptxas only.
     """
     virtual = PTX_ARCH[arch]
     front = [flag for flag in flags if not flag.startswith("-Xptxas=")]
@@ -333,7 +334,7 @@ def compile_whole(source: str, arch: str, flags: Sequence[str] = ()) -> bytes:
 
 
 def compile_host(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
-    """Host object with code and PTX for `arch` of a CUDA source, as `nvcc -c` makes it; cached."""
+    """A host object with code and PTX for `arch` of a CUDA source, as from `nvcc -c`; cached."""
     target = _cached(".o", ("host", source, arch, name, *flags))
     if not target.is_file():
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-c", f"-arch=sm_{arch}", *flags]
@@ -342,7 +343,7 @@ def compile_host(source: str, arch: str, flags: Sequence[str] = (), *, name: str
 
 
 def compile_ltoir(source: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
-    """LTO-IR of a CUDA source for all archs from sm_80 on; cached."""
+    """The LTO-IR of a CUDA source for all architectures from sm_80 on; cached."""
     target = _cached(".ltoir", ("ltoir", source, name, *flags))
     if not target.is_file():
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-dlto", "-ltoir", "-arch=sm_80", *flags]
@@ -351,7 +352,7 @@ def compile_ltoir(source: str, flags: Sequence[str] = (), *, name: str = "m.cu")
 
 
 def run(argv: Sequence[str], cwd: Path) -> None:
-    """Run a command in `cwd`; OracleError when it fails."""
+    """Run a command in `cwd`; OracleError if it fails."""
     done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OracleError(f"{' '.join(argv)}\n{done.stdout}{done.stderr}")
@@ -362,8 +363,8 @@ def run_nvlink(
 ) -> NvlinkResult:
     """Run nvlink with `argv` in `cwd`; `output` names the file whose bytes become the image.
 
-    TimeoutExpired when it takes longer than `seconds`, NotLinkable for an option that what stands
-    in nvlink's place does not have.
+    TimeoutExpired if it takes longer than `seconds`, NotLinkable for an option that the library in
+    place of nvlink does not have.
     """
     done = subprocess.run(
         [*toolchain().linker(), *argv],
@@ -383,7 +384,7 @@ def run_nvlink(
 
 
 def link(cubins: Sequence[bytes], arch: str, options: Sequence[str] = ()) -> NvlinkResult:
-    """nvlink's result for `cubins`, which it sees as m0.cubin, m1.cubin and so on."""
+    """The result of nvlink for `cubins`, whose file names are m0.cubin, m1.cubin and so on."""
     with tempfile.TemporaryDirectory(prefix="pylink-oracle-") as folder:
         cwd = Path(folder)
         names = [f"m{i}.cubin" for i in range(len(cubins))]

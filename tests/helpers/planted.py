@@ -1,4 +1,4 @@
-"""Costs whose growth is known, measured as badly as one likes: what fits have to find."""
+"""Reports of costs whose growth is known, with any error of measurement, for tests of fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pylink.aprof import Point, Report, Routine
 # Costs at the largest size are a million times the unit.
 TOP = 1e6
 LARGEST = 1 << 20
-# As a link is measured: three sizes to a doubling from an eighth on, then halves.
+# Sizes at which links are measured: down to an eighth three for each doubling, then halves.
 SIZES = [round(LARGEST * 2 ** (-step / 3)) for step in range(9)]
 SIZES += [LARGEST >> step for step in range(3, 11)]
 SIZES = sorted(set(SIZES))
@@ -20,7 +20,10 @@ SIZES = sorted(set(SIZES))
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A cost that is 1 at size 1, the largest; `model` is its class, None where no class has it."""
+    """A known cost; `cost` takes sizes as parts of the largest, and is 1 at 1.
+
+    `model` is its class of growth, None if it belongs to none.
+    """
 
     name: str
     model: str | None
@@ -28,7 +31,7 @@ class Truth:
 
     @property
     def twice(self) -> float:
-        """What twice the largest size costs, over what that costs."""
+        """The cost of twice the largest size, divided by that of the largest size."""
         return self.cost(2.0) / self.cost(1.0)
 
 
@@ -37,7 +40,10 @@ def _log_linear(n: float) -> float:
 
 
 def with_square(percent: int) -> Truth:
-    """A line and a square, which has so many percent of the cost at the largest size."""
+    """A linear cost and a quadratic one.
+
+    The latter is `percent` of the cost at the largest size.
+    """
     share = percent / 100
     return Truth(f"n + {percent}% n^2", "n^2", lambda n: (1 - share) * n + share * n * n)
 
@@ -61,11 +67,11 @@ STEPS = (
 
 
 def _bump(at: float) -> Callable[[float], float]:
-    """A line that is 20 % steeper once its tables outgrow a cache."""
+    """A linear cost that is 20 % steeper from a size on, as if tables no longer fitted a cache."""
     return lambda n: n * (1 + 0.2 / (1 + (at / n) ** 4))
 
 
-# What no sum of the functions is; a class is given where the larger sizes are of it.
+# Costs that are not a sum of the functions; with a class if the larger sizes belong to it.
 OUTSIDE = (
     Truth("n, from 1/4 on n^2", "n^2", lambda n: n if n < 0.25 else 4 * n * n),
     Truth("n, from 1/8 on n^2", "n^2", lambda n: n if n < 0.125 else 8 * n * n),
@@ -87,7 +93,10 @@ OUTSIDE = (
 def measured(
     truth: Truth, noise: float, seed: int, *, calls: int = 3, outliers: float = 0.0
 ) -> Report:
-    """A report of one routine; each call is off by a normal share, or takes three times as long."""
+    """A report of one routine, whose calls have a random error.
+
+    Outliers take three times as long.
+    """
     rng = random.Random(f"{truth.name} {noise} {seed} {calls} {outliers}")
 
     def call(size: int) -> int:

@@ -1,4 +1,4 @@
-"""Random processes: a program, libraries that it needs, and plugins that it opens in some order.
+"""Random processes: a program, the libraries that it needs, and plugins that it opens.
 
 Modules `a` to `d` of `registered_programs` are shared between libraries, archives and plugins; each
 plugin has a module of its own, and is opened with RTLD_LOCAL or RTLD_GLOBAL.
@@ -40,8 +40,10 @@ PLUGINS = 3
 
 @dataclass
 class Plugin:
-    """`archived` modules are in an archive on its line, `contained` ones in objects, and it names
-    `libraries` by number. `flag` is for the linker of the host."""
+    """A plugin: `archived` modules are in an archive of its link, `contained` ones in objects.
+
+    `libraries` are numbers of the process's libraries in its link. `flag` is for the host linker.
+    """
 
     archived: str
     contained: str
@@ -52,7 +54,7 @@ class Plugin:
 
 @dataclass
 class Process:
-    """The program needs `libraries`, pairs of a kind and modules, and opens all plugins."""
+    """A program that needs `libraries`, pairs of a kind and modules, and opens all plugins."""
 
     has_device_code: bool
     libraries: list[tuple[str, str]]
@@ -60,15 +62,18 @@ class Process:
 
     @property
     def words(self) -> list[str]:
-        """What names the files to an audit."""
-        found = ["prog"]
+        """The arguments of `pylink audit` that name the files."""
+        arguments = ["prog"]
         for number, plugin in enumerate(self.plugins):
-            found += ["--plugin-global" if plugin.is_global else "--plugin", f"plugin{number}.so"]
-        return [*found, "-L", "."]
+            arguments += [
+                "--plugin-global" if plugin.is_global else "--plugin",
+                f"plugin{number}.so",
+            ]
+        return [*arguments, "-L", "."]
 
 
 def draw(seed: int) -> Process:
-    """The process of a seed."""
+    """The random process of a seed."""
     chance = random.Random(seed)
 
     def pick(least: int, most: int) -> str:
@@ -81,14 +86,14 @@ def draw(seed: int) -> Process:
     for _ in range(chance.randint(1, PLUGINS)):
         contained = pick(0, 1)
         archived = "".join(name for name in pick(0, 2) if name not in contained)
-        named = [number for number in range(len(libraries)) if chance.random() < 0.6]
+        linked_numbers = [number for number in range(len(libraries)) if chance.random() < 0.6]
         flag = chance.choice(("", "-Wl,-Bsymbolic", "-Wl,--version-script=hiding.map"))
-        plugins.append(Plugin(archived, contained, named, flag, chance.random() < 0.4))
+        plugins.append(Plugin(archived, contained, linked_numbers, flag, chance.random() < 0.4))
     return Process(has_device_code, libraries, plugins)
 
 
 def prepare(build: HostBuild) -> None:
-    """Compile what all processes share."""
+    """Compile the files that all processes share."""
     for name in MODULES:
         build.write(**{f"{name}_cu": MODULE.format(name=name)})
         build.compile(f"{name}.cu", "-rdc=true")
@@ -101,7 +106,7 @@ def prepare(build: HostBuild) -> None:
 
 
 def run(build: HostBuild, process: Process) -> Log | None:
-    """What the process did; None where a linker refuses a part of it."""
+    """Build and run a process; return its log, None if a linker refuses a part of it."""
     for number, (kind, modules) in enumerate(process.libraries):
         make_library(build, f"lib{number}.so", kind, modules)
     libraries = [f"lib{number}.so" for number in range(len(process.libraries))]
@@ -133,7 +138,7 @@ def run(build: HostBuild, process: Process) -> Log | None:
     try:
         return build.start("prog")
     except Failed as failed:
-        # Registration code writes past its table where modules call too often.
+        # Registration code writes after the end of its table if modules call it too often.
         return Log(f"use ?: none, {failed}")
 
 

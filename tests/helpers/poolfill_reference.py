@@ -1,4 +1,4 @@
-"""What the pools of kernels have to hold, said plainly (docs/format-notes/literal-pools.md)."""
+"""A naive reference of the pools of kernels, from docs/format-notes/literal-pools.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from struct import pack_into, unpack_from
 
 @dataclass
 class Pool:
-    """Bytes of one copy's pool, and of its tables (offset in the pool, mercury offset)."""
+    """The bytes of one copy's pool, and its table entries: offset in the pool, mercury offset."""
 
     data: bytes
     labels: list[tuple[int, int]] = field(default_factory=list)
@@ -17,7 +17,10 @@ class Pool:
 
 @dataclass
 class Piece:
-    """A pool that goes to kernels, at one offset in all; `stays` is that of the copy that stays."""
+    """A pool that is added to kernels at one offset.
+
+    `stays` is the pool of the copy that is linked.
+    """
 
     pool: Pool
     stays: Pool
@@ -26,7 +29,7 @@ class Piece:
 
 
 def translated(pool: Pool, stays: Pool) -> bytes:
-    """Tables lead to the code that stays; what it has no entry for becomes 0."""
+    """The pool, with entries of tables changed to those of the linked copy, 0 without one."""
     places = {mercury: unpack_from("<I", stays.data, at)[0] for at, mercury in stays.labels}
     data = bytearray(pool.data)
     for at, mercury in pool.labels:
@@ -35,7 +38,7 @@ def translated(pool: Pool, stays: Pool) -> bytes:
 
 
 def fill_reference(own: list[Pool | None], sizes: list[int], pieces: list[Piece]) -> list[bytes]:
-    """The pool of each kernel, `sizes` bytes long: its own bytes, then the pieces."""
+    """The pool of each kernel, which has `sizes` bytes: its own bytes, then the pieces."""
     images = [
         bytearray((pool.data if pool else b"").ljust(size, b"\0"))
         for pool, size in zip(own, sizes, strict=True)

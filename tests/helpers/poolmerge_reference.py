@@ -1,6 +1,6 @@
-"""The one pool of all kernels where one would be too large (docs/format-notes/literal-pools.md).
+"""A naive reference of the one pool of all kernels, for links in which one would be too large.
 
-Plain lists and searches, from "Pools that are too large".
+Written from "Pools that are too large" in docs/format-notes/literal-pools.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ SMALL = (12, 16, 20, 24, 32, 48, 64)
 
 @dataclass
 class Symbol:
-    """A constant of a pool; nvlink's value for it and the place of its piece are found."""
+    """A constant of a pool.
+
+    `given` is the value that nvlink gives it, `place` that of its piece.
+    """
 
     value: int
     size: int
@@ -22,7 +25,7 @@ class Symbol:
 
 @dataclass
 class Pool:
-    """The bytes of one copy of a function, and where they were placed; `symbols` by value."""
+    """The pool of one copy of a function, and the offset at which it was placed before."""
 
     data: bytes
     align: int
@@ -36,7 +39,7 @@ class Pool:
 
 @dataclass
 class Written:
-    """A piece that is there."""
+    """A piece of the one pool."""
 
     data: bytes
     align: int
@@ -45,14 +48,14 @@ class Written:
 
 
 class Merged:
-    """The pool of `kernels`, whose own pools stand first, in the order in which these are born."""
+    """The one pool of `kernels`: their own pools come first, in order of creation."""
 
     def __init__(self, kernels: list[list[Pool]], null_value: int, limit: int) -> None:
         self.data = b""
         self.limit = limit
         self.null_value = null_value
         self.written: list[Written] = []
-        self.nulls: dict[int, int] = {}  # place before: place now
+        self.nulls: dict[int, int] = {}  # literals of 0: the place by the place before
         for pools in reversed(kernels):
             for pool in pools:
                 self.add(pool)
@@ -71,7 +74,10 @@ class Merged:
             symbol.given = symbol.given if value is None else value
 
     def piece(self, data: bytes, pool: Pool, before: int) -> tuple[int, int | None]:
-        """Where a piece is now, and the value that its symbol gets, if it does not keep its own."""
+        """Add a piece.
+
+        Return its place, and the value that its symbol gets (None: keeps its own).
+        """
         looked_at = is_looked_at(data, pool.align)
         null = is_null(data, pool.align)
         if null and before in self.nulls:
@@ -88,11 +94,11 @@ class Merged:
         return place, place if looked_at else None
 
     def value(self, pool: Pool, symbol: Symbol) -> int:
-        """Where the link has the symbol: as nvlink if its bytes are there, else at their place."""
+        """A symbol's value: nvlink's if its bytes are there, else its place."""
         data = pool.bytes_of(symbol)
         if symbol.given + len(data) <= len(self.data):
-            there = self.data[symbol.given : symbol.given + len(data)]
-            return symbol.given if there == data else symbol.place
+            bytes_there = self.data[symbol.given : symbol.given + len(data)]
+            return symbol.given if bytes_there == data else symbol.place
         return symbol.place
 
 
@@ -101,5 +107,5 @@ def is_looked_at(data: bytes, align: int) -> bool:
 
 
 def is_null(data: bytes, align: int) -> bool:
-    """A literal 0, which no other stands for."""
+    """Return whether a piece is a literal of 0, which has rules of its own."""
     return is_looked_at(data, align) and len(data) <= 8 and not any(data)

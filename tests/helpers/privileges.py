@@ -1,4 +1,4 @@
-"""Tests of missing permissions, also where they run as root, whom nothing is forbidden."""
+"""Tests of missing permissions, which do not affect root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOBODY = 65534
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Have no more rights than an ordinary user."""
+    """A context with the rights of an ordinary user, also if the tests run as root."""
     if os.geteuid():
         yield
         return

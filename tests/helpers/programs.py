@@ -1,12 +1,11 @@
-"""Seeded random multi-module CUDA programs: what the linker is compared with nvlink on.
+"""Random CUDA programs of several modules, on which the linker is compared with nvlink.
 
-A program is a handful of modules, each one source with its own compiler flags. `generate(seed)` is
-a pure function of the seed. Seeds below LADDER_SEEDS climb from a lone kernel to everything at
-once, so that the first failing seed of a sweep is also about the simplest one; later seeds draw
-their level at random.
+A program has a few modules, each a source with its own compiler flags. `generate(seed)` is a pure
+function of the seed. Seeds below LADDER_SEEDS go from a single kernel to all features, so that the
+first failing seed of a sweep is also one of the simplest; the level of later seeds is random.
 
-What the code computes does not matter; what it makes the compiler emit does. Each feature is a
-function of `programs_features` (CUDA C++) or `programs_ptx` (PTX, for what C++ cannot say).
+The results of the code do not matter, only what the compiler emits for it. Each feature is a
+function of `programs_features` (CUDA C++) or `programs_ptx` (PTX, for what C++ cannot express).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ DEBUG_MODES = ("none", "none", "-lineinfo", "-G", "mixed")
 
 @dataclass(frozen=True)
 class Program:
-    """Modules in link order, the features in them, and names that options may refer to."""
+    """A program: modules in link order, the features in them, and names for options."""
 
     seed: int
     level: int
@@ -35,7 +34,7 @@ class Program:
     device_runtime: bool  # links need libcudadevrt.a
 
 
-# Level -> (fewest modules, most modules, fewest features, most features).
+# By level: fewest modules, most modules, fewest features, most features.
 SHAPE = (
     (1, 1, 1, 1),
     (1, 1, 2, 3),
@@ -47,12 +46,12 @@ SHAPE = (
 )
 LADDER_SEEDS = 2 * len(SHAPE)
 
-# From this seed on programs have the features that came later, and modules of other -O levels.
+# From this seed on programs also have the features of LATER, and modules of other -O levels.
 LATER_SEEDS = 1000
 
 
 def level_of(seed: int) -> int:
-    """Difficulty of a seed: two seeds for each level, then levels 3 to 6 at random."""
+    """The level of a seed: two seeds for each level, then levels 3 to 6 at random."""
     if seed < LADDER_SEEDS:
         return seed // 2
     return random.Random(f"level {seed}").choice((3, 4, 5, 6))
@@ -69,12 +68,12 @@ def generate(seed: int, level: int | None = None) -> Program:
         pool += programs_ptx.FEATURES
     if seed >= LATER_SEEDS:
         pool += programs_features.LATER
-    wanted = rng.randint(low, high)
+    feature_count = rng.randint(low, high)
     for module in draft.modules:
         programs_kernels.plain_kernel(draft, module)
     features = [feature for feature, _ in pool]
     weights = [weight for _, weight in pool]
-    for feature in rng.choices(features, weights, k=wanted):
+    for feature in rng.choices(features, weights, k=feature_count):
         draft.features.append(feature.__name__)
         feature(draft)
     mode = rng.choice(DEBUG_MODES) if level >= 2 else "none"

@@ -1,4 +1,4 @@
-"""Program features about calls: over modules, recursion, pointers, virtual, templates."""
+"""Program features about calls: between modules, recursion, pointers, virtual, templates."""
 
 from __future__ import annotations
 

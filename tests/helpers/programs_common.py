@@ -1,4 +1,4 @@
-"""What features of several kinds are written with: element types, sizes, signatures."""
+"""Parts of features of several kinds: element types, sizes, signatures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Programs of several files with copies of one header's functions, kernels and constants.
 
-Files differ in the macro PLAIN, which takes all jump tables out of the copies of a file.
+Files differ in the macro PLAIN, which removes all jump tables from the copies of a file.
 """
 
 from __future__ import annotations

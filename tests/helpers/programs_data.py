@@ -43,7 +43,7 @@ def constant_variable(draft: Draft) -> None:
 
 
 def initialised_pointers(draft: Draft) -> None:
-    """Variables whose initial value is the address of other variables."""
+    """Variables whose initial value is the address of another variable."""
     module = draft.module()
     target, pointer, pair = draft.name("target"), draft.name("pointer"), draft.name("pair")
     size = draft.rng.randint(4, 40)

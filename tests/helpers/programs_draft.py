@@ -1,4 +1,4 @@
-"""A program while its features are added: modules, and what later features may use of earlier."""
+"""A program while features are added: its modules, and functions that later features may use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Function:
-    """A __device__ function that other code may call: `signature` holds {} for its name."""
+    """A __device__ function that other code may call; `signature` has {} in place of its name."""
 
     name: str
     module: int
@@ -28,7 +28,7 @@ class Function:
 
 @dataclass
 class ModuleDraft:
-    """A module while features add to it; every part keeps the order of addition."""
+    """A module while features add to it; the parts are in the order of addition."""
 
     index: int
     includes: list[str] = field(default_factory=list)
@@ -71,7 +71,10 @@ class Draft:
         return self.rng.choice(self.modules)
 
     def callable(self, module: ModuleDraft) -> Function | None:
-        """Some device function, declared in `module` when it is defined elsewhere."""
+        """A random device function, declared in `module` if another module defines it.
+
+        None without one.
+        """
         if not self.functions:
             return None
         function = self.rng.choice(self.functions)

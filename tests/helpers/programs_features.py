@@ -1,4 +1,4 @@
-"""All CUDA C++ features with their weights, the commonest first: a level takes a prefix."""
+"""All CUDA C++ features with their weights, the commonest first: a level uses the first ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ FEATURES: list[tuple[Feature, int]] = [
     (more.dynamic_parallelism, 1),
 ]
 
-# Features that came later. Pages and tests name programs by their seeds, which go on without them.
+# Features for seeds from LATER_SEEDS on. Earlier seeds do not use them, so that the programs that
+# pages and tests name by seed do not change.
 LATER: list[tuple[Feature, int]] = [
     (more.arrays_of_weak_kernels, 4),
 ]

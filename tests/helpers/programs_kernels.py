@@ -46,7 +46,7 @@ def plain_kernel(draft: Draft, module: ModuleDraft | None = None) -> None:
 
 
 def shared_reduction(draft: Draft) -> None:
-    """The block reduction every tutorial has."""
+    """A block reduction in shared memory."""
     size = draft.rng.choice((64, 128, 256))
     draft.kernel(
         draft.module(),
@@ -161,7 +161,7 @@ def launch_bounds(draft: Draft) -> None:
 
 
 def printf_assert_malloc(draft: Draft) -> None:
-    """Calls of the runtime functions the driver provides."""
+    """Calls of runtime functions that the driver provides."""
     module = draft.module()
     text = []
     if draft.rng.random() < 0.7:

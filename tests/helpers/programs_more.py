@@ -23,7 +23,7 @@ def template_kernels(draft: Draft) -> None:
 
 
 def arrays_of_weak_kernels(draft: Draft) -> None:
-    """Extern arrays in instances of a kernel template, between kernels that are no instances."""
+    """Extern arrays in instances of a kernel template, between kernels that are not instances."""
     rng = draft.rng
     name = draft.name("wk")
     for module in draft.modules[: rng.randint(1, 3)]:

@@ -1,4 +1,4 @@
-"""Program features that only PTX can say: weak and common symbols, file-scope shared memory."""
+"""Program features that only PTX can express: weak and common symbols, file-scope shared memory."""
 
 from __future__ import annotations
 

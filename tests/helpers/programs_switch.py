@@ -1,7 +1,7 @@
 """Seeded random programs of several files whose functions have jump tables.
 
-Functions are external, local to a file, or weak with a copy in several files, of which some differ;
-every file declares those of others in an order of its own. What the code computes does not
+Functions are external, local to a file, or weak with a copy in several files, some of which differ.
+Every file declares functions of others in an order of its own. The results of the code do not
 matter; each `switch` becomes a table in `.nv.constant2`.
 """
 
@@ -18,7 +18,7 @@ QUALIFIERS = {
 
 
 def switch(rng: Random, cases: int) -> str:
-    """Cases that have too little in common to become anything but a table."""
+    """A switch with cases so different that the compiler makes a jump table."""
     text = "switch (x) {\n"
     for case in range(cases):
         text += (

@@ -1,8 +1,8 @@
 """One small PTX kernel for each form of an arithmetic instruction.
 
-Meant for comparing what ptxas makes of them for two chips. A form is an instruction, the type of
-its result and those of its operands; what is not a type is written as it is. `module` has each form
-once, and once more with its result as an operand of the same instruction.
+They serve to compare the code of ptxas for two chips. A form is an instruction, the type of its
+result and the types of its operands; an operand that is not a type is written unchanged. `module`
+contains each form once, and once more with its result as an operand of the same instruction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Form(NamedTuple):
 
 
 class Mma(NamedTuple):
-    """Shape and types of an mma, the registers of C, A and B, and the types of C and of A and B."""
+    """An mma: shape, numbers of registers of C, A and B, the type of C, and that of A and B."""
 
     shape: str
     registers: tuple[int, int, int]
@@ -154,12 +154,12 @@ def _others() -> Iterator[Form]:
 
 
 def forms() -> list[Form]:
-    """All forms but those of mma."""
+    """All forms except those of mma."""
     return [*_integers(), *_floats(), *_conversions(), *_others()]
 
 
 def module(sm: str, version: str) -> str:
-    """PTX of a kernel for each form, for sm_`sm` and of this version."""
+    """PTX with a kernel for each form, for sm_`sm`, in a version of PTX."""
     parts = [f".version {version}\n.target sm_{sm}\n.address_size 64\n"]
     for number, form in enumerate(forms()):
         parts.append(_kernel(f"once{number}", form, repeats=False))

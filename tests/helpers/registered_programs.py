@@ -42,15 +42,18 @@ int main()
     std::puts("end of main");
 }
 """
-# How a library is linked: open ones are not, for the device.
+# Ways to link a library. Open libraries are not linked for the device.
 KINDS = ("closed", "symbolic", "hidden", "open", "final")
 HIDING = "{ local: __cudaRegisterLinkedBinary*; };"
 
 
 @dataclass
 class Program:
-    """Libraries are pairs of a kind and their modules; a final one is of open libraries that have
-    one module each. `line` has the files of the last link in order, `lib0.so` for the first."""
+    """A program or plugin. Libraries are pairs of a kind and their modules.
+
+    A final library is linked from open libraries with one module each. `line` has the files of the
+    last link in order, `lib0.so` for the first library.
+    """
 
     is_plugin: bool
     objects: list[str]
@@ -60,13 +63,13 @@ class Program:
 
     @property
     def modules(self) -> list[str]:
-        """All that are somewhere."""
+        """The modules that any file contains."""
         parts = [*self.objects, *self.archives, *(modules for _, modules in self.libraries)]
         return sorted(set("".join(parts)))
 
 
 def draw(seed: int) -> Program:
-    """The program of a seed; every second is a plugin."""
+    """The random program of a seed; every second one is a plugin."""
     chance = random.Random(seed)
 
     def pick(most: int) -> str:
@@ -93,7 +96,7 @@ def draw(seed: int) -> Program:
 
 
 def prepare(build: HostBuild) -> None:
-    """Compile what all programs share."""
+    """Compile the files that all programs share."""
     for name in MODULES:
         build.write(**{f"{name}_cu": MODULE.format(name=name)})
         build.compile(f"{name}.cu", "-rdc=true")
@@ -104,7 +107,10 @@ def prepare(build: HostBuild) -> None:
 
 
 def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
-    """What the last device link said, and what the program did; None if it does not start."""
+    """The messages of the last device link, and the log of the program.
+
+    None if it does not start.
+    """
     for number, (kind, modules) in enumerate(program.libraries):
         make_library(build, f"lib{number}.so", kind, modules)
     for modules in program.archives:
@@ -113,10 +119,10 @@ def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
     write_uses(build, "use", program.modules)
     device = [str(build.nvcc), "-arch=sm_90", "-dlink", "-L."]
     if not program.is_plugin:
-        said = build.run(*device, "main.o", *program.line, "-o", "linked.o")
+        messages = build.run(*device, "main.o", *program.line, "-o", "linked.o")
         host = ("g++", "linked.o", "main.o", "use.o", *program.line)
-        return said, start(build, [*host, "-L.", "-Lruntime", "-lcudart", "-o", "prog"])
-    said = build.run(*device, "-shared", "-Xcompiler", "-fPIC", "plugin.o", *program.line,
+        return messages, start(build, [*host, "-L.", "-Lruntime", "-lcudart", "-o", "prog"])
+    messages = build.run(*device, "-shared", "-Xcompiler", "-fPIC", "plugin.o", *program.line,
                      "-o", "linked.o")  # fmt: skip
     host = ("g++", "-shared", "linked.o", "plugin.o", "use.o", *program.line)
     build.run(*host, "-L.", "-Lruntime", "-lcudart", "-o", "plugin.so")
@@ -132,7 +138,7 @@ def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
         "-lcudart",
         "-ldl",
     )
-    return said, start(build, [*loader, "-o", "prog"])
+    return messages, start(build, [*loader, "-o", "prog"])
 
 
 def make_library(build: HostBuild, name: str, kind: str, modules: str) -> None:
@@ -158,7 +164,10 @@ def write_uses(build: HostBuild, name: str, modules: list[str]) -> None:
 
 
 def start(build: HostBuild, link: Sequence[str]) -> Log | None:
-    """What a program did, None if the host linker refuses it: that is not a silent loss."""
+    """Link and run a program.
+
+    Return its log, None if the host linker refuses it, which users see.
+    """
     try:
         build.run(*link)
     except Failed:
@@ -166,5 +175,5 @@ def start(build: HostBuild, link: Sequence[str]) -> Log | None:
     try:
         return build.start("prog")
     except Failed as failed:
-        # Registration code writes past its table where modules call too often.
+        # Registration code writes after the end of its table if modules call it too often.
         return Log(f"use ?: none, {failed}")

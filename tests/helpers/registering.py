@@ -1,7 +1,7 @@
-"""Programs and libraries that register modules as device code does, made by a compiler of C alone.
+"""Programs and libraries that register modules as device code does, made by a C compiler only.
 
-A module is a constructor that calls its registration function, its id, and a symbol in the place
-of its fat binary; a device link defines the functions and refers to the fat binaries.
+A module consists of a constructor that calls its registration function, its id, and a symbol in
+place of its fat binary. A device link defines the functions and refers to the fat binaries.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
 
 @dataclass(frozen=True)
 class Code:
-    """What a file has: host code of `modules`, a device link of `linked` ones, fat binaries in
-    `images`, those from before a device link in `relocatable`, and functions `exports`."""
+    """The contents of a file: host code of `modules`, and a device link of `linked` modules.
+
+    `images` are fat binaries of linked code, `relocatable` those for device links, and `exports`
+    names of functions.
+    """
 
     modules: Sequence[str] = ()
     linked: Sequence[str] = ()
@@ -29,7 +32,7 @@ class Code:
 
 
 def source(code: Code, folder: Path, name: str) -> str:
-    """The text in C."""
+    """The C source of a file with these contents."""
     lines = []
     for identifier in dict.fromkeys([*code.modules, *code.linked]):
         lines.append(f"void __cudaRegisterLinkedBinary{identifier}(void);")

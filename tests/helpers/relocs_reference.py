@@ -1,7 +1,7 @@
-"""What patches have to change, said plainly, and once more with numpy.
+"""Two references of patches: a naive one, and one with numpy.
 
-A patch is (offset, value, type, bank, implicit) in the packed form of PATCH. Names of types end in
-the field's first bit, R_CUDA_ABS32_LO_26 in 26 (pylink/facts/relocations.py).
+A patch is (offset, value, type, bank, implicit), packed as PATCH. The names of types end in the
+first bit of the field, such as 26 in R_CUDA_ABS32_LO_26 (pylink/facts/relocations.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pylink._native.tables import Patches
 PATCH = Struct("<QQIHH")
 Patch = tuple[int, int, int, int, int]
 
-# Relocation type -> (formula, first bit, bits).
+# By relocation type: formula, first bit, number of bits.
 FIELDS: dict[int, tuple[str, int, int]] = {}
 for formula, bits, places in (
     ("V", 32, {1: 0, 3: 0, 5: 26, 12: 23, 42: 20, 55: 32, 70: 0, 103: 0}),
@@ -36,7 +36,7 @@ for formula, bits, places in (
 
 
 def pack(patches: Iterable[Patch]) -> Patches:
-    """The table that the kernel takes."""
+    """The table of patches for the native function."""
     return Patches(b"".join(PATCH.pack(*patch) for patch in patches))
 
 
@@ -61,7 +61,7 @@ def patch_reference(image: bytearray, patches: Iterable[Patch]) -> None:
 
 
 def patch_numpy(image: bytearray, table: bytes) -> None:
-    """The same for plain types (V and V>>32, explicit), at offsets that differ and divide by 8."""
+    """Write explicit patches of the formulas V and V>>32, at different offsets, multiples of 8."""
     rows = np.frombuffer(
         table, dtype=[("offset", "<u8"), ("value", "<u8"), ("type", "<u4"), ("rest", "<u4")]
     )
@@ -73,7 +73,7 @@ def patch_numpy(image: bytearray, table: bytes) -> None:
 
 
 def _columns() -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
-    """By type: how far the value moves right, then left, and the bits of the field."""
+    """By type: bits by which the value is shifted right, then left, and the mask of the field."""
     columns = np.zeros((3, 128), dtype=np.uint64)
     for type_, (formula, first, bits) in FIELDS.items():
         columns[:, type_] = (32 if formula == "V>>32" else 0, first, (1 << bits) - 1 << first)

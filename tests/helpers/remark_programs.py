@@ -1,4 +1,4 @@
-"""A program whose link makes remarks of most passes, and what tests ask of remarks."""
+"""A program whose link makes remarks of most passes, and functions to examine remarks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SOURCES = {"main": MAIN, "other": OTHER, "scale": SCALE, "again": SCALE}
 
 
 def cubins(arch: str, *flags: str) -> dict[str, bytes]:
-    """The two instances of one source have one name, so that they are equal with line tables."""
+    """The cubins of the program. Two have the same source and name, so that they are identical."""
     names = {"main": "main.cu", "other": "other.cu", "scale": "scale.cu", "again": "scale.cu"}
     return {
         f"{name}.cubin": oracle.compile(source, arch, flags, name=names[name])

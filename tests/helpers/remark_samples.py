@@ -1,4 +1,4 @@
-"""Remarks to write and read: one of each kind, any at all, and the plain reading of a bitstream."""
+"""Remarks to write and read: samples of each kind, random ones, and a reference of bitstreams."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ Hotness:         4294967295
 ...
 """
 
-# Number and operands.
+# Code and operands.
 Record = tuple[int, tuple[int, ...]]
 
-# Text that YAML, or a reader of it, may take for something else.
+# Characters that YAML, or a reader of it, may treat in a special way.
 AWKWARD = st.sampled_from("'\"\\:#-?,[]{}&*!|>%@`~= \t\n\r\0\x01\x7f\x85\u2028\ufeffé☃𝄞._^0x1yn")
 TEXT = st.one_of(
     st.text(AWKWARD, max_size=8),
@@ -116,7 +116,7 @@ def any_remark(
     text: st.SearchStrategy[str] = TEXT,
     keys: st.SearchStrategy[str] | None = None,
 ) -> Remark:
-    """A remark with whatever its fields may hold; `keys` of arguments are any text without it."""
+    """A random remark; `keys` are those of arguments (default: any text)."""
     name = text.filter(bool)
     key_names = name if keys is None else keys.filter(bool)
     place = st.one_of(st.just((None, 0, 0)), st.tuples(text, NUMBER, NUMBER))
@@ -131,7 +131,7 @@ def any_remark(
         line=line,
         column=column,
         hotness=draw(st.one_of(st.none(), NUMBER)),
-        args=[(key, value, *where) for key, value, where in args if key != "DebugLoc"],
+        args=[(key, value, *location) for key, value, location in args if key != "DebugLoc"],
     )
 
 
@@ -143,7 +143,7 @@ def written(folder: Path, remarks: list[Remark], format: str, version: int = 1) 
 
 
 def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
-    """A bitstream made bit by bit, from the table of abbreviations."""
+    """A bitstream, written bit by bit from the table of abbreviations."""
     strings: dict[str, int] = {}
 
     def number(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Links in this process that give back the remarks of their passes."""
+"""Links in this process that return the remarks of their passes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
 from pylink.remarks.record import TAGS, parts_of_place
 
-BUILT_FOR = "80"  # what the builder of cubins makes them for
+BUILT_FOR = "80"  # the architecture of cubins from the builder
 
 
 class Listed:
-    """A writer that keeps what it is given."""
+    """A writer that keeps all remarks in a list."""
 
     def __init__(self) -> None:
         self.path = ""
@@ -42,7 +42,7 @@ class Listed:
 
 
 class Passes(Observer):
-    """Runs the passes that `only` names, all without it, and keeps the results of the phases."""
+    """Runs the passes that `only` names (default: all), and keeps the results of the phases."""
 
     def __init__(self, remarks: Remarks, only: Sequence[str]) -> None:
         self.remarks = remarks
@@ -67,7 +67,7 @@ def remarks_of(
     options: Mapping[str, Value] | None = None,
     why_live: re.Pattern[str] | None = None,
 ) -> list[Remark]:
-    """The remarks of a link, also of one that fails, in the order in which they come."""
+    """The remarks of a link, in order, also if the link fails."""
     listed = Listed()
     sink = Sink()
     remarks = Remarks(sink, listed, hotness=True, why_live=why_live)
@@ -84,7 +84,7 @@ def remarks_of(
 
 
 def line(remark: Remark) -> str:
-    """All of a remark but its pass, its section and the places of its arguments, as one line."""
+    """A remark in one line, without its pass, its section and the places of its arguments."""
     file, _ = parts_of_place(remark.file or "")
     return (
         f"{TAGS[remark.kind]} {remark.name} {remark.function} "

@@ -1,4 +1,4 @@
-"""A report as a link makes one, small enough to be compared value by value."""
+"""A report like that of a link, small enough to compare every value."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def link_report() -> Report:
 
 
 def rules() -> list[RuleResult]:
-    """One rule with a message and a focus metric, one that said nothing."""
+    """The results of two rules: one with a message and a focus metric, and one without messages."""
     spoke = RuleResult("LinkDominant", "Dominating Phase", section_identifier="LinkSpeedOfLight")
     message = RuleMessage("Relocation takes most of the time.", MessageType.WARNING, name="Busy")
     focus = FocusMetric(None, "link__time_duration.sum", 4e6, Severity.HIGH, "shorten it")
@@ -141,7 +141,7 @@ def rules() -> list[RuleResult]:
 
 
 def whole() -> Action:
-    """The range over all phases."""
+    """The action of the whole link, which contains all phases."""
     action = Action(scope=Scope.RANGE, thread_id=THREAD, api_call_id=99)
     action.set("link__time_duration.sum", 15_000_000)
     action.set("link__arch", "sm_86")

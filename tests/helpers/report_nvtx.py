@@ -1,4 +1,4 @@
-"""Actions under various NVTX ranges, and which of them each filter selects."""
+"""Actions under various NVTX ranges, and the actions that each filter selects."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ TWO: list[tuple[list[str], list[str], tuple[int, ...]]] = [
 
 
 def nvtx_report() -> Report:
-    """One action per stack, which it has in the default domain and in `dom`."""
+    """A report with an action for each stack, which is that of the default domain and of `dom`."""
     report = Report(Process(1, "host", "pylink"))
     for number, stack in enumerate(STACKS):
         action = Action(f"k{number}", f"k{number}", f"k{number}", thread_id=THREAD)

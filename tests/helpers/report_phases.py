@@ -1,4 +1,4 @@
-"""A small report of a link for tests of what is shown of one, and a way to show it."""
+"""A small report of a link for tests of the output of `pylink report`."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def report(scale: int = 1) -> Report:
 
 
 def written(folder: Path) -> str:
-    """The path of a file with the report."""
+    """Write the report to a file, and return the path."""
     path = folder / "link.ncu-rep"
     write_report(report(), path)
     return str(path)
 
 
 def show(capfd: pytest.CaptureFixture[str], *words: str) -> str:
-    """What `pylink report` prints when all is well."""
+    """The output of `pylink report`, which must succeed."""
     assert main(["report", *words], tool="pylink") == 0, capfd.readouterr().err
     return capfd.readouterr().out

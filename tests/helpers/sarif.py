@@ -1,6 +1,6 @@
-"""The schema of SARIF 2.1.0, which is not part of this project.
+"""The JSON schema of SARIF 2.1.0, which is not part of this project.
 
-It is looked for as `shared/data/sarif-schema-2.1.0.json` beside the project and above it.
+It is searched for as `shared/data/sarif-schema-2.1.0.json` in the directories above the project.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PLACES = [above / "shared/data/sarif-schema-2.1.0.json" for above in Path(__file
 
 
 def validator() -> Any:
-    """The schema as a validator of jsonschema; the test is skipped where one of them is absent."""
+    """A validator of jsonschema with the schema; skips the test if either is missing."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     path = next((place for place in PLACES if place.is_file()), None)
     if path is None:

@@ -1,4 +1,4 @@
-"""Cubins whose section names are not those that a compiler gives, for attacks on the reader."""
+"""Cubins with other section names than a compiler gives, for tests of hostile inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def section_rows(image: bytes) -> tuple[list[list[int]], list[bytes]]:
 
 
 def with_names(image: bytes, names: list[bytes]) -> bytes:
-    """The file with other section names: each has its own string, in a new table at the end."""
+    """The file with other section names, each with its own string in a new table at the end."""
     header = EHDR.unpack_from(image)
     rows, _ = section_rows(image)
     changed = bytearray(image)
@@ -47,15 +47,15 @@ def with_section(image: bytes, section: int, **fields: int) -> bytes:
 
 
 def flipped(name: bytes) -> Iterator[bytes]:
-    """The name with one bit flipped: in its first word, behind that, and in its last letter."""
+    """Yield names with one bit flipped: in the first word, after that, and in the last letter."""
     for at in sorted({1, min(6, len(name) - 1), len(name) - 1}):
         yield name[:at] + bytes([name[at] ^ 1]) + name[at + 1 :]
 
 
 def renamed(image: bytes) -> Iterator[tuple[str, bytes, bytes]]:
-    """For one section of each type and set of flags, the file with other names of it.
+    """Yield files in which one section, of each type and set of flags, has another name.
 
-    Gives the section's name, the new one, and the file.
+    Yields the section's name, the new name, and the file.
     """
     rows, names = section_rows(image)
     seen = set()

@@ -35,19 +35,19 @@ def sessions(page: str) -> Iterator[str]:
 
 
 def needs_compiler(page: str) -> bool:
-    """Whether a session of the page starts nvcc or a host compiler."""
+    """Return whether a session of the page starts nvcc or a host compiler."""
     return any(re.search(r"\b(?:nvcc|g\+\+)", session) for session in sessions(page))
 
 
 def commands(session: str) -> Iterator[tuple[str, str]]:
-    """Each command of a session, and what the page shows of its output."""
+    """Yield each command of a session, and its output on the page."""
     for part in PROMPT.split(session.replace("\\\n", ""))[1:]:
         command, _, shown = part.partition("\n")
         yield command, shown
 
 
 def prints(shown: str, printed: str) -> bool:
-    """Whether a command printed what the page shows."""
+    """Return whether the output of a command is the one on the page."""
     pattern = "".join(map(line_pattern, shown.splitlines()))
     text = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     return re.fullmatch(pattern, text) is not None

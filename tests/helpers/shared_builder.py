@@ -1,4 +1,4 @@
-"""Shared libraries of the host built in code: dynamic symbols, fat binaries, lists of names."""
+"""Builds shared libraries of the host: dynamic symbols, fat binaries, lists of names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SHT_PROGBITS, SHT_STRTAB, SHT_RELA, SHT_DYNAMIC, SHT_NOBITS, SHT_DYNSYM = 1, 3, 
 
 @dataclass
 class SharedLibrary:
-    """What a library has; `modules` are pairs of an id and a cubin.
+    """The contents of a shared library; `modules` are pairs of an id and a cubin.
 
-    `closed` are ids whose registration it defines, all others are open. `hidden` are ids whose
-    wrapper no other file sees. `words` come in front of the ids in `__nv_module_id`,
-    `imports` are functions that it takes from other files. `linked` are ids of modules in other
-    libraries, which its device link was made of. `with_ptx` adds PTX to the code of each.
+    `closed` are ids of modules whose registration the library defines; others are open. `hidden`
+    are ids of modules whose wrapper other files do not see. `words` are texts in front of the ids
+    in `__nv_module_id`, `imports` functions of other files. `linked` are ids of modules of other
+    libraries that its device link contains. `with_ptx` adds PTX to the code of each module.
     """
 
     modules: Sequence[tuple[str, bytes]] = ()

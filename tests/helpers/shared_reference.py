@@ -1,4 +1,4 @@
-"""Naive layout of shared memory, to compare the native kernel with."""
+"""A naive reference of the layout of shared memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RESERVED = 0x400
 
 
 class Variable(NamedTuple):
-    """A shared variable or extern array; ``owner`` is a kernel, COMMON or DEAD."""
+    """A shared variable or extern array; ``owner`` is the number of a kernel, COMMON or DEAD."""
 
     size: int
     align: int
@@ -21,7 +21,7 @@ class Variable(NamedTuple):
 
 
 class Program(NamedTuple):
-    """Uses are pairs (variable, kernel), extern uses (kernel, tie or -1)."""
+    """A program; uses are pairs (variable, kernel), extern uses pairs (kernel, tie or -1)."""
 
     kernel_count: int
     tie_count: int
@@ -32,7 +32,7 @@ class Program(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What becomes of a kernel's shared memory section, or of ``.nv_debug.shared``."""
+    """The shared memory section of a kernel in the output, or ``.nv_debug.shared``."""
 
     size: int
     align: int
@@ -42,7 +42,7 @@ class Section(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Offsets and addresses are -1 where there is none."""
+    """A layout; an offset or address is -1 if there is none."""
 
     offsets: list[int]
     kernels: list[Section]
@@ -66,7 +66,7 @@ def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
 
 
 def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], list[int]]:
-    """Addresses of extern arrays by kernel and by tie."""
+    """The addresses of extern arrays, by kernel and by tie."""
     addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in program.extern_uses}
     ties = [-1] * program.tie_count
     settled = False
@@ -80,7 +80,7 @@ def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], li
 
 
 def layout_shared(family: int, program: Program) -> Layout:
-    """Lay out as the docstring of the native kernel says."""
+    """The layout by the rules in the docstring of the native function."""
     kernel_count, variables, uses = program.kernel_count, program.variables, program.uses
     users: list[set[int]] = [set() for _ in variables]
     for variable, kernel in uses:
@@ -130,24 +130,24 @@ def layout_shared(family: int, program: Program) -> Layout:
         address = addresses.get(kernel, -1)
         size = max(ends[kernel], address)
         align = max(aligns[kernel], most_aligned, 16 if address >= 0 else 1)
-        kept = size > 0 or (extern_exists and (align >= 16 if family == FAMILY_B else align == 16))
-        has_symbol = kept and (size > 0 or family == FAMILY_B)
-        if kept and family != FAMILY_A:
+        stays = size > 0 or (extern_exists and (align >= 16 if family == FAMILY_B else align == 16))
+        has_symbol = stays and (size > 0 or family == FAMILY_B)
+        if stays and family != FAMILY_A:
             size += RESERVED
-        kernels.append(Section(size, align, address, kept, has_symbol))
+        kernels.append(Section(size, align, address, stays, has_symbol))
 
     align = max(most_aligned, 16 if extern_exists else 1)
     size = common_size if program.keeps_common else 0
-    kept = size > 0 or (extern_exists and align == 16)
+    stays = size > 0 or (extern_exists and align == 16)
     like_kernels = program.keeps_common and family == FAMILY_B
-    has_symbol = kept and (size > 0 or like_kernels)
-    if kept and (family == FAMILY_C or like_kernels):
+    has_symbol = stays and (size > 0 or like_kernels)
+    if stays and (family == FAMILY_C or like_kernels):
         size += RESERVED
-    return Layout(offsets, kernels, ties, Section(size, align, -1, kept, has_symbol))
+    return Layout(offsets, kernels, ties, Section(size, align, -1, stays, has_symbol))
 
 
 def layout_relocatable(program: Program) -> tuple[list[Section], list[int]]:
-    """Sections of the kernels and ``.nv_debug.shared`` of a relocatable link, and the ties."""
+    """The sections of kernels and ``.nv_debug.shared`` in a relocatable link, and the ties."""
     variables = program.variables
     extern_exists = any(v.extern for v in variables)
     most_aligned = max([1, *(v.align for v in variables if v.owner == COMMON)])
@@ -162,8 +162,8 @@ def layout_relocatable(program: Program) -> tuple[list[Section], list[int]]:
         if address >= 0 or (common and extern_exists):
             align = max(align, 16)
         has_symbol = size > 0
-        kept = has_symbol or (extern_exists and (common or align == 16))
-        if kept and size <= align:
+        stays = has_symbol or (extern_exists and (common or align == 16))
+        if stays and size <= align:
             size += align
-        sections.append(Section(size, align, address, kept, has_symbol))
+        sections.append(Section(size, align, address, stays, has_symbol))
     return sections, ties

@@ -1,4 +1,4 @@
-"""Who uses which shared variable, and what its symbol says, over a small program.
+"""A naive reference of the uses of shared variables, and of their symbols, for a small program.
 
 Written from "Layout" and "Symbols of variables" in docs/format-notes/shared-memory.md.
 """
@@ -15,7 +15,10 @@ FAMILY_A = 0
 
 @dataclass
 class Variable:
-    """`home` is the function that has it for itself, or None: of .nv_debug.shared, or an array."""
+    """A shared variable.
+
+    `home` is the only function with it, None in .nv_debug.shared or an array.
+    """
 
     size: int
     align: int
@@ -25,7 +28,7 @@ class Variable:
 
 @dataclass
 class Program:
-    """`references` are pairs of a function and a variable; kernels beside `linked` are dead."""
+    """A program; `references` are pairs of a function and a variable, `linked` the live kernels."""
 
     graph: Graph
     linked: list[int]
@@ -33,7 +36,7 @@ class Program:
     references: list[tuple[int, int]]
 
     def owners(self) -> list[int]:
-        """The number of the kernel that each variable belongs to, or COMMON or DEAD."""
+        """By variable: the number of the kernel that it belongs to, or COMMON or DEAD."""
         return [
             COMMON
             if variable.home is None
@@ -47,7 +50,7 @@ class Program:
         return {kernel} | (self.graph.reached(kernel) if deep else set())
 
     def uses(self, *, deep: bool) -> set[tuple[int, int]]:
-        """Sized variables and the numbers of kernels that use them."""
+        """The pairs of a variable with a size and the number of a kernel that uses it."""
         return {
             (variable, number)
             for number, kernel in enumerate(self.linked)
@@ -56,19 +59,19 @@ class Program:
         }
 
     def ties(self, *, by_name: bool, deep: bool) -> set[tuple[int, int]]:
-        """Numbers of kernels and what ties them: a variable, or a function that is not theirs."""
+        """The pairs of a kernel's number and its tie: a variable, or another function."""
         return {
-            (number, self.graph.count + variable if by_name else -1 if own else function)
+            (number, self.graph.count + variable if by_name else -1 if is_own else function)
             for number, kernel in enumerate(self.linked)
             for function, variable in self.references
-            for own in [function == kernel]
+            for is_own in [function == kernel]
             if function in self.code_of(kernel, deep=deep) and self.variables[variable].is_array
         }
 
 
 @dataclass
 class Symbol:
-    """The section that a sized variable ends in (a kernel, or None), and what st_value is."""
+    """The symbol of a variable with a size: its kernel's section (or None), and its st_value."""
 
     kernel: int | None
     value: int
@@ -77,8 +80,11 @@ class Symbol:
 
 
 def symbols(program: Program, offsets: list[int], family: int, *, keeps: bool) -> list[Symbol]:
-    """Of an executable; `keeps` with -g. An offset is -1 where a variable has no place."""
-    found = []
+    """The symbols of an executable.
+
+    `keeps` is for -g. An offset of -1 is that of an unused variable.
+    """
+    pairs = []
     uses = program.uses(deep=True)
     for number, (variable, offset) in enumerate(zip(program.variables, offsets, strict=True)):
         users = {kernel for used, kernel in uses if used == number}
@@ -87,5 +93,5 @@ def symbols(program: Program, offsets: list[int], family: int, *, keeps: bool) -
             kernel = program.linked[users.pop()]
         place = max(offset, 0)
         reserve = 0 if family == FAMILY_A else RESERVED
-        found.append(Symbol(kernel, place + reserve, place, offset < 0))
-    return found
+        pairs.append(Symbol(kernel, place + reserve, place, offset < 0))
+    return pairs

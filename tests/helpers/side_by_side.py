@@ -1,4 +1,4 @@
-"""One command line for nvlink and for pylink, in the same folder."""
+"""Runs one command line with nvlink and with pylink, in the same folder."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from helpers import oracle
 
 from pylink.command.cli import main
 
-# What each of them makes, in the folder.
+# The output files of nvlink and of pylink, in the folder.
 THEIRS, OURS = "theirs.out", "ours.out"
 
 
 @dataclass(frozen=True)
 class Said:
-    """Exit status and the lines that were said, without the name of the tool in front."""
+    """The exit status and the printed lines, without the name of the tool in front."""
 
     code: int
     lines: list[str]
@@ -31,7 +31,7 @@ def nvlink(folder: Path, words: Sequence[str]) -> Said:
 
 
 def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
-    """pylink under that name."""
+    """Run pylink under a name."""
     text = io.StringIO()
     before = os.getcwd()
     os.chdir(folder)
@@ -44,7 +44,7 @@ def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
 
 
 def explained(folder: Path, words: Sequence[str]) -> str:
-    """What pylink says to people, without the blank lines."""
+    """The messages of pylink in its own format, without blank lines."""
     options = ["--diagnostics_format=text", "--brief-diagnostics=true", "--no_wrap_diagnostics"]
     return "\n".join(pylink(folder, [*words, *options], name="pylink").lines)
 

@@ -1,4 +1,4 @@
-"""The bytes of a cubin by function and part, by the rules of docs/size-rules.md."""
+"""A naive reference of the bytes of a cubin by function and part, from docs/size-rules.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PREFIXES = [
 
 
 def cubin_bytes(data: bytes) -> Counter[tuple[str, str]]:
-    """Bytes of each (function, part)."""
+    """The number of bytes of each (function, part)."""
     table, count, strings = (
         struct.unpack_from("<Q", data, 40)[0],
         struct.unpack_from("<H", data, 60)[0],
@@ -55,10 +55,10 @@ def cubin_bytes(data: bytes) -> Counter[tuple[str, str]]:
         if row[1] not in EMPTY and row[5]:
             pieces.append((row[4], i + 1, row[5], (owners[i], part(names[i], row[2])), i))
     for at, _, size, label, i in sorted(pieces):
-        own = label_names(data, rows, names, owners, functions, strings, i) if i >= 0 else {}
+        own_labels = label_names(data, rows, names, owners, functions, strings, i) if i >= 0 else {}
         for byte in range(at, at + size):
             if labels[byte] is None:
-                labels[byte] = own.get(byte, label)
+                labels[byte] = own_labels.get(byte, label)
     return Counter(label or (SHARED, "padding") for label in labels)
 
 
@@ -92,34 +92,34 @@ def label_names(
     strings: int,
     i: int,
 ) -> dict[int, tuple[str, str]]:
-    """Labels of bytes in the symbol table and the string tables."""
+    """By offset of a byte in section `i`, if that is a symbol or string table: its label."""
     word = "names, symbols"
-    own: dict[int, tuple[str, str]] = {}
+    labels: dict[int, tuple[str, str]] = {}
     tables = [row for row in rows if row[1] == 2]
     if tables:
         _, _, _, _, at, size, link, *_ = tables[0]
         for n in range(size // 24):
             name, info, _, index, _, _ = SYM.unpack_from(data, at + 24 * n)
             full = text(data, rows[link][4] + name)
-            found = SHARED
+            function = SHARED
             if info & 15 == 2 and full in functions:
-                found = full
+                function = full
             elif 0 < index < len(rows):
-                found = owners[index]
+                function = owners[index]
             if rows[i] is tables[0]:
-                own |= dict.fromkeys(range(at + 24 * n, at + 24 * n + 24), (found, word))
+                labels |= dict.fromkeys(range(at + 24 * n, at + 24 * n + 24), (function, word))
             if i == link:
-                paint(data, own, rows[link][4] + name, (found, word))
+                paint(data, labels, rows[link][4] + name, (function, word))
     if i == strings:
         for n, row in enumerate(rows):
-            paint(data, own, rows[strings][4] + row[0], (owners[n], word))
+            paint(data, labels, rows[strings][4] + row[0], (owners[n], word))
     if rows[i][1] in (2, 3):
         at, size = rows[i][4], rows[i][5]
-        return dict.fromkeys(range(at, at + size), (SHARED, word)) | own
-    return own
+        return dict.fromkeys(range(at, at + size), (SHARED, word)) | labels
+    return labels
 
 
-def paint(data: bytes, own: dict[int, tuple[str, str]], at: int, label: tuple[str, str]) -> None:
-    """A string and the zero behind it, as far as no string had these bytes before."""
+def paint(data: bytes, labels: dict[int, tuple[str, str]], at: int, label: tuple[str, str]) -> None:
+    """Label the bytes of a string and the zero after it, except those that have a label."""
     for byte in range(at, data.index(b"\0", at) + 1):
-        own.setdefault(byte, label)
+        labels.setdefault(byte, label)

@@ -1,4 +1,4 @@
-"""Files to measure: linked cubins, a library with sections, and a wheel."""
+"""Builds files to measure: linked cubins, a library with sections, and a wheel."""
 
 from __future__ import annotations
 

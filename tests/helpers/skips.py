@@ -1,7 +1,8 @@
-"""What may be skipped: with PYLINK_REQUIRE_CLIENTS=1, as where all clients are installed, little.
+"""The policy for skipped tests: with PYLINK_REQUIRE_CLIENTS=1 most skips fail the run.
 
-A test that is skipped says why, and a run on a machine without the clients is a good one. Where
-they are there, a skip is a test that has stopped to look, so the run fails and names it.
+Clients are programs that read the output of pylink (`.ci/clients`). Without them, tests are skipped
+with a reason. With all of them installed, a skipped test checks nothing by mistake, so the run
+fails and names it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import pytest
 
 REQUIRED = os.environ.get("PYLINK_REQUIRE_CLIENTS") == "1"
 
-# What no package brings: a GPU, and a document that is not the project's to ship.
+# Skips that are always allowed: without a GPU, and without a document that is not ours to publish.
 ALLOWED_FOLDER = "tests/gpu/"
 ALLOWED_REASON = "the SARIF schema is not beside the project"
 
 
 class SkipPolicy:
-    """A pytest plugin that fails a run in which something else was skipped."""
+    """A pytest plugin that fails a run if a test was skipped for another reason."""
 
     def __init__(self) -> None:
         self.refused: list[str] = []

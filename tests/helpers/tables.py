@@ -1,4 +1,4 @@
-"""Tables for the kernels, made of rows whose columns have names."""
+"""Makes tables for native functions from rows with named columns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T", bound="Table[object]")
 
 CODES = {"<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q", "<u2": "H", "<u1": "B"}
 
-# Columns that name a row, and are none unless a test says which.
+# Columns that name a row; their default is -1, none.
 NONE = {"target", "section", "entity", "twin", "merc", "rel", "rela", "source", "head", "next"}
 
-# Kinds that say something of a file as a whole.
+# Kinds of sections that describe a file.
 NOTES = {
     sectionkinds.TKINFO,
     sectionkinds.CUINFO,
@@ -28,7 +28,7 @@ NOTES = {
 
 
 def table(kind: type[T], rows: Iterable[Mapping[str, int] | int]) -> T:
-    """A table of rows, or of numbers; what a row does not name is 0, or -1 where it names a row."""
+    """A table of rows, or of numbers; a missing column is 0, or -1 if it names a row."""
     columns = kind().dtype
     if isinstance(columns, str):
         number = Struct("<" + CODES[columns])
@@ -52,9 +52,12 @@ def objects(
     family: int = 0,
     mode: int = 0,
 ) -> ObjectTables:
-    """Inputs made of rows; those of files say where their notes and code are."""
+    """The tables of inputs with these rows.
+
+    Sections of notes and code are added to the files' rows.
+    """
     sections = list(sections)
-    told = [
+    file_rows = [
         {
             **file,
             **_stretch("first_note", "note_end", NOTES, sections, number),
@@ -64,7 +67,7 @@ def objects(
     ]
     return ObjectTables(
         arena,
-        table(Files, told),
+        table(Files, file_rows),
         table(Sections, sections),
         table(Symbols, symbols),
         family=family,
@@ -75,15 +78,15 @@ def objects(
 def _stretch(
     first: str, end: str, kinds: set[int], sections: list[Mapping[str, int]], file: int
 ) -> dict[str, int]:
-    """Where sections of those kinds of a file are, as its row has it."""
-    found = [
+    """The columns of a file's row with the first section of some kinds, and the end of these."""
+    numbers = [
         number
         for number, section in enumerate(sections)
         if section.get("file", 0) == file and section.get("kind") in kinds
     ]
-    return {first: found[0], end: found[-1] + 1} if found else {}
+    return {first: numbers[0], end: numbers[-1] + 1} if numbers else {}
 
 
 def merged(inputs: ObjectTables | None = None, **tables: Table[object] | bytes) -> MergedTables:
-    """A merge in the making."""
+    """The tables of merge, as far as they are given, for phases of merge."""
     return MergedTables(inputs or objects(), **tables)

@@ -1,4 +1,4 @@
-"""Links by a number of threads, even where their inputs are too small for more than one."""
+"""Links by several threads, even if their inputs are too small for more than one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 from pylink._native import cores
 
-# None of them shows in a result.
+# Numbers of threads to test: results must not depend on them.
 THREADS = (1, 2, 3, 8)
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Have links of this thread use so many."""
+    """A context in which links of this thread use `count` threads."""
     worth, before = cores.set_worth(0), cores.use_threads(count)
     try:
         yield

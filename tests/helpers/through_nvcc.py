@@ -1,4 +1,4 @@
-"""Links through the nvcc of an overlay, into pipes, beside those through the toolkit's own nvcc."""
+"""Links by the nvcc of an overlay, whose output is a pipe, and by the toolkit's own nvcc."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOTE = "pylink note    : "
 
 
 def overlay_nvcc(folder: Path) -> Path:
-    """The nvcc of an overlay over the toolkit of the oracle."""
+    """Make an overlay of NVIDIA's toolkit, and return its nvcc."""
     make_overlay(str(folder), str(Path(oracle.toolchain().tool("nvcc")).parents[1]))
     return folder / "bin" / "nvcc"
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What a program printed to pipes, and its status."""
+    """The output of a program to pipes, and its status."""
 
     code: int
     lines: list[str]
@@ -30,7 +30,7 @@ class Printed:
 
 
 def build(folder: Path, *options: str, arch: str = "sm_90", **sources: str) -> None:
-    """Objects of CUDA sources, by name."""
+    """Compile CUDA sources, given by name, to objects."""
     for name, text in sources.items():
         (folder / f"{name}.cu").write_text(text)
     words = [oracle.toolchain().tool("nvcc"), f"-arch={arch}", "-dc", *options]
@@ -45,10 +45,10 @@ def printed(folder: Path, words: Sequence[str]) -> Printed:
 
 
 def both(folder: Path, overlay: Path, *words: str, arch: str = "sm_90") -> Printed:
-    """What the nvcc of the overlay prints, which but for notes is what the real one does."""
-    given = [f"-arch={arch}", *words, "-o", "made"]
-    theirs = printed(folder, [oracle.toolchain().tool("nvcc"), *given])
-    ours = printed(folder, [str(overlay), *given])
-    assert (ours.code, ours.lines) == (theirs.code, theirs.lines)
-    assert theirs.notes == []
-    return ours
+    """The output of the overlay's nvcc, after a check that without notes it is that of NVIDIA's."""
+    arguments = [f"-arch={arch}", *words, "-o", "made"]
+    real_output = printed(folder, [oracle.toolchain().tool("nvcc"), *arguments])
+    overlay_output = printed(folder, [str(overlay), *arguments])
+    assert (overlay_output.code, overlay_output.lines) == (real_output.code, real_output.lines)
+    assert real_output.notes == []
+    return overlay_output

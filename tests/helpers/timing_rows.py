@@ -1,4 +1,4 @@
-"""Reading the table of `-time` back."""
+"""Reads the table of `-time`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pylink.timing import HEADER
 
 
 class Row:
-    """One row of the table, as it was written; `metric` in milliseconds."""
+    """One row of the table; `metric` is in milliseconds."""
 
     __slots__ = ("arch", "inputs", "metric", "output", "phase", "source", "tool")
 
@@ -22,9 +22,8 @@ class Row:
 def read_rows(table: str) -> list[Row]:
     """The rows of a table, whose header may be missing.
 
-    Names are not quoted in it, so a name with blank, comma, blank in it makes a row that can be
-    read in several ways: such a row, a damaged one and a cut last line are ValueErrors that name
-    the line.
+    Names in it are not quoted, so a row with ` , ` in a name can be read in several ways. Such a
+    row, a damaged one and an incomplete last line are ValueErrors that name the line.
     """
     rows = []
     lines = table.removeprefix(HEADER).split("\n")
@@ -43,5 +42,5 @@ def read_rows(table: str) -> list[Row]:
 
 
 def _is_metric(text: str) -> bool:
-    whole, point, fraction = text.removeprefix("-").partition(".")
-    return (whole + fraction).isdecimal() and bool(whole and point) and len(fraction) == 4
+    integer, point, fraction = text.removeprefix("-").partition(".")
+    return (integer + fraction).isdecimal() and bool(integer and point) and len(fraction) == 4

@@ -1,4 +1,4 @@
-"""A CUDA toolkit whose device linker links twice: with pylink, and the same with nvlink."""
+"""A CUDA toolkit whose device linker does each link twice: with pylink and with nvlink."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helpers.compare import compare
 
 from pylink.command.overlay import OverlayError, make_overlay
 
-# Stands in the place of the overlay's linker. Each link leaves two files, numbered.
+# A script in place of the overlay's linker. Each link writes two numbered files.
 BOTH = """\
 #!{python}
 import os, shutil, subprocess, sys
@@ -31,7 +31,7 @@ sys.exit(status)
 
 
 def start_nvlink(root: Path) -> None:
-    """Have the nvcc of an overlay start nvlink for all that it links, as that of a toolkit does."""
+    """Change an overlay so that its nvcc starts nvlink for all links, as a toolkit's nvcc does."""
     nvcc, real = root / "bin" / "nvcc", root / "bin" / "toolkit-nvcc"
     if real.is_symlink():
         nvcc.unlink()
@@ -39,7 +39,7 @@ def start_nvlink(root: Path) -> None:
 
 
 class Toolkit:
-    """An overlay in `root` whose links are kept, and done again by nvlink, in `kept`."""
+    """An overlay in `root`; `kept` has the outputs of its links, and those of nvlink."""
 
     def __init__(self, place: Path) -> None:
         self.root = place / "toolkit"
@@ -66,7 +66,7 @@ class Toolkit:
         linker.chmod(0o755)
 
     def check(self) -> int:
-        """Assert that all that was linked equals what nvlink makes; the number of links."""
+        """Assert that all outputs equal nvlink's, and return the number of links."""
         made = sorted(self.kept.glob("*.pylink.cubin"))
         for file in made:
             expected = file.with_name(file.name.replace("pylink", "nvlink"))

@@ -1,4 +1,4 @@
-"""Objects that name the CUDA toolkit that made them, and which one an output names."""
+"""Objects with notes of the CUDA toolkit that compiled them, and the toolkit of an output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def note(toolkit: int) -> bytes:
 
 
 def tool_note(*strings: str) -> bytes:
-    """A note of the tool that made a file: output, name, version, build, options."""
+    """A note of the tool that wrote a file: output, name, version, build, options."""
     offsets, text = [], b""
     for string in strings:
         offsets.append(len(text))
@@ -26,14 +26,16 @@ def tool_note(*strings: str) -> bytes:
 
 
 def ptxas_note(version: str) -> bytes:
-    """That of ptxas of a version, such as 13.2.51."""
+    """The tool note of a version of ptxas, such as 13.2.51."""
     release = version.rpartition(".")[0]
-    said = f"Cuda compilation tools, release {release}, V{version}"
-    return tool_note("", "ptxas", said, f"Build cuda_{release}.r{release}/compiler.1_0", "-c ")
+    version_text = f"Cuda compilation tools, release {release}, V{version}"
+    return tool_note(
+        "", "ptxas", version_text, f"Build cuda_{release}.r{release}/compiler.1_0", "-c "
+    )
 
 
 def cubin_by(toolkit: int, name: str = "kernel", *, tool: bytes = b"") -> bytes:
-    """An object with one kernel for sm_80; 130 is CUDA 13.0. `tool` is the note of its tool."""
+    """An object with one kernel for sm_80 of a toolkit (130: CUDA 13.0), with a note `tool`."""
     cubin = one_kernel(name)
     if tool:
         cubin.section(Section(".note.nv.tkinfo", SHT_NOTE, tool, TKINFO_FLAGS))
@@ -42,7 +44,7 @@ def cubin_by(toolkit: int, name: str = "kernel", *, tool: bytes = b"") -> bytes:
 
 
 def toolkit_of(image: bytes) -> int:
-    """The toolkit that the output names: in a note, before 13.0 in its header."""
+    """The toolkit that a file names: in a note, or before 13.0 in its header."""
     if image[7] == EARLY_ABI:
         return int.from_bytes(image[20:24], "little")
     places = [place for place in range(len(image)) if image.startswith(b"NVIDIA Corp\0", place)]

@@ -1,6 +1,6 @@
-"""Where variables lie that the link itself places, said plainly: common ones and reserved shared.
+"""A naive reference of variables that the link itself places: common and reserved shared ones.
 
-Common variables stand at the end of `.nv.global`, the last one that an input gives room first; the
+Common variables are at the end of `.nv.global`, the last one that an input gives room first; the
 reserve of shared memory and its order are in docs/format-notes.md (`.nv.shared.reserved.0`).
 """
 
@@ -21,7 +21,7 @@ def rounded(offset: int, align: int) -> int:
 
 
 def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[list[int], int]:
-    """Offsets by variable, and where the last one ends."""
+    """The offset of each variable, placed in this order, and the end of the last one."""
     offsets = [0] * len(variables)
     for number in order:
         offsets[number] = rounded(end, variables[number].align)
@@ -30,12 +30,18 @@ def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[li
 
 
 def place_common(variables: list[Variable], mentions: list[int], end: int) -> tuple[list[int], int]:
-    """Behind the `end` of what the inputs have; `mentions` are those with room, in their order."""
+    """Place common variables after the `end` of the inputs' data.
+
+    `mentions` are those with room.
+    """
     return place_all(variables, list(dict.fromkeys(mentions))[::-1], end)
 
 
 def place_reserved(variables: list[Variable], *, executable: bool) -> tuple[list[int], int]:
-    """By falling alignment, of equals the last born first; -r leaves their alignments as values."""
+    """Place reserved variables by falling alignment, of equal ones the last created first.
+
+    With -r their values are their alignments.
+    """
     order = sorted(range(len(variables)), key=lambda n: (-variables[n].align, -n))
     offsets, end = place_all(variables, order, RESERVE if executable else 0)
     return (offsets if executable else [v.align for v in variables]), end

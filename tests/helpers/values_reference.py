@@ -1,7 +1,7 @@
-"""What resolved relocations have to leave in the image, said plainly: S, A, and the field.
+"""A naive reference of resolved relocations: S, A, and the field in the image.
 
-Fields are those of pylink/facts/relocations.py. S is the symbol's offset in its section; what else
-it can be stands in docs/format-notes.md (-r, undefined variables) and
+Fields are those of pylink/facts/relocations.py. S is the symbol's offset in its section. Its other
+meanings are in docs/format-notes.md (-r, undefined variables) and
 docs/format-notes/shared-memory.md (extern arrays).
 """
 
@@ -24,7 +24,10 @@ ALL_ONES = 2**64 - 1
 
 @dataclass
 class Symbol:
-    """`bank` is that of the section it is in, None outside of all. `gone`: removed, yet named."""
+    """A symbol.
+
+    `bank` is that of its section, None without one. `gone`: removed, but still named.
+    """
 
     kind: str  # "function", "global", "constant", "shared", "array", "size"
     value: int
@@ -34,7 +37,7 @@ class Symbol:
 
 @dataclass
 class Place:
-    """A section of the output, from `start` on; `variables`: of 32 bits, perhaps."""
+    """A section of the output, which begins at `start`; `variables`: it contains variables."""
 
     start: int
     size: int = 0
@@ -45,7 +48,10 @@ class Place:
 
 @dataclass
 class Entry:
-    """A relocation that the link resolves; `piece` is the start of what a section symbol means."""
+    """A relocation that the link resolves.
+
+    `piece` is the start of the piece of a section symbol.
+    """
 
     type: int
     place: Place
@@ -53,7 +59,7 @@ class Entry:
     addend: int = 0
     symbol: Symbol | None = None
     piece: int | None = None
-    array: int | None = None  # where the arrays of the function begin that the code is of
+    array: int | None = None  # address of the extern arrays of the function that contains it
     implicit: bool = False
     zero: bool = False
 
@@ -66,7 +72,7 @@ class Image:
 
 
 def field_of(number: int) -> Relocation:
-    """The field that a type fills, for a mercury number in data that of its twin."""
+    """The row of a type's field; for a mercury type in data, that of its plain twin."""
     if number < MERCURY:
         return RELOCATIONS[number]
     if number == MERCURY_CODE_OFFSET32:
@@ -77,7 +83,7 @@ def field_of(number: int) -> Relocation:
 
 
 def value_of(entry: Entry, image: Image) -> int:
-    """S + A, or S where the field holds A."""
+    """S + A, or only S if the field contains A."""
     symbol = entry.symbol
     if entry.piece is not None:
         return entry.piece + entry.addend
@@ -95,7 +101,7 @@ def value_of(entry: Entry, image: Image) -> int:
 
 
 def bank_of(entry: Entry) -> int:
-    """Constants of a function that no kernel reaches are in bank 2 all the same."""
+    """The bank of a symbol; 2 for constants of a function that no kernel reaches, too."""
     symbol = entry.symbol
     if symbol is None or entry.zero or entry.piece is not None or symbol.kind in ("array", "size"):
         return 0
@@ -103,7 +109,7 @@ def bank_of(entry: Entry) -> int:
 
 
 def bits_of(form: str, value: int, bank: int) -> int:
-    """The formulas that FORMS names."""
+    """The bits of a field by one of the formulas of FORMS."""
     match form:
         case "WHOLE":
             return value
@@ -121,12 +127,15 @@ def bits_of(form: str, value: int, bank: int) -> int:
     return 0
 
 
-# Whole addresses, and what fills their low halves.
+# Forms of whole addresses, and the forms of their low halves.
 ADDRESSES = {"64": "32", "UNUSED_CLEAR64": "UNUSED_CLEAR32"}
 
 
 def is_crowded(entry: Entry, around: list[Entry]) -> bool:
-    """Whether a variable has room for the low half of an address; `around` are its neighbours."""
+    """Return whether a variable has room only for the low half of an address.
+
+    `around` are the entries of its neighbors.
+    """
     place, end = entry.place, entry.offset + 4
     return place.variables and (
         place.size - entry.offset < 8
@@ -135,7 +144,7 @@ def is_crowded(entry: Entry, around: list[Entry]) -> bool:
 
 
 def apply_reference(image: Image, entries: list[Entry]) -> None:
-    """One after the other. Code in mercury form is patched elsewhere, shared bytes once."""
+    """Apply entries one by one, except mercury types in code and in bytes shared with a twin."""
     for number, entry in enumerate(entries):
         if entry.type >= MERCURY and (entry.place.code or entry.place.shares_bytes):
             continue

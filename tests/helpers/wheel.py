@@ -1,4 +1,4 @@
-"""An environment with the wheel of this checkout, outside of the checkout."""
+"""An environment with the wheel of this checkout installed, outside of the checkout."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DEPENDENCIES = ("lz4", "xxhash", "zstandard")
 
 
 def install(folder: Path) -> Path:
-    """Build the wheel and install it, without extras; the folder with its programs.
+    """Build the wheel, install it without extras, and return the folder with its programs.
 
-    Packages that it depends on come from the environment of the tests: no index is asked.
+    Its dependencies are linked from the environment of the tests, so that no index is needed.
     """
     with (ROOT / "build" / "wheel.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -40,6 +40,6 @@ def install(folder: Path) -> Path:
 
 
 def environment(programs: Path, *folders: str) -> dict[str, str]:
-    """Variables of a shell in which these programs come first, and nothing of the tests' own."""
+    """The environment of a shell with these programs first in PATH, without that of the tests."""
     path = os.pathsep.join([str(programs), *folders, "/usr/bin", "/bin"])
     return {"PATH": path, "HOME": str(programs.parents[1]), "LANG": "C.UTF-8"}

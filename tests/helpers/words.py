@@ -1,10 +1,10 @@
-"""Messages as nvlink has them: without what pylink adds to nvlink's words."""
+"""Removes from messages what pylink adds to nvlink's."""
 
 from __future__ import annotations
 
 import re
 
-# Where a fault is, behind messages of nvlink's that name no file.
+# The place of an error, after messages of nvlink that do not name a file.
 PLACE = re.compile(
     r" \([^()\n]*(?:: |\+0x)[^()\n]*\)$|(?<=to non-accelerated) \([^()\n]*\)$", re.MULTILINE
 )
@@ -12,10 +12,10 @@ NOTE = re.compile(r"^\w+ note    : .*\n", re.MULTILINE)
 
 
 def without_notes(text: str) -> str:
-    """All but the notes, which nvlink has none of."""
+    """The messages without notes, which nvlink does not have."""
     return NOTE.sub("", text)
 
 
 def nvlink_words(text: str) -> str:
-    """The lines that nvlink would print: no notes of a way out, no places behind messages."""
+    """The messages that nvlink would print: without notes, and without places after messages."""
     return PLACE.sub("", without_notes(text))

@@ -1,4 +1,4 @@
-"""A client of `pylink worker` that speaks both protocols, written from their description alone."""
+"""A client of `pylink worker` for both protocols, written from their description."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answer:
 
 
 class Client:
-    """A worker in `folder`; `ask` may be called by several threads."""
+    """A worker that runs in `folder`; `ask` may be called by several threads."""
 
     def __init__(self, folder: Path, protocol: str, words: Sequence[str] = ()) -> None:
         self.protocol = protocol
@@ -45,7 +45,7 @@ class Client:
     def send(
         self, number: int, words: Sequence[str] = (), *, sandbox: str = "", cancel: bool = False
     ) -> Queue[Answer]:
-        """Send a request without waiting; where its answer will be."""
+        """Send a request without waiting, and return the queue for its answer."""
         data = (self._json if self.protocol == "json" else self._proto)(
             number, words, sandbox, cancel
         )
@@ -61,7 +61,7 @@ class Client:
         return self.send(number, words, sandbox=sandbox).get(timeout=60)
 
     def end(self) -> tuple[int, str]:
-        """Close the worker's input; its exit status and what it printed as errors."""
+        """Close the worker's input, and return its exit status and its standard error."""
         assert self.process.stdin is not None
         assert self.process.stderr is not None
         assert self.process.stdout is not None
@@ -92,10 +92,10 @@ class Client:
     def _read(self) -> None:
         assert self.process.stdout is not None
         while True:
-            found = self._read_json() if self.protocol == "json" else self._read_proto()
-            if found is None:
+            numbered = self._read_json() if self.protocol == "json" else self._read_proto()
+            if numbered is None:
                 return
-            number, answer = found
+            number, answer = numbered
             self._answers[number].put(answer)
 
     def _read_json(self) -> tuple[int, Answer] | None:

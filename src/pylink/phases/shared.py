@@ -37,7 +37,9 @@ def place_shared(placed: Placed) -> Oversized | None:
             oversized = Oversized(merged, shared_tables, dict(large))
     else:
         shared.layout_relocatable(shared_tables, aligns_arrays=aligns_arrays, ties_arrays=job.debug)
-    sharedmap.apply_layout(placed, shared_tables.seal(), keep_symbols=keeps_symbols, reserves=reserves)
+    sharedmap.apply_layout(
+        placed, shared_tables.seal(), keep_symbols=keeps_symbols, reserves=reserves
+    )
     return oversized
 
 

@@ -1,7 +1,7 @@
 """A naive reference of the order of nvlink's output, written from docs/order.md.
 
-It reads inputs once, builds everything, dead or alive, and writes names at the end. It knows
-nothing of values, attributes and contents, nor of `-g`, `--preserve-relocs` and host information.
+It reads the inputs once, creates everything, dead or alive, and writes names at the end. It ignores
+values, attributes and contents, and also `-g`, `--preserve-relocs` and host information.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from helpers.order.reader import Input
 
 @dataclass(frozen=True)
 class Order:
-    """Names in the order of their numbers: `sections` and `symbols` begin with number 0."""
+    """The names of a file in order of their numbers.
+
+    `sections` and `symbols` begin with number 0.
+    """
 
     sections: list[str]
     shstrtab: bytes
@@ -32,7 +35,10 @@ def predict(
     relocatable: bool = False,
     selected: Callable[[str], bool] = lambda name: True,
 ) -> Order:
-    """The order of the link of `cubins` for sm_`arch`; `selected` kernels are roots."""
+    """The order of a link of `cubins` for sm_`arch`.
+
+    Kernels for which `selected` is true are roots.
+    """
     link = read(cubins, arch, relocatable=relocatable, selected=selected)
     link.finish()
     lists = link.lists
@@ -51,7 +57,7 @@ def read(
     relocatable: bool = False,
     selected: Callable[[str], bool] = lambda name: True,
 ) -> Ending:
-    """The lists when all inputs are read."""
+    """The lists after all inputs were read."""
     files = [Input(cubin) for cubin in cubins]
     link = Ending(family_of(arch), relocatable, selected, files)
     for file in files:
@@ -62,7 +68,7 @@ def read(
 
 
 def selection(options: Sequence[str]) -> Callable[[str], bool]:
-    """Which kernels --kernels-used makes roots."""
+    """A function that returns whether --kernels-used in these options makes a kernel a root."""
     lists = [o.partition("=")[2] for o in options if o.startswith("--kernels-used=")]
     items = [item for text in lists for item in text.split(",") if item]
     patterns = [re.compile(".*".join(map(re.escape, item.split("*")))) for item in items]
@@ -70,20 +76,26 @@ def selection(options: Sequence[str]) -> Callable[[str], bool]:
 
 
 def difference(predicted: Order, found: Order) -> str:
-    """The first place where two orders differ, in words; empty when they are equal."""
+    """The first difference of two orders as text; empty if they are equal."""
     for field in ("sections", "shstrtab", "strtab", "symbols"):
-        mine, theirs = getattr(predicted, field), getattr(found, field)
-        if mine != theirs:
-            if isinstance(mine, bytes):
-                mine, theirs = mine.split(b"\0"), theirs.split(b"\0")
-            pairs = enumerate(zip(mine, theirs, strict=False))
-            at = next((i for i, (a, b) in pairs if a != b), min(len(mine), len(theirs)))
-            return f"{field}[{at}]: predicted {mine[at : at + 1]}, found {theirs[at : at + 1]}"
+        predicted_names, found_names = getattr(predicted, field), getattr(found, field)
+        if predicted_names != found_names:
+            if isinstance(predicted_names, bytes):
+                predicted_names, found_names = (
+                    predicted_names.split(b"\0"),
+                    found_names.split(b"\0"),
+                )
+            pairs = enumerate(zip(predicted_names, found_names, strict=False))
+            at = next(
+                (i for i, (a, b) in pairs if a != b), min(len(predicted_names), len(found_names))
+            )
+            names = f"predicted {predicted_names[at : at + 1]}, found {found_names[at : at + 1]}"
+            return f"{field}[{at}]: {names}"
     return ""
 
 
 def observe(image: bytes) -> Order:
-    """The order that a linked image has."""
+    """The order in a linked image."""
     linked = Input(image, linked=True)
     return Order(
         [part.name for part in linked.parts],

@@ -1,4 +1,4 @@
-"""The end of the input: dead code, pools, and what is left without a name."""
+"""The order reference after the last input: dead code, pools, and sections without a name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERNAL = 1  # visibility
 
 
 class Ending(Reading):
-    """All inputs read; `finish` decides what the walks find."""
+    """The state after all inputs; `finish` decides which names and headers are written."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Ending(Reading):
         choose_shared(self)
 
     def reach(self, symbol: Symbol) -> set[Symbol]:
-        """A function and all that it calls."""
+        """A function and all functions that it reaches by calls."""
         seen, todo = {symbol}, [symbol]
         while todo:
             for callee in self.callees.get(todo.pop(), ()):
@@ -61,7 +61,7 @@ class Ending(Reading):
         return [y for y in self.functions if y.is_kernel and y.live]
 
     def _bury(self) -> None:
-        """Dead code: what no root reaches, but not what has its address taken."""
+        """Remove dead code: functions that no root reaches and whose address is not taken."""
         for caller, callee in self.calls:
             self.callees.setdefault(caller, []).append(callee)
         for caller, prototype in self.indirect:
@@ -79,33 +79,34 @@ class Ending(Reading):
             if symbol in live:
                 continue
             symbol.live = symbol.named = symbol.shown = False
-            own = [symbol.text, symbol.info, symbol.parameters, symbol.parameters_rel, symbol.pool]
-            own += [s for s in self.lists.sections if s.of is not None and s.of is symbol.text]
-            for section in own:
+            own_sections = [symbol.text, symbol.info, symbol.parameters]
+            own_sections += [symbol.parameters_rel, symbol.pool]
+            own_sections += [s for s in self.lists.sections if s.of and s.of is symbol.text]
+            for section in own_sections:
                 if section is not None:
                     section.named = section.shown = False
 
     def _spread_pools(self) -> None:
-        """Constants of device functions go to all kernels that reach them, last begun first."""
+        """Add pools of device functions to all kernels that reach them, the last one first."""
         kernels = self.live_kernels()
         reached = {kernel: self.reach(kernel) for kernel in kernels}
         prefix = ".nv.constant.optimizer." if self.family == "C" else ".nv.constant2."
         for symbol, file in reversed(self.pools):
             if not symbol.live or symbol.is_kernel or not symbol.pieces:
                 continue
-            made: list[tuple[str, Section]] = []
+            new_pools: list[tuple[str, Section]] = []
             for kernel in reversed(kernels):
                 if symbol in reached[kernel] and kernel.pool is None:
                     name = prefix + kernel.name
                     kernel.pool = self.lists.section(name, "constant", kernel)
-                    made.append((name, kernel.pool))
-            for name, pool in made if self.family == "C" else ():
+                    new_pools.append((name, kernel.pool))
+            for name, pool in new_pools if self.family == "C" else ():
                 rela = self.lists.section(f".rela{name}", "relocations", None, pool)
                 rela.entries.append((file.mentions[0], "kept"))
                 pool.forms[True] = rela
 
     def _hide_sections(self) -> None:
-        """Relocation sections that resolving empties leave their names."""
+        """Hide relocation sections without entries; their names stay."""
         for section in self.lists.sections:
             if section.of is None:
                 continue

@@ -1,4 +1,4 @@
-"""Relocations in the order reference: what an entry does, and which sections it makes."""
+"""Relocations in the order reference: the effect of an entry, and the sections that it creates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOR_THE_DRIVER = {0x10001, 3, 4, 6, 7, 8, 9, 52, 53, 58, 67, 75, 101, 114, *rang
 
 
 class Entries:
-    """How entries enter the list of their form for a section of the output."""
+    """Adds relocation entries to the relocation section of their form."""
 
     def __init__(self, lists: Lists, family: str, relocatable: bool) -> None:
         self.lists = lists
@@ -34,7 +34,7 @@ class Entries:
         self.relocatable = relocatable
 
     def space(self, mention: Mention) -> str:
-        """function, constant, shared, global, unified or reserved."""
+        """The memory of a symbol: function, constant, shared, global, unified or reserved."""
         if mention.type == FUNC:
             return "function"
         if mention.part is not None:
@@ -75,7 +75,7 @@ class Entries:
     def _enter(
         self, home: Section, part: Part, mention: Mention, fate: str, addend: int, *, first: bool
     ) -> None:
-        """An entry that the other form could hold brings that form's section, too."""
+        """Add an entry; if the other form could hold it, create that form's section, too."""
         explicit = part.type == 4
         if explicit not in home.forms:
             home.forms[explicit] = self.lists.section(part.name, "relocations", None, home)
@@ -85,7 +85,7 @@ class Entries:
             home.forms[False] = self.lists.section(name, "relocations", None, home)
 
     def _fate(self, target: Part, mention: Mention, entry: Entry, owner: Symbol | None) -> str:
-        """kept; resolved, which counts and vanishes; or nothing."""
+        """The fate of an entry: `kept`, `resolved` (counted, but not written), or `nothing`."""
         if entry.type in MARKS:
             return "nothing" if mention.lost and target.name in LINES else "resolved"
         if mention.is_label and mention.index:
@@ -112,7 +112,7 @@ class Entries:
         if space == "shared":
             current = symbol.current
             if self.relocatable and current.size == 0 and owner is not None and owner.is_kernel:
-                return "array"  # kept, of the kernel's own array
+                return "array"  # kept, for the kernel's own array
             return (
                 "kept" if self.relocatable and current.bind == WEAK and current.size else "shared"
             )
@@ -123,7 +123,7 @@ class Entries:
 
 
 def _lost_bytes(file: Input, target: Part) -> list[tuple[int, int]]:
-    """Bytes of initialised data that belong to weak variables which lost against weak ones."""
+    """The ranges of initialized data of weak variables that lost against weak ones."""
     if target.kind != "init":
         return []
     return [

@@ -1,4 +1,4 @@
-"""The second program of the order reference, sm_100 on: the final file of the mercury file."""
+"""The second program in the order reference, from sm_100 on: makes the final file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MERCURY_CLASSES = ("debug", "info", "relocations", "constant", "init")
 def finalize(
     lists: Lists, shstrtab: bytes, strtab: bytes, symbols: list[str]
 ) -> tuple[list[str], bytes, bytes, list[str]]:
-    """Section names, both string tables and symbol names of the final file."""
+    """The section names, both string tables and the symbol names of the final file."""
     shown = lists.in_file_order()
     renamed = Counter(
         s.name
@@ -47,9 +47,9 @@ def finalize(
 
 
 def _rename(table: bytes, name: str, times: int) -> tuple[bytes, str]:
-    """A renamed section's name, in its place; one that two sections have is renamed twice.
+    """Rename a section in a string table; a name of two sections is renamed twice.
 
-    Each time what stands behind 23 letters of the bank's name moves to the final prefix.
+    Each time, the text after 23 letters of the bank's name moves to the final prefix.
     """
     new = final_name(name)
     for _ in range(times - 1 if ".optimizer." in name else 0):

@@ -1,4 +1,4 @@
-"""What the order reference builds: one list of sections, two of symbols, and names by walks."""
+"""The lists of the order reference: one of sections, two of symbols, and the names from them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ CLASSES = (
 
 @dataclass(eq=False)
 class Section:
-    """A section of the output. `of` is what a relocation section patches."""
+    """A section of the output; `of` is the section that a relocation section patches."""
 
     name: str
     kind: str
     owner: Symbol | None = None
     of: Section | None = None
-    shown: bool = True  # it leaves a header
-    named: bool = True  # it leaves a name
-    bare: bool = False  # its section symbol goes
-    replaced: bool = False  # it went with a copy: the second program never sees it
+    shown: bool = True  # whether its header is written
+    named: bool = True  # whether its name is written
+    bare: bool = False  # whether its section symbol is removed
+    replaced: bool = False  # removed with a copy, so that the second program never sees it
     size: int = 0
-    entries: list[tuple[Mention, str]] = field(default_factory=list)  # with their fates
-    forms: dict[bool, Section] = field(default_factory=dict)  # relocations, by explicit
+    entries: list[tuple[Mention, str]] = field(default_factory=list)  # relocations and their fates
+    forms: dict[bool, Section] = field(default_factory=dict)  # its REL (False) and RELA sections
 
     @property
     def has_entries(self) -> bool:
-        """Whether a relocation section has rows at the end."""
+        """Whether a relocation section has entries in the output."""
         return any(
             fate in ("kept", "array") and (m.symbol is None or m.symbol.live)
             for m, fate in self.entries
@@ -45,7 +45,7 @@ class Symbol:
 
     name: str
     section: Section | None = None
-    mention: Mention | None = None  # the first
+    mention: Mention | None = None  # the first one in the inputs
     copy: Mention | None = None
     shown: bool = True
     named: bool = True
@@ -58,18 +58,18 @@ class Symbol:
     pool: Section | None = None
     pieces: list[Mention] = field(default_factory=list)  # copies whose tables make up its pool
     has_pool: bool = False
-    pool_is_lost: bool = False  # a section that only copies that lost have brought
+    pool_is_lost: bool = False  # whether only copies that lost have created its section
     taken: bool = False
     common: bool = False
     unnamed: bool = False
-    ptx: int = 0  # of the file of the first definition
+    ptx: int = 0  # SM number of the PTX of the first definition's file
 
     @property
     def current(self) -> Mention:
-        found = self.copy or self.mention
-        if found is None:
+        current = self.copy or self.mention
+        if current is None:
             raise ValueError(f"{self.name} is a section")
-        return found
+        return current
 
     @property
     def is_kernel(self) -> bool:
@@ -84,7 +84,7 @@ class Symbol:
 
 
 class Lists:
-    """The section list and the lists of local and global symbols: all that events append to."""
+    """The list of sections and the lists of local and global symbols, to which events append."""
 
     def __init__(self) -> None:
         self.sections: list[Section] = []
@@ -100,7 +100,7 @@ class Lists:
         of: Section | None = None,
         before_symbol: Callable[[], None] | None = None,
     ) -> Section:
-        """A new section and its symbol; each section has one, shown or not."""
+        """Create a section and its section symbol, whether they are written or not."""
         made = Section(name, kind, owner, of)
         self.sections.append(made)
         if before_symbol:
@@ -109,7 +109,7 @@ class Lists:
         return made
 
     def section_of_files(self, name: str, kind: str) -> Section:
-        """The section that all files share under that name."""
+        """The section that all files share under a name, created at its first use."""
         if name not in self._of_file:
             self._of_file[name] = self.section(name, kind)
         return self._of_file[name]
@@ -118,14 +118,14 @@ class Lists:
         return self._of_file.get(name)
 
     def symbols(self) -> list[Symbol]:
-        """Those that are no section's, locals first."""
+        """The symbols that are not section symbols, local ones first."""
         return [y for y in self.locals + self.globals if y.section is None]
 
     def section_names(self) -> bytes:
         return string_table(s.name for s in self.sections if s.named)
 
     def symbol_names(self, prototypes: list[str]) -> bytes:
-        """The walk writes after what reading has put there: the strings of prototypes."""
+        """The contents of .strtab: strings of prototypes of all inputs, then the names."""
         named = [y.name for y in self.locals + self.globals if (y.section or y).named]
         return string_table(prototypes + named, "" in prototypes)
 
@@ -134,7 +134,7 @@ class Lists:
         return sorted(shown, key=lambda s: CLASSES.index(s.kind))
 
     def shown_symbols(self) -> list[str]:
-        """Names in the order of .symtab, the null symbol first."""
+        """The names in the order of .symtab, the null symbol first."""
         names = [""]
         for symbol in self.locals + self.globals:
             section = symbol.section
@@ -153,7 +153,10 @@ def _may_have_symbol(section: Section) -> bool:
 
 
 def string_table(names: Iterable[str], empty_prototype: bool = False) -> bytes:
-    """Each string once; the empty string of a prototype is one of its own."""
+    """A string table with each string once.
+
+    The empty string of a prototype is an additional one.
+    """
     seen = set() if empty_prototype else {""}
     table = [b"\0"]
     for name in names:

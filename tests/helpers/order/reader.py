@@ -1,7 +1,7 @@
-"""The inputs of the order reference: sections and symbols as the linker meets them.
+"""The inputs of the order reference: sections and symbols in the order of reading.
 
-From sm_100 on the linker links the mercury halves of its inputs. `_mercury_half` gives those their
-plain names and takes the plain relocations away, so that all else reads every family alike.
+From sm_100 on nvlink links the mercury sections of its inputs. `_mercury_half` gives them their
+plain names and removes the plain relocations, so that other code treats all families the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REGCOUNT = 0x2F
 CONST0_SIZE = ".nv.ptx.const0.size"
 SYMBOL = struct.Struct("<IBBHQQ")
 
-# Kinds of sections that the type alone tells.
+# Kinds of sections by type, for types that have one kind.
 KINDS = {
     0: "table",
     2: "table",
@@ -44,7 +44,7 @@ KINDS = {
     0x70000086: "own",
 }
 NO_BYTES = (8, 0x70000007, 0x7000000A)
-# Banks of constants until the second program renames them.
+# Names of constant banks until the second program renames them.
 FIRST_NAMES = {".nv.constant3": ".nv.constant.user", ".nv.constant4": ".nv.constant.pic"}
 
 
@@ -62,9 +62,9 @@ class Part:
     align: int
     data: bytes
     kind: str = ""
-    owner: Mention | None = None  # the function whose section it is
-    home: Section | None = None  # where its bytes go
-    base: int = 0  # and where they begin there
+    owner: Mention | None = None  # the function to which the section belongs
+    home: Section | None = None  # the output section that contains its bytes
+    base: int = 0  # offset of its bytes there
     appended: bool = False
 
 
@@ -83,7 +83,7 @@ class Mention:
     file: Input
     part: Part | None = None
     symbol: Symbol | None = None  # of the output
-    lost: bool = False  # a definition, and another one was current when it came
+    lost: bool = False  # a definition that lost against the one before it
 
     @property
     def defined(self) -> bool:
@@ -91,7 +91,7 @@ class Mention:
 
     @property
     def is_label(self) -> bool:
-        """A local name that nobody can define: it stands for the null symbol."""
+        """Whether it is a local undefined name, which stands for the null symbol."""
         return self.bind == LOCAL and self.type == NOTYPE and self.shndx == UND
 
     @property
@@ -113,16 +113,16 @@ class Entry:
 
 @dataclass(eq=False)
 class Input:
-    """A relocatable cubin; with `linked` any cubin, just to look at."""
+    """A relocatable cubin; with `linked` any cubin, which is only read."""
 
     image: bytes
     linked: bool = False
     parts: list[Part] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
     registers: dict[int, int] = field(default_factory=dict)
-    ptx: int = 0  # SM number that it was compiled for first
+    ptx: int = 0  # SM number of its PTX
     strings: bytes = b""
-    unused: set[Part] = field(default_factory=set)  # pieces of .nv.global that lost altogether
+    unused: set[Part] = field(default_factory=set)  # pieces of .nv.global whose variables all lost
 
     def __post_init__(self) -> None:
         self._read_sections()
@@ -136,7 +136,7 @@ class Input:
         self._read_facts()
 
     def rows(self, kind: str) -> Iterator[tuple[int, int]]:
-        """Pairs of the call graph or prototype sections."""
+        """Yield the rows (pairs of numbers) of the call graph or prototype sections."""
         for part in self.parts:
             if part.kind == kind:
                 yield from struct.iter_unpack("<Ii", part.data)
@@ -194,7 +194,10 @@ class Input:
                 at += 4 + (size if form == 4 else 0)
 
     def _mercury_half(self) -> None:
-        """Mercury relocations under plain names; the plain ones, and parameters, are made later."""
+        """Give mercury sections their plain names.
+
+        Plain relocations and parameters are made later.
+        """
         table = next((part for part in self.parts if part.type == 0x70000085), None)
         if table is None:
             return
@@ -221,14 +224,14 @@ class Input:
                 part.name = part.name.replace(".nv.constant2.", ".nv.constant.optimizer.")
             elif part.kind == "relocations":
                 part.info = twins[part.info].index
-        for mention in self.mentions:  # section symbols as the mercury table has them
+        for mention in self.mentions:  # section symbols of the mercury symbol table
             if mention.type == SECTION and SYMBOL.size * mention.index < table.size:
                 row = SYMBOL.unpack_from(table.data, SYMBOL.size * mention.index)
                 mention.part = twins.get(row[3], mention.part)
 
 
 def final_name(name: str) -> str:
-    """What the second program calls a section of the mercury file."""
+    """The name that the second program gives to a section of the mercury file."""
     for final, first in FIRST_NAMES.items():
         name = name.replace(first, final)
     return name.replace(".nv.constant.optimizer.", ".nv.constant2.")

@@ -1,4 +1,4 @@
-"""Events of the order reference: what each symbol, section and relocation of an input does."""
+"""Events of the order reference: the effects of each symbol, section and relocation of an input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from helpers.order.reader import (
     Part,
 )
 
-# Sections that all files share, by the class of the output's.
+# Kinds of sections that all files share, and the class of the output section.
 SHARED_BY_FILES = {
     "bank": "constant",
     "global": "nobits",
@@ -30,15 +30,15 @@ SHARED_BY_FILES = {
 
 
 class Reading(Entries):
-    """The lists while the inputs are read: everything is built, dead or alive."""
+    """The lists while the inputs are read: everything is created, dead or alive."""
 
     def __init__(self, family: str, relocatable: bool, selected: Callable[[str], bool]) -> None:
         super().__init__(Lists(), family, relocatable)
         self.selected = selected
-        self.prototypes: list[str] = []  # strings that .strtab holds before any name
+        self.prototypes: list[str] = []  # strings at the start of .strtab, in front of all names
         self.by_name: dict[str, Symbol] = {}
         self.functions: list[Symbol] = []  # in order of first mention
-        self.entities: list[Symbol] = []  # so are these: functions and all others
+        self.entities: list[Symbol] = []  # functions and all others, in order of first mention
         self.calls: list[tuple[Symbol, Symbol]] = []
         self.indirect: list[tuple[Symbol, str]] = []
         self.takers: list[tuple[str, Symbol]] = []
@@ -53,7 +53,7 @@ class Reading(Entries):
             self.lists.section(".nv.compat", "info")
 
     def open(self, file: Input) -> None:
-        """Prototype strings; rows of copies that lose count here, and only here."""
+        """Add the prototype strings of a file, also those of copies that lose."""
         block = 0
         for caller, callee in file.rows("calls"):
             if caller == 0:
@@ -84,15 +84,15 @@ class Reading(Entries):
     # Symbols.
 
     def _mention(self, mention: Mention) -> tuple[Symbol, bool]:
-        """The symbol of a mention, and whether it is new; definitions are settled here."""
-        # This name is local in each file, but the link's own, which has one.
+        """The symbol of a mention, and whether it is new; decides between definitions."""
+        # This name is local in each file, but the link has only one symbol with it.
         shared = mention.bind != LOCAL or mention.name == CONST0_SIZE
-        found = self.by_name.get(mention.name) if shared else None
-        symbol = found or Symbol(mention.name, mention=mention)
+        symbol_of_name = self.by_name.get(mention.name) if shared else None
+        symbol = symbol_of_name or Symbol(mention.name, mention=mention)
         if shared:
             self.by_name[mention.name] = symbol
         mention.symbol = symbol
-        if found is None:
+        if symbol_of_name is None:
             self.entities.append(symbol)
         if mention.defined and symbol.copy is None:
             symbol.ptx = mention.file.ptx
@@ -103,10 +103,10 @@ class Reading(Entries):
                 symbol.copy = mention
             else:
                 mention.lost = True
-        return symbol, found is None
+        return symbol, symbol_of_name is None
 
     def _list(self, symbol: Symbol, mention: Mention) -> None:
-        # An earlier -r link leaves instances of extern arrays, which count as definitions.
+        # Instances of extern arrays, from an earlier link with -r, count as definitions.
         array = self.space(mention) == "shared" and mention.size == 0
         early = mention.bind == LOCAL or (mention.bind == WEAK and (mention.defined or array))
         (self.lists.locals if early else self.lists.globals).append(symbol)
@@ -124,7 +124,10 @@ class Reading(Entries):
             symbol.shared = self.lists.section(f".nv.shared.{symbol.name}", "nobits", symbol)
 
     def _replace(self, symbol: Symbol) -> None:
-        """The old code goes, with its relocations; its sections keep their place and names."""
+        """Remove the code of the current copy, with its relocations.
+
+        Its sections stay where they are.
+        """
         old = symbol.copy
         if symbol.text is None or old is None:
             return
@@ -202,7 +205,7 @@ class Reading(Entries):
     # Sections.
 
     def _place(self, file: Input, part: Part) -> None:
-        """The output's section of an input's, made now if it is new."""
+        """Set the output section of an input section, and create it if it is new."""
         if part.kind in SHARED_BY_FILES:
             part.home = self.lists.section_of_files(part.name, SHARED_BY_FILES[part.kind])
         if part.owner is None:
@@ -230,7 +233,10 @@ class Reading(Entries):
         )
 
     def _pool(self, file: Input, part: Part, owner: Mention, symbol: Symbol) -> Section | None:
-        """Tables and literals of a function; a device function's are a list of pieces."""
+        """The section for tables and literals of a function.
+
+        A device function has a list of pieces.
+        """
         if owner not in symbol.pieces:
             symbol.pieces.append(owner)
         if owner.lost:
@@ -254,7 +260,7 @@ def _append(part: Part, home: Section) -> None:
 
 
 def _wins(new: Mention, old: Mention, first_ptx: int) -> bool:
-    """Whether a definition takes the place of the current one."""
+    """Return whether a definition replaces the current one."""
     if old.shndx == COMMON:
         return new.shndx != COMMON
     if new.shndx == COMMON or (new.bind == WEAK != old.bind):
@@ -263,5 +269,5 @@ def _wins(new: Mention, old: Mention, first_ptx: int) -> bool:
         return True
     if new.type != FUNC:
         return False
-    mine, current = (m.file.registers.get(m.index, 0) for m in (new, old))
-    return mine < current if mine != current else new.file.ptx > first_ptx
+    new_registers, current = (m.file.registers.get(m.index, 0) for m in (new, old))
+    return new_registers < current if new_registers != current else new.file.ptx > first_ptx

@@ -1,7 +1,7 @@
-"""Which sections of shared memory the order reference expects to stay.
+"""Sections of shared memory that stay in the order reference.
 
-That follows from the layout of shared memory (docs/format-notes/shared-memory.md), which stands
-here in outline only: a section stays if it gets variables, or room for an extern array.
+This depends on the layout of shared memory (docs/format-notes/shared-memory.md), of which only an
+outline is here: a section stays if it gets variables, or room for an extern array.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ARRAY_ALIGN = 16
 
 
 def choose_shared(link: Ending) -> None:
-    """Settle `.nv.shared.K` and `.nv_debug.shared`."""
+    """Decide which of `.nv.shared.K` and `.nv_debug.shared` are written."""
     uses = _uses(link)
     kernels = link.live_kernels()
     reach = {kernel: link.reach(kernel) for kernel in kernels}
@@ -39,14 +39,14 @@ def choose_shared(link: Ending) -> None:
     for symbol in link.functions:
         if symbol.shared is not None and not symbol.live:
             symbol.shared.shown = False  # dead kernels leave the name
-    own: dict[Symbol, list[Mention]] = {kernel: [] for kernel in kernels}
+    variables_of: dict[Symbol, list[Mention]] = {kernel: [] for kernel in kernels}
     for mention in _mentions(link):
         part = mention.part
         if part is not None and part.kind == "shared" and mention.type != SECTION and part.owner:
-            own.setdefault(part.owner.known, []).append(mention)
+            variables_of.setdefault(part.owner.known, []).append(mention)
     full, kernel_align = {}, {}
     for kernel in kernels:
-        values = [m.value for m in own[kernel]]
+        values = [m.value for m in variables_of[kernel]]
         if not link.relocatable:
             values += [v.current.value for v in reached[kernel] if v in loose]
             names_array = any(not v.current.size for v in reached[kernel])
@@ -59,7 +59,7 @@ def choose_shared(link: Ending) -> None:
     for kernel in kernels:
         if kernel.shared is None:
             continue
-        # An array of a device function lies behind the variables of all its users.
+        # An array of a device function lies after the variables of all its users.
         behind = not link.relocatable and any(
             full[k] and arrays[kernel] & arrays[k] for k in kernels
         )
