@@ -20,6 +20,7 @@ def header(name: bytes, size: int | bytes, end: bytes = b"`\n") -> bytes:
 
 
 def member(name: bytes, data: bytes) -> bytes:
+    """A member: header and contents, padded to an even size."""
     return header(name, len(data)) + data + b"\n" * (len(data) % 2)
 
 
@@ -43,6 +44,7 @@ def gnu(members: Members, *, index: bytes | None = None, wide: bool = False) -> 
 
 
 def _is_long(name: bytes) -> bool:
+    """Return whether a name needs a long form."""
     return len(name) > 15 or b"/" in name
 
 

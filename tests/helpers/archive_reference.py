@@ -103,5 +103,6 @@ def _field_text(field: bytes) -> str:
 
 
 def _fail(reason: str, field: bytes, at: int) -> NoReturn:
+    """Raise ArchiveError about the header at `at`, whose name field is `field`."""
     member = field if field[:1] == b"/" else field.removesuffix(b"/")
     raise ArchiveError(f"{reason} (header at {at:#x})", os.fsdecode(member))

@@ -24,6 +24,7 @@ class Record:
     words: tuple[int, ...] = ()
 
     def packed(self) -> bytes:
+        """The bytes of the record."""
         if self.form != SVAL:
             return struct.pack("<BBH", self.form, self.attribute, self.value)
         size = 4 * len(self.words)

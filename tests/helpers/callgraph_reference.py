@@ -26,6 +26,7 @@ class Call:
 
     @property
     def names_function(self) -> bool:
+        """Whether `other` is a function, not a prototype."""
         return self.block in (DIRECT, CANDIDATE)
 
 

@@ -24,9 +24,11 @@ class Slot:
 
     @property
     def is_hint(self) -> bool:
+        """Whether the slot is a hint, which has a record and no instruction."""
         return self.body is not None and self.body[0] == 0x31
 
     def record(self) -> bytes:
+        """The bytes of the record: the body, after a count if it stands for several instructions."""
         if self.is_hint:
             return bytes(self.body or b"")
         if self.body is not None and self.count == 1 and not self.recorded:

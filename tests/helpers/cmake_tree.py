@@ -135,6 +135,7 @@ def module(name: str, calls: Sequence[str] = ()) -> str:
 
 
 def plugin(name: str, called: str) -> str:
+    """The source of a plugin that calls a function."""
     return PLUGIN.replace("NAME", name).replace("CALLED", called)
 
 

@@ -51,6 +51,7 @@ def image_differences(actual: bytes, expected: bytes) -> list[str]:
 
 
 def _line(difference: Difference) -> str:
+    """The line about one difference."""
     note = f" ({difference.note})" if difference.note else ""
     got = difference.first if difference.first is not None else "nothing"
     expected_value = difference.second if difference.second is not None else "nothing"

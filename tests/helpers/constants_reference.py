@@ -19,6 +19,7 @@ class Piece(NamedTuple):
 
     @property
     def takes_part(self) -> bool:
+        """Whether identical pieces of this size are folded."""
         size = len(self.data)
         return size in FOLDABLE or (size == self.align and size in (4, 8))
 

@@ -77,6 +77,7 @@ class Cubin:
         return len(self.sections)
 
     def symbol(self, symbol: Symbol) -> int:
+        """Add a symbol and return its index."""
         self.symbols.append(symbol)
         return len(self.symbols) - 1
 
@@ -108,15 +109,19 @@ class Cubin:
         return symbol
 
     def external(self, name: str) -> int:
+        """Add an undefined function and return its symbol."""
         return self.symbol(Symbol(name, FUNC))
 
     def call(self, caller: int, callee: int) -> None:
+        """Add a direct call between functions, given by symbol."""
         self.calls.setdefault(-1, []).append((caller, callee))
 
     def call_through(self, caller: int, prototype: str) -> None:
+        """Add a call through a pointer to functions of a prototype."""
         self.calls.setdefault(-3, []).append((caller, prototype))
 
     def take_address(self, function: int, prototype: str) -> None:
+        """Add that the address of a function of this prototype is taken."""
         self.calls.setdefault(-2, []).append((function, prototype))
 
     def relocate(
@@ -208,6 +213,7 @@ class Strings:
         self.offsets = {"": 0}
 
     def add(self, text: str) -> int:
+        """Add a string, unless it is in the table, and return its offset."""
         if text not in self.offsets:
             self.offsets[text] = len(self.data)
             self.data += os.fsencode(text) + b"\0"

@@ -43,6 +43,7 @@ class Cubin:
     symbols: Sequence[Symbol]
 
     def image(self) -> bytes:
+        """The bytes of the file."""
         strings = Strings()
         names = ["", ".shstrtab", STRTAB, *(section.name for section in self.sections), SYMTAB]
         rows = [bytes(SYM.size)]

@@ -28,14 +28,17 @@ class Plain:
     name: str = field(default="", compare=False)
 
     def build(self) -> MercuryObject:
+        """The object for the native functions."""
         return MercuryObject(self.primary, self.headers, self.targets, self.name)
 
 
 def strip(name: str) -> str:
+    """The name without its prefix `.nv.merc`; the dot after that stays."""
     return name[8:] if name.startswith(".nv.merc.") else name
 
 
 def compare_reference(reference: Plain, candidate: Plain) -> Decision:
+    """Compare two objects, and return code, stage and index of the first failure."""
     for i, section in enumerate(candidate.primary):
         if i >= len(reference.primary):
             return 17, 1, i
@@ -62,6 +65,7 @@ def compare_reference(reference: Plain, candidate: Plain) -> Decision:
 
 
 def fold_reference(objects: Sequence[Plain]) -> tuple[list[int | None], list[Decision | None]]:
+    """By object: the number of the one that it folds into, and its last comparison."""
     kept_numbers: list[int] = []
     reference: list[int | None] = []
     decisions: list[Decision | None] = []
@@ -108,6 +112,7 @@ def random_plain(rng: random.Random, most: int = 5) -> Plain:
 
 
 def _bytes(rng: random.Random) -> bytes:
+    """Random bytes of a few sizes and two values."""
     return bytes(rng.choices(b"ab", k=rng.choice((0, 1, 2, 7, 8, 9, 24))))
 
 

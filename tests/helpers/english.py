@@ -62,6 +62,7 @@ def sentences(text: str) -> list[str]:
 
 
 def long_sentences(texts: Iterable[str]) -> list[str]:
+    """The sentences with more than LONGEST words."""
     found = [sentence for text in texts for sentence in sentences(text)]
     return [sentence for sentence in found if len(sentence.split()) > LONGEST]
 

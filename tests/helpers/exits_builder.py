@@ -53,34 +53,42 @@ class Kernel:
 
 
 def plain(word: bytes = MOVE) -> Slot:
+    """A slot of one instruction without a record."""
     return Slot([word])
 
 
 def recorded(word: bytes = LOAD, body: bytes = BODY16) -> Slot:
+    """A slot of one instruction with a record."""
     return Slot([word], body)
 
 
 def expanded(words: list[bytes], body: bytes) -> Slot:
+    """A slot whose one record expands to several instructions."""
     return Slot(words, struct.pack("<H", 0x51 | len(words) << 7) + body)
 
 
 def hint() -> Slot:
+    """A slot without an instruction, for a hint of the compiler."""
     return Slot([], HINT)
 
 
 def fence() -> Slot:
+    """The slot of a fence: loads that wait, MEMBAR and its companions."""
     return expanded([DUMMY] * 4 + [MEMBAR_GUARD, MEMBAR_GPU, ERRBAR, CCTL], FENCE_BODY)
 
 
 def wait(cycles: int) -> Slot:
+    """A slot of a NOP that waits for some cycles."""
     return Slot([NOP[:13] + bytes([0xC0 | cycles << 1]) + NOP[14:]], b"\xd0\0")
 
 
 def exit_(predicate: int = 7) -> Slot:
+    """A slot of an EXIT under a predicate (7: always)."""
     return plain(bytes([EXIT[0], 9 | predicate << 4]) + EXIT[2:])
 
 
 def guarded_exit() -> Slot:
+    """The slot of an EXIT with a barrier in front, as the rewriting makes it."""
     body = bytes.fromhex("0111000af8000000000000f800000000")
     return expanded([MEMBAR, ERRBAR, CCTL, EXIT], body)
 
@@ -94,12 +102,14 @@ def branch(distance: int) -> Slot:
 
 
 def text_of(kernel: Kernel) -> bytes:
+    """The code of a kernel, with the branch to itself and the padding at its end."""
     code = b"".join(word for slot in kernel.slots for word in slot.words) + SPIN
     size = (len(code) + 0x80 + 127) // 128 * 128
     return code + NOP * ((size - len(code)) // 16)
 
 
 def capsule_of(kernel: Kernel, section: int) -> bytes:
+    """The capsule of a kernel, whose text is section `section`."""
     slots = [*kernel.slots, Slot([SPIN])]
     code = 16 * sum(len(slot.words) for slot in slots)
     nops = (len(text_of(kernel)) - code) // 16
@@ -146,6 +156,7 @@ def frames(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
 
 
 def info_of(kernel: Kernel) -> bytes:
+    """The attribute records of a kernel: its lists of offsets."""
     return b"".join(
         struct.pack(f"<BBH{len(offsets)}I", 4, attribute, 4 * len(offsets), *offsets)
         for attribute, offsets in kernel.lists
@@ -153,6 +164,7 @@ def info_of(kernel: Kernel) -> bytes:
 
 
 def registers(kernels: list[Kernel]) -> bytes:
+    """The contents of .nv_debug_info_reg_sass for these kernels."""
     out = b""
     for kernel in kernels:
         out += kernel.name.encode() + b"\0" + struct.pack("<I", 1)
@@ -166,6 +178,7 @@ def build(kernels: list[Kernel]) -> bytes:
     sections: list[tuple[str, int, int, int, int, bytes]] = []
 
     def add(name: str, kind: int, link: int, info: int, data: bytes, flags: int = 0) -> int:
+        """Add a section and return its number."""
         sections.append((name, kind, flags, link, info, data))
         return len(sections)
 

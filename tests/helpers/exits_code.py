@@ -33,6 +33,7 @@ class Section:
         self.changed = False
 
     def put(self, data: bytes) -> None:
+        """Replace the contents, and record whether they change."""
         if data != self.data:
             self.data, self.changed = bytes(data), True
 
@@ -47,12 +48,15 @@ class Code:
         self.size = text.size
 
     def moved(self, offset: int) -> int:
+        """The new offset to which jumps to an old offset lead."""
         return self.place(offset, self.label)
 
     def moved_own(self, offset: int) -> int:
+        """The new offset of the instruction at an old offset."""
         return self.place(offset, self.own)
 
     def place(self, offset: int, table: list[int]) -> int:
+        """The new offset for an old one, by a table of instructions; the end maps to the end."""
         if offset == self.text.size:
             return self.size
         if offset // 16 >= len(table) or offset < 0:
@@ -60,14 +64,17 @@ class Code:
         return table[offset // 16] + offset % 16
 
     def uses(self, *opcodes: int) -> bool:
+        """Return whether the code contains one of these operations."""
         text = self.text.data
         return any((text[i] | text[i + 1] << 8) & 0x1FF in opcodes for i in range(0, len(text), 16))
 
     def exits(self) -> bool:
+        """Return whether the code contains an EXIT."""
         text = self.text.data
         return any(is_exit(text[i : i + 16]) for i in range(0, len(text), 16))
 
     def rewrite(self, mode: int) -> bool:
+        """Rewrite the code for a mode; False if nothing changes."""
         capsule, text = self.capsule.data, self.text.data
         calls = mode == 2 or self.uses(*CALLS)
         surface = calls or self.uses(*SURFACE_WRITES)
@@ -194,6 +201,7 @@ class Code:
         self.text.put(b"".join(code) + NOP * self.nops)
 
     def branch(self, word: bytes, old: int, new: int) -> bytes:
+        """A branch whose target is changed, for its old and its new offset."""
         value = int.from_bytes(word, "little")
         opcode = value & 0x1FF
         if opcode in (0x144, 0x147, 0x148, 0x149, 0x158):
@@ -219,18 +227,22 @@ class Code:
 
 
 def is_exit(word: bytes) -> bool:
+    """Return whether an instruction is EXIT."""
     return word[0] == 0x4D and word[1] & 15 == 9
 
 
 def is_membar(word: bytes, scope: int = -1) -> bool:
+    """Return whether an instruction is MEMBAR, of a scope unless that is -1."""
     return word[0] == 0x92 and word[1] & 15 == 9 and scope in (-1, word[9])
 
 
 def is_nop(word: bytes) -> bool:
+    """Return whether an instruction is NOP."""
     return word[0] == 0x18 and word[1] & 15 == 9
 
 
 def stall(word: bytes) -> int:
+    """The stall count of an instruction, in cycles."""
     return word[13] >> 1 & 15
 
 
@@ -282,6 +294,7 @@ def bitmap(records: list[bytes]) -> bytes:
 
 
 def guard(word: bytes, predicate: int) -> bytes:
+    """The instruction under another predicate."""
     return word[:1] + bytes([word[1] & 15 | predicate]) + word[2:]
 
 

@@ -9,12 +9,14 @@ from helpers.line_program import sleb
 
 
 def skip_leb(data: bytes | bytearray, at: int) -> int:
+    """The offset after a LEB128 number."""
     while data[at] & 0x80:
         at += 1
     return at + 1
 
 
 def read_uleb(data: bytes, at: int) -> tuple[int, int]:
+    """An unsigned LEB128 number and the offset after it."""
     value = shift = 0
     while True:
         value |= (data[at] & 0x7F) << shift
@@ -25,6 +27,7 @@ def read_uleb(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_sleb(data: bytes, at: int) -> tuple[int, int]:
+    """A signed LEB128 number and the offset after it."""
     value, end = read_uleb(data, at)
     return (value - (1 << 7 * (end - at)) if data[end - 1] & 0x40 else value), end
 
@@ -45,6 +48,7 @@ class Lines:
             at = self.unit(at)
 
     def unit(self, at: int) -> int:
+        """Encode the unit at an offset again, and return the offset after it."""
         data = self.data
         length: int
         header: int
@@ -72,6 +76,7 @@ class Lines:
         return end
 
     def sequence(self, at: int, end: int) -> tuple[int, Code | None]:
+        """Encode a sequence again; return the offset after it, and the kernel that it describes."""
         code: Code | None = None
         address = new = line = row = 0
         while at < end:
@@ -120,6 +125,7 @@ class Lines:
         return at, code
 
     def row(self, address: int, line: int) -> None:
+        """Append the opcodes for a row that is `address` and `line` further."""
         special = self.first + line - self.base + self.range * address
         if address and line and self.base <= line < self.base + self.range and special <= 255:
             self.out.append(special)
@@ -128,6 +134,7 @@ class Lines:
         self.out.append(1)
 
     def advance(self, address: int, line: int, *, row: bool = False) -> None:
+        """Append opcodes that advance address and line; with `row`, also one that ends a row."""
         if line or (row and not address):
             self.out += b"\x03" + sleb(line)
         if address:

@@ -30,6 +30,7 @@ class MalformedKernel(ValueError):
 
 
 def read(image: bytes) -> ObjectTables:
+    """The tables of a file; Refused if the reader refuses it."""
     arena, extents, _, _ = inputfiles.read_files([None], [len(image)], [image])
     files, sections, symbols, faults = elfread.parse(arena, extents)
     if faults:

@@ -23,6 +23,7 @@ OFFSET_LISTS = {
 
 
 def string_at(data: bytes, at: int) -> str:
+    """The string at an offset of a string table."""
     return data[at : data.index(0, at)].decode()
 
 
@@ -62,6 +63,7 @@ class Object:
         self.kernels: dict[int, Code] = {}  # by symbol index
 
     def rewrite_kernels(self, mode: int) -> None:
+        """Rewrite the code of all functions for a mode, and collect those that changed."""
         for index, (name, info, other, shndx, _, _) in enumerate(self.symbols):
             if info & 15 != 2 or shndx == 0:
                 continue
@@ -75,12 +77,14 @@ class Object:
                 self.kernels[index] = code
 
     def rewrite_symbols(self) -> None:
+        """Set the new sizes of functions."""
         data = bytearray(self.symtab.data)
         for index, code in self.kernels.items():
             struct.pack_into("<Q", data, 24 * index + 16, code.size)
         self.symtab.put(bytes(data))
 
     def rewrite_info(self) -> None:
+        """Map offsets in the attribute records of functions."""
         for code in self.kernels.values():
             section = self.by_name[f".nv.info.{code.name}"]
             data = bytearray(section.data)
@@ -124,6 +128,7 @@ class Object:
             table.put(bytes(data))
 
     def rewrite_lines(self) -> None:
+        """Encode the line number programs again."""
         for name in (".debug_line", ".nv_debug_line_sass"):
             section = self.by_name.get(name)
             if section is None:
@@ -143,6 +148,7 @@ class Object:
             self.move_addends(self.sections.index(section), lines.units)
 
     def move_addends(self, section: int, moved: dict[int, int]) -> None:
+        """Map the addends of relocations that refer to a section."""
         for rela in self.sections:
             if rela.type != 4:
                 continue
@@ -155,6 +161,7 @@ class Object:
             rela.put(bytes(data))
 
     def rewrite_relocations(self) -> None:
+        """Map offsets of relocations in code, and addends that refer to code."""
         by_section = {id(code.text): code for code in self.kernels.values()}
         for rela in self.sections:
             if rela.type != 4:
@@ -172,6 +179,7 @@ class Object:
             rela.put(bytes(data))
 
     def rewrite_frames(self) -> None:
+        """Set the sizes of functions in call frame information, and map its offsets."""
         section, rela = self.by_name.get(".debug_frame"), self.by_name.get(".rela.debug_frame")
         if section is None or rela is None:
             return
@@ -212,6 +220,7 @@ class Object:
         return code.moved(first), code.moved(last)
 
     def rewrite_registers(self) -> None:
+        """Map the ranges in .nv_debug_info_reg_sass."""
         section = self.by_name.get(".nv_debug_info_reg_sass")
         if section is None:
             return
@@ -231,6 +240,7 @@ class Object:
         section.put(bytes(data))
 
     def file(self) -> bytes:
+        """The file with changed sections after its old end."""
         out = bytearray(self.image)
         for section in self.sections:
             if section.changed:
@@ -241,10 +251,12 @@ class Object:
 
 
 def rewrite_exits(image: bytes, mode: int) -> bytes:
+    """The file after the rewriting of its kernels for a mode."""
     return rewritten(Object(image), mode)
 
 
 def rewritten(kernels: Object, mode: int) -> bytes:
+    """The file of an object after all parts were rewritten; unchanged without kernels."""
     kernels.rewrite_kernels(mode)
     if not kernels.kernels:
         return kernels.image

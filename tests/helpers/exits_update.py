@@ -16,10 +16,12 @@ Slot = tuple[list[bytes], bytes]
 
 
 def is_function(info: int) -> bool:
+    """Return whether st_info is that of a function."""
     return info & 15 == 2
 
 
 def bits(word: bytes, first: int, last: int) -> int:
+    """The number in bits `first` to `last` (inclusive) of an instruction."""
     return int.from_bytes(word, "little") >> first & (1 << last - first + 1) - 1
 
 
@@ -29,14 +31,17 @@ def is_bsync(word: bytes) -> bool:
 
 
 def is_dummy(word: bytes) -> bool:
+    """Return whether an instruction is the load of a guard."""
     return word.startswith(DUMMY_LOAD)
 
 
 def control(word: bytes) -> int:
+    """The bits of an instruction for its schedule."""
     return bits(word, 104, 119)
 
 
 def with_bits(word: bytes, first: int, last: int, value: int) -> bytes:
+    """The instruction with another number in bits `first` to `last` (inclusive)."""
     mask = (1 << last - first + 1) - 1 << first
     number = int.from_bytes(word, "little") & ~mask | value << first
     return number.to_bytes(16, "little")
@@ -56,6 +61,7 @@ def is_careful(text: bytes) -> bool:
 
 
 def bsync_record(word: bytes) -> bytes:
+    """The record of a BSYNC in a slot of its own."""
     reliable = bits(word, 72, 72)
     predicate, negated = bits(word, 12, 14), bits(word, 15, 15)
     body = bytearray(16)
@@ -153,6 +159,7 @@ class Updated(Code):
         return found
 
     def rewrite(self, mode: int) -> bool:
+        """Change the code for the bits of `mode`; False if nothing changes."""
         careful = is_careful(self.text.data)
         if not careful:
             mode &= GUARD | UNGUARD | FENCES
@@ -226,6 +233,7 @@ class Updated(Code):
 
 class UpdatedObject(Object):
     def rewrite_kernels(self, mode: int) -> None:
+        """Change the code of all functions for the bits of `mode`."""
         for index, (name, info, _, shndx, _, _) in enumerate(self.symbols):
             if is_function(info) and shndx:
                 text = self.sections[shndx]
@@ -234,9 +242,11 @@ class UpdatedObject(Object):
                     self.kernels[index] = code
 
     def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
+        """The new start and end of a range of a register."""
         assert isinstance(code, Updated)
         return code.begin(first), code.moved_own(last)
 
 
 def update(image: bytes, mode: int) -> bytes:
+    """The file after its code was changed for the bits of `mode`."""
     return rewritten(UpdatedObject(image), mode)

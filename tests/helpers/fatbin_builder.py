@@ -20,6 +20,7 @@ SEGMENT = (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0))
 
 
 def compress(payload: bytes, mode: str) -> bytes:
+    """The payload, compressed as a mode of MODES says."""
     if mode == "lz4":
         return bytes(lz4.block.compress(payload, store_size=False))
     if mode == "zstd":
@@ -69,6 +70,7 @@ def entry(
 
 
 def container(*entries: bytes, size: int | None = None) -> bytes:
+    """A fat binary of these entries; `size` replaces that of its header."""
     body = b"".join(entries)
     return struct.pack("<IHHQ", MAGIC, 1, 16, len(body) if size is None else size) + body
 

@@ -26,10 +26,11 @@ class Section:
     name: str
     size: int
     data: bytes
-    own: int = 0
+    own: int = 0  # bytes that no earlier section contains
 
     @property
     def digest(self) -> bytes:
+        """The hash of the section's bytes."""
         return bytes(xxhash.xxh3_128_digest(self.data))
 
 
@@ -39,15 +40,15 @@ def sections(cubin: bytes) -> list[Section]:
     count, names_at = struct.unpack_from("<HH", cubin, 60)
     headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + 64 * i) for i in range(count)]
     names = cubin[headers[names_at][4] :]
-    owner_by_byte = []
+    listed_sections = []
     owned = owners(cubin, headers)
     for number, header in enumerate(headers):
         if header[1]:
             name = names[header[0] : names.index(b"\0", header[0])].decode()
             stored = 0 if header[1] in NO_BYTES else header[5]
             data = cubin[header[4] : header[4] + stored]
-            owner_by_byte.append(Section(number, name, header[5], data, owned.count(number)))
-    return owner_by_byte
+            listed_sections.append(Section(number, name, header[5], data, owned.count(number)))
+    return listed_sections
 
 
 def owners(cubin: bytes, headers: list[tuple[int, ...]]) -> list[int]:

@@ -28,9 +28,11 @@ class Graph:
 
     @property
     def count(self) -> int:
+        """The number of functions."""
         return len(self.registers)
 
     def entities(self) -> Entities:
+        """The table of entities for these functions."""
         taken = {function for function, _ in self.taken}
         return table(
             Entities,
@@ -49,6 +51,7 @@ class Graph:
         )
 
     def call_rows(self) -> Calls:
+        """The table of calls."""
         rows = [(a, b, -1) for a, b in self.calls] + [(a, p, -3) for a, p in self.indirect]
         rows += [(a, p, -2) for a, p in self.taken]
         return table(
@@ -93,6 +96,7 @@ def live(graph: Graph) -> set[int]:
 
 
 def registers(graph: Graph, kernel: int) -> int:
+    """The register count of a kernel: the largest of all functions that it may run."""
     return max(graph.registers[i] for i in graph.reached(kernel) | {kernel})
 
 
@@ -111,6 +115,7 @@ def random_graph(rng: Random) -> Graph:
     prototypes = rng.randrange(3)
 
     def pick() -> int:
+        """A random function."""
         return rng.randrange(count)
 
     graph = Graph(

@@ -20,6 +20,7 @@ IMMA, MEMBAR, DUMMY_LOAD = 0x37, 0x992, 0x984
 
 
 def control(word: int) -> int:
+    """The bits of an instruction for its schedule, from the stall count on."""
     return word >> STALL & 0x1FFFF
 
 

@@ -73,6 +73,7 @@ class HostBuild:
         return done.stdout
 
     def write(self, **files: str) -> None:
+        """Write files: `a_cu` is the text of a.cu."""
         for name, text in files.items():
             stem, _, suffix = name.rpartition("_")
             (self.folder / f"{stem}.{suffix}").write_text(text)
@@ -98,13 +99,16 @@ class HostBuild:
         return name
 
     def program(self, name: str, inputs: Sequence[str], *flags: str) -> str:
+        """Link a program by nvcc, and return its name."""
         self.run(self.nvcc, *self._flags, *flags, *inputs, "-o", name)
         return name
 
     def start(self, name: str) -> Log:
+        """Run a program and return its log."""
         return Log(self.run(f"./{name}"))
 
     @property
     def _flags(self) -> tuple[str, ...]:
+        """The options of all runs of nvcc."""
         libraries = ("-L.", "-Lruntime", f"-L{self.root}/lib64")
         return (f"-arch={ARCH}", "-rdc=true", "-cudart", "shared", *libraries)

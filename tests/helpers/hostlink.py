@@ -58,6 +58,7 @@ def run(folder: Path, *words: str | Path, status: int = 0) -> str:
 
 
 def nvcc(folder: Path, *words: str, status: int = 0) -> str:
+    """The output of nvcc, which must end with this status."""
     return run(folder, oracle.toolchain().tool("nvcc"), *words, status=status)
 
 
@@ -77,6 +78,7 @@ def compile_units(
 
 
 def compile_recorder(folder: Path) -> str:
+    """Compile the recorder, which prints registrations, and return its object."""
     run(folder, "gcc", "-O1", "-fPIC", "-w", "-c", str(RECORDER), "-o", "recorder.o")
     return "recorder.o"
 

@@ -18,6 +18,7 @@ UNKNOWN_BITS, UNKNOWN_NUMBER = 0x8000, 0xFFFF
 
 
 def add(mine: int, theirs: int) -> int:
+    """Add two counts of 16 bits; UNKNOWN_NUMBER if either is unknown."""
     unknown = UNKNOWN_NUMBER in (mine, theirs)
     return UNKNOWN_NUMBER if unknown else (mine + theirs) % 65536
 
@@ -49,6 +50,7 @@ class Record:
     items: list[int] | None = None
 
     def data(self) -> bytes:
+        """The bytes of the record."""
         head = bytes((self.format, self.number))
         if self.items is None:
             return head + self.value.to_bytes(2, "little")
@@ -74,10 +76,12 @@ class Program:
 
     @property
     def kernels(self) -> list[int]:
+        """The live kernels, in the order of their sections."""
         return [section for section in self.sections if section in self.graph.kernels]
 
     @property
     def knows_bits(self) -> bool:
+        """Whether any live function has a BITS record."""
         return any(find(self.records.get(section, []), BITS) for section in self.sections)
 
     def external(self, number: int) -> bool:
@@ -93,10 +97,12 @@ class Program:
 
 
 def find(records: list[Record], number: int) -> Record | None:
+    """The record of an attribute; None without one."""
     return next((record for record in records if record.number == number), None)
 
 
 def others(program: Program, kernel: int, *, alone: bool) -> list[int]:
+    """The live functions from which a kernel inherits; with `alone` all, reached or not."""
     reached = program.graph.reached(kernel)
     return [
         section
@@ -124,6 +130,7 @@ def is_refused(program: Program, kernel: int, own: list[Record], number: int) ->
 
 
 def join_in_turn(program: Program, kernel: int, own: list[Record]) -> None:
+    """Join records of a kernel with those of other functions, function by function."""
     for record in records_of(program, others(program, kernel, alone=False)):
         if record.number not in (*VALUES, EXTERNS, FRAGMENTS):
             continue
@@ -145,6 +152,7 @@ def join_in_turn(program: Program, kernel: int, own: list[Record]) -> None:
 
 
 def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
+    """Join records of the only kernel with those of other functions, attribute by attribute."""
     functions = others(program, kernel, alone=True)
     before = list(own)
     for number in ALONE:
@@ -211,6 +219,7 @@ def file_reference(program: Program, registers: list[int], stack: list[int]) -> 
     """The bytes of .nv.info, from the REGCOUNT and FRAME_SIZE of every function in order."""
 
     def pair(number: int, function: int, value: int) -> bytes:
+        """The record with a function's symbol and a value."""
         return Record(number, SVAL, items=[program.symbols[function], value]).data()
 
     rows = []

@@ -62,6 +62,7 @@ class Installed:
     def run(
         self, *words: str, name: str = "", **variables: str
     ) -> subprocess.CompletedProcess[str]:
+        """Run the program (or `name`) with the installation's environment and `variables`."""
         return subprocess.run(
             [name or str(self.program), *words],
             cwd=self.folder,

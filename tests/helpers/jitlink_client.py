@@ -60,6 +60,7 @@ def fetch(library: ctypes.CDLL, handle: ctypes.c_void_p, name: str) -> bytes:
 
 
 def main(library_name: str) -> None:
+    """Answer the requests on standard input with a library, or with the stand-in."""
     if library_name == "standin":
         import pylink.jitlink  # noqa: PLC0415 -- not with the real library
 

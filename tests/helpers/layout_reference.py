@@ -37,6 +37,7 @@ class Section:
 
     @property
     def bytes(self) -> int:
+        """The size in the file."""
         return 0 if self.nobits else self.size
 
     @property
@@ -61,6 +62,7 @@ class File(NamedTuple):
 
 
 def rounded(offset: int, align: int) -> int:
+    """The next multiple of an alignment; 0 is no alignment."""
     return -(-offset // align) * align if align else offset
 
 

@@ -69,7 +69,7 @@ class Plugin:
     line: list[str]
     flags: tuple[str, ...]
     host_archives: bool
-    by_step: bool
+    by_step: bool  # whether `pylink dlink` does the device link, not nvcc
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Program:
     libraries: list[tuple[str, str]]
     plugins: dict[str, Plugin]
     loads: bool
-    scope: str
+    scope: str  # of dlopen: "global" or "local"
 
     @property
     def files(self) -> list[str]:
@@ -89,6 +89,7 @@ class Program:
 
 
 def library_files(number: int, kind: str, modules: str) -> list[str]:
+    """The file of library `number`, and those of the open libraries that it owns."""
     name = f"lib{kind}{modules}.so"
     return [name, *(f"libopen{module}.so" for module in modules)] if kind == "owned" else [name]
 
@@ -106,6 +107,7 @@ def draw(seed: int) -> Program:
     chance = random.Random(seed)
 
     def pick(letters: str, most: int) -> str:
+        """A random choice of letters, in order: at least one, at most `most`."""
         return "".join(sorted(chance.sample(letters, chance.randint(1, min(most, len(letters))))))
 
     first = pick(MODULES, 3)
@@ -198,6 +200,7 @@ def make_library(build: HostBuild, kind: str, modules: str, earlier: Sequence[st
 
 
 def make_archive(build: HostBuild, modules: str) -> list[str]:
+    """Make an archive of the modules' objects, and return its name in a list; [] without."""
     if not modules:
         return []
     name = f"archive_{modules}.a"

@@ -31,6 +31,7 @@ UNKNOWN_OPTION = "unrecognized option: "
 
 
 def main(library: str, argv: list[str]) -> int:
+    """Link as nvlink would; return the exit status."""
     options, steps, output = understand(argv)
     with tempfile.TemporaryFile() as captured:
         standard_error = os.dup(2)

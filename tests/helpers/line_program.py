@@ -22,6 +22,7 @@ DW_FORM_UDATA, DW_FORM_LINE_STRP = 0x0F, 0x1F
 
 
 def uleb(value: int) -> bytes:
+    """An unsigned number in LEB128."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -30,6 +31,7 @@ def uleb(value: int) -> bytes:
 
 
 def sleb(value: int) -> bytes:
+    """A signed number in LEB128."""
     out = bytearray()
     while not -64 <= value < 64:
         out.append(value & 0x7F | 0x80)
@@ -38,6 +40,7 @@ def sleb(value: int) -> bytes:
 
 
 def text(value: str) -> bytes:
+    """A string with a NUL."""
     return value.encode("utf-8", "surrogateescape") + b"\0"
 
 
@@ -61,6 +64,7 @@ class Lines:
     functions: list[tuple[int, list[Row], int]] = field(default_factory=list)
 
     def function(self, symbol: int, rows: list[Row], size: int = 128) -> None:
+        """Add a function with its rows and its size in bytes."""
         self.functions.append((symbol, rows, size))
 
     def add_to(self, cubin: Cubin, *, implicit: bool = False) -> int:
@@ -94,6 +98,7 @@ class Lines:
         return struct.pack("<I", len(body)) + body, entries, strings
 
     def _tables(self) -> tuple[bytes, bytes]:
+        """The tables of directories and files, and the contents of .debug_line_str."""
         if self.version < 5:
             directories = b"".join(map(text, self.directories)) + b"\0"
             files = b"".join(text(name) + uleb(at) + b"\0\0" for name, at in self.files)
@@ -112,6 +117,7 @@ class Lines:
 
     @staticmethod
     def _program(rows: list[Row], size: int) -> bytes:
+        """The opcodes for the rows of a function."""
         out = bytearray()
         address, line, file, column = 0, 1, 1, 0
         inlined: tuple[int, int] | None = None

@@ -18,6 +18,7 @@ def kernels(cubin: bytes) -> set[str]:
 
 
 def _behind(prefix: str, cubin: bytes) -> set[str]:
+    """The names of functions in section names with a prefix."""
     names = (section.name for section in Image(cubin).sections)
     return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
 

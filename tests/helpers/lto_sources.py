@@ -149,6 +149,7 @@ def write_fatbin(folder: Path, name: str, code: str, flags: tuple[str, ...] = ()
 
 
 def _virtual(code: str) -> str:
+    """The virtual architecture for code such as sm_80 or lto_80."""
     kind, _, arch = code.partition("_")
     return "compute_" + (LTO_ARCH if kind == "lto" else arch)
 

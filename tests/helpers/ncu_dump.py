@@ -27,6 +27,7 @@ def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str
 
 
 def _action(action: Any, skipped: list[str]) -> Any:
+    """All that an action has, except for `skipped` metrics."""
     found = {
         "names": [action.name(base) for base in range(4)],
         "str": str(action),
@@ -52,6 +53,7 @@ def instructions(module: Any, path: str) -> list[str]:
 
 
 def _line(action: Any, address: int) -> Any:
+    """The source file and line, SASS and PTX at an address of an action."""
     place = action.source_info(address)
     return [
         address,
@@ -61,6 +63,7 @@ def _line(action: Any, address: int) -> Any:
 
 
 def _metric(metric: Any) -> Any:
+    """The values of a metric and of its instances."""
     count = metric.num_instances()
     found = {
         "name": metric.name(),
@@ -80,6 +83,7 @@ def _metric(metric: Any) -> Any:
 
 
 def _values(metric: Any, *instance: int) -> Any:
+    """One value of a metric, in all types."""
     return [
         metric.kind(*instance),
         repr(metric.value(*instance)),
@@ -90,6 +94,7 @@ def _values(metric: Any, *instance: int) -> Any:
 
 
 def _nvtx(state: Any) -> Any:
+    """The NVTX state of an action, by domain."""
     if state is None:
         return None
     return {
@@ -101,6 +106,7 @@ def _nvtx(state: Any) -> Any:
 
 
 def _domain(domain: Any) -> Any:
+    """The ranges of an NVTX domain."""
     pushed, started = domain.push_pop_ranges(), domain.start_end_ranges()
     return {
         "name": [domain.name(), str(domain)],
@@ -112,6 +118,7 @@ def _domain(domain: Any) -> Any:
 
 
 def _range(opened: Any) -> Any:
+    """The attributes of an NVTX range."""
     if opened is None:
         return None
     return [

@@ -82,6 +82,7 @@ class Toolchain:
     library: Path | None = None  # nvJitLink, if it is used in place of nvlink
 
     def tool(self, name: str) -> str:
+        """The path of a tool."""
         return str(self.bin / name)
 
     def linker(self) -> list[str]:
@@ -131,6 +132,7 @@ def _folder(name: str) -> Path:
 
 
 def _candidates() -> list[Path]:
+    """The directories in which the tools of the default release may be."""
     site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
     found = [Path(root) / "nvidia/cu13/bin" for root in sorted(filter(None, site))]
     if home := os.environ.get("CUDA_HOME"):
@@ -218,6 +220,7 @@ def by_library() -> list[str]:
 
 
 def _installed() -> list[str]:
+    """The releases and patch levels that are required or installed, except the default."""
     asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
     return [
         name
@@ -243,6 +246,7 @@ def cache_root() -> Path:
 
 
 def _cached(suffix: str, key: Sequence[str]) -> Path:
+    """The file of the cache for a key, which includes the present release."""
     made_by = f"V{version()}"
     digest = hashlib.sha256("\0".join((made_by, *key)).encode()).hexdigest()
     return cache_root() / digest[:2] / f"{digest[:32]}{suffix}"

@@ -100,6 +100,7 @@ def measured(
     rng = random.Random(f"{truth.name} {noise} {seed} {calls} {outliers}")
 
     def call(size: int) -> int:
+        """A cost in whole units, with a random error."""
         cost = TOP * truth.cost(size / LARGEST) * max(1 + rng.gauss(0, noise), 0.1)
         return max(round(cost * (3 if rng.random() < outliers else 1)), 1)
 

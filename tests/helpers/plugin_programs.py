@@ -77,6 +77,7 @@ def draw(seed: int) -> Process:
     chance = random.Random(seed)
 
     def pick(least: int, most: int) -> str:
+        """A random choice of modules, in order."""
         return "".join(sorted(chance.sample(MODULES, chance.randint(least, most))))
 
     has_device_code = chance.random() < 0.5
@@ -150,6 +151,7 @@ def _make_plugin(
     device: list[str],
     runtime: list[str],
 ) -> None:
+    """Compile and link a plugin; `device` and `runtime` are options of both links."""
     line = [f"plugin{number}.o", *(f"{name}.o" for name in plugin.contained)]
     line += [f"lib{library}.so" for library in plugin.libraries]
     if plugin.archived:

@@ -34,6 +34,7 @@ class Pool:
     symbols: list[Symbol] = field(default_factory=list)
 
     def bytes_of(self, symbol: Symbol) -> bytes:
+        """The bytes of a symbol."""
         return self.data[symbol.value : symbol.value + symbol.size]
 
 
@@ -63,6 +64,7 @@ class Merged:
         self.fits = len(self.data) <= limit
 
     def add(self, pool: Pool) -> None:
+        """Add the pool of a copy."""
         if pool.lost:
             _, value = self.piece(pool.data, pool, pool.offset)
             self.null_value = self.null_value if value is None else value
@@ -103,6 +105,7 @@ class Merged:
 
 
 def is_looked_at(data: bytes, align: int) -> bool:
+    """Return whether identical pieces of this size are found."""
     return len(data) in SMALL or (len(data) in (4, 8) and len(data) == align)
 
 

@@ -96,6 +96,7 @@ def generate(seed: int, level: int | None = None) -> Program:
 
 
 def _flags(rng: random.Random, mode: str, level: int, seed: int) -> tuple[str, ...]:
+    """Random flags of the compiler for a module."""
     flags = []
     choice = rng.choice(("none", "-lineinfo", "-G")) if mode == "mixed" else mode
     if choice != "none":

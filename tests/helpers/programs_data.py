@@ -7,6 +7,7 @@ from helpers.programs_draft import Draft, Function, ModuleDraft
 
 
 def _storage(draft: Draft, module: ModuleDraft, space: str, *, constant: bool) -> None:
+    """Add a variable in a memory space, and kernels that use it."""
     rng = draft.rng
     element = element_type(draft)
     size = array_size(draft)

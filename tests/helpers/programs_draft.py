@@ -36,15 +36,18 @@ class ModuleDraft:
     body: list[str] = field(default_factory=list)
 
     def include(self, header: str) -> None:
+        """Include a header once."""
         line = f"#include <{header}>"
         if line not in self.includes:
             self.includes.append(line)
 
     def declare(self, line: str) -> None:
+        """Add a declaration once."""
         if line not in self.declarations:
             self.declarations.append(line)
 
     def render(self) -> str:
+        """The source of the module."""
         return "\n".join([*self.includes, *self.declarations, *self.body, ""])
 
 
@@ -68,6 +71,7 @@ class Draft:
         return f"{prefix}{self.count}"
 
     def module(self) -> ModuleDraft:
+        """A random module."""
         return self.rng.choice(self.modules)
 
     def callable(self, module: ModuleDraft) -> Function | None:

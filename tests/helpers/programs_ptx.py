@@ -8,6 +8,7 @@ HEADER = ".version 7.0\n.target sm_75\n.address_size 64\n"
 
 
 def _kernel(draft: Draft, body: str, declarations: str = "") -> str:
+    """The text of a kernel with a body, and declarations in front."""
     name = draft.name("pk")
     draft.kernels.append(name)
     return (
@@ -19,6 +20,7 @@ def _kernel(draft: Draft, body: str, declarations: str = "") -> str:
 
 
 def _add(draft: Draft, text: str) -> None:
+    """Add a PTX file with this text."""
     draft.ptx.append(Module(f"p{len(draft.ptx)}.ptx", HEADER + text))
 
 

@@ -55,6 +55,7 @@ MMAS = (
 
 
 def _integers() -> Iterator[Form]:
+    """The forms of integer instructions."""
     for name in ("u16", "s16", "u32", "s32", "u64", "s64"):
         for operation in ("add", "sub", "mul.lo", "mul.hi", "div", "rem", "min", "max"):
             yield Form(f"{operation}.{name}", name, (name, name))
@@ -89,6 +90,7 @@ def _integers() -> Iterator[Form]:
 
 
 def _floats() -> Iterator[Form]:
+    """The forms of floating-point instructions."""
     for name in ("f32", "f64"):
         for rounding in ("rn", "rz", "rp"):
             for operation in ("add", "mul", "div"):
@@ -120,6 +122,7 @@ def _floats() -> Iterator[Form]:
 
 
 def _conversions() -> Iterator[Form]:
+    """The forms of conversions."""
     for integer in ("u16", "s16", "u32", "s32", "u64", "s64"):
         for name in ("f16", "bf16", "f32", "f64"):
             yield Form(f"cvt.rn.{name}.{integer}", name, (integer,))
@@ -138,6 +141,7 @@ def _conversions() -> Iterator[Form]:
 
 
 def _others() -> Iterator[Form]:
+    """The forms of atomics and other instructions."""
     for name in ("u32", "u64", "f32", "f64", "f16x2"):
         noftz = ".noftz" if name == "f16x2" else ""
         yield Form(f"atom.global.add{noftz}.{name}", name, (ADDRESS, name))
@@ -170,6 +174,7 @@ def module(sm: str, version: str) -> str:
 
 
 def _kernel(name: str, form: Form, *, repeats: bool) -> str:
+    """The text of a kernel with one form, whose result `repeats` as an operand."""
     result = REGISTERS[form.result]
     lines = [f".reg .{result} %d;"]
     operands = []
@@ -191,6 +196,7 @@ def _kernel(name: str, form: Form, *, repeats: bool) -> str:
 
 
 def _mma_kernel(name: str, mma: Mma) -> str:
+    """The text of a kernel with one mma."""
     lines = []
     kinds = (mma.of_c, mma.of_ab, mma.of_ab)
     lists = {}
@@ -212,6 +218,7 @@ def _mma_kernel(name: str, mma: Mma) -> str:
 
 
 def _entry(name: str, lines: list[str]) -> str:
+    """A kernel with these lines as its body."""
     body = "\n".join(f"    {line}" for line in lines)
     return f"""
 .visible .entry {name}(.param .u64 p)

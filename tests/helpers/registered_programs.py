@@ -73,6 +73,7 @@ def draw(seed: int) -> Program:
     chance = random.Random(seed)
 
     def pick(most: int) -> str:
+        """A random choice of modules, in order."""
         return "".join(sorted(chance.sample(MODULES, chance.randint(1, most))))
 
     is_plugin = seed % 2 == 1
@@ -142,6 +143,7 @@ def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
 
 
 def make_library(build: HostBuild, name: str, kind: str, modules: str) -> None:
+    """Compile and link a library of a kind."""
     objects = [f"{module}.o" for module in modules]
     if kind == "open":
         build.library(name, objects)
@@ -157,6 +159,7 @@ def make_library(build: HostBuild, name: str, kind: str, modules: str) -> None:
 
 
 def write_uses(build: HostBuild, name: str, modules: list[str]) -> None:
+    """Compile a host function that calls the host functions of these modules."""
     declared = "".join(f"void {module}_host(int *);" for module in modules)
     called = "".join(f"{module}_host(nullptr);" for module in modules)
     build.write(use_cc=f'{declared} extern "C" void {name}() {{ {called} }}')

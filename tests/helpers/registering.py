@@ -63,6 +63,7 @@ def source(code: Code, folder: Path, name: str) -> str:
 
 
 def _word(text: str) -> str:
+    """A statement that adds a string to `__nv_module_id`."""
     return f'__asm__(".pushsection __nv_module_id,\\"a\\"\\n.asciz \\"{text}\\"\\n.popsection");'
 
 
@@ -78,6 +79,7 @@ def program(folder: Path, name: str, code: Code, *flags: str) -> Path:
 
 
 def _make(folder: Path, name: str, text: str, *flags: str) -> Path:
+    """Compile a C source, and return the path of the program or library."""
     (folder / f"{name}.c").write_text(text)
     words = [COMPILER, "-w", f"{name}.c", "-Wl,--no-as-needed", "-L.", *flags, "-o", name]
     subprocess.run(words, cwd=folder, check=True)

@@ -80,14 +80,17 @@ class Program:
         self.image = Image(pylink.link(list(made.items()), arch=f"sm_{arch}", **options).image)
 
     def named(self, *names: str) -> list[Remark]:
+        """The remarks with these names."""
         return [remark for remark in self.remarks if remark.name in names]
 
 
 def args(remark: Remark) -> dict[str, str]:
+    """The arguments of a remark, without text."""
     return {key: value for key, value, *_ in remark.args if key != "String"}
 
 
 def size_of(image: Image, name: str) -> int:
+    """The size of a section in bytes."""
     section = image.section(name)
     assert section is not None, name
     return section.size

@@ -147,6 +147,7 @@ def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
     strings: dict[str, int] = {}
 
     def number(text: str) -> int:
+        """The number of a string in the string table, to which it is added if it is new."""
         return strings.setdefault(text, len(strings))
 
     blocks = []
@@ -171,6 +172,7 @@ def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
 
 
 def _contents(records: list[Record]) -> BitWriter:
+    """The bits of a remark's block."""
     _, abbreviations = RECORDS[REMARK]
     places = {code: 4 + place for place, code in enumerate(abbreviations)}
     bits = BitWriter()

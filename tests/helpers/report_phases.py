@@ -29,6 +29,7 @@ from pylink.report.model import (
 
 
 def phase(name: str, duration: int, size: int = 5_000) -> Action:
+    """The action of a phase; `duration` in ns, `size` bytes read."""
     action = Action(name, name, name, thread_id=1)
     action.stream_name = "link"
     action.set("link__time_duration.sum", duration)
@@ -80,6 +81,7 @@ def phase(name: str, duration: int, size: int = 5_000) -> Action:
 
 
 def report(scale: int = 1) -> Report:
+    """A report of a link with two phases, with all values multiplied by `scale`."""
     return Report(
         Process(1234, "host", "pylink"),
         actions=[phase("read", 1_500_000 * scale, 5_000 * scale), phase("merge", 500_000 * scale)],

@@ -34,6 +34,7 @@ def operation(word: int) -> int:
 
 
 def stall(word: int) -> int:
+    """The stall count of an instruction, in cycles."""
     return word >> 105 & 0xF
 
 
@@ -48,6 +49,7 @@ def read(word: int) -> int:
 
 
 def waits(word: int, scoreboard: int) -> bool:
+    """Return whether an instruction waits for a scoreboard."""
     return bool(word >> 116 + scoreboard & 1)
 
 

@@ -54,6 +54,7 @@ def prints(shown: str, printed: str) -> bool:
 
 
 def line_pattern(line: str) -> str:
+    """The regular expression for a line on a page."""
     if line == "...":
         return r"(?:.*\n)*?"
     words = re.escape(line.rstrip()).replace(re.escape("..."), ".*")

@@ -24,6 +24,13 @@ class SharedLibrary:
     are ids of modules whose wrapper other files do not see. `words` are texts in front of the ids
     in `__nv_module_id`, `imports` functions of other files. `linked` are ids of modules of other
     libraries that its device link contains. `with_ptx` adds PTX to the code of each module.
+
+    `kernels` are names for the list of used kernels. `symbolic` sets DF_SYMBOLIC, `interposable`
+    lets other files replace the registration functions. With `kept_lists` each list of names has
+    an empty name for each module. `sm` is the architecture of the code, `machine` the ELF machine
+    number. `ids` replaces the contents of `__nv_module_id`, and `nobits` makes the section of
+    device code SHT_NOBITS. `damage` names a section that gets an impossible size, or is `name` for
+    damaged names of symbols. `extra` are more sections: name and contents.
     """
 
     modules: Sequence[tuple[str, bytes]] = ()
@@ -46,11 +53,13 @@ class SharedLibrary:
     extra: Sequence[tuple[str, bytes]] = field(default_factory=tuple)
 
     def build(self) -> bytes:
+        """The bytes of the library."""
         strings = b"\0"
         symbols = [bytes(24)]
         relocations = b""
 
         def symbol(name: str, section: int, info: int = FUNC) -> None:
+            """Add a dynamic symbol; section 0 is an undefined one."""
             nonlocal strings
             symbols.append(SYM.pack(len(strings), info, 0, section, 0x1000 if section else 0, 8))
             strings += name.encode() + b"\0"
@@ -97,6 +106,7 @@ class SharedLibrary:
         return self._file(sections)
 
     def _file(self, sections: list[tuple[str, int, bytes, int]]) -> bytes:
+        """The ELF file of these sections: name, type, contents and sh_link of each."""
         names = b"\0"
         table = [bytes(64)]
         body = b""

@@ -47,6 +47,7 @@ class Program:
         ]
 
     def code_of(self, kernel: int, *, deep: bool) -> set[int]:
+        """The functions whose code counts for a kernel: itself, with `deep` all that it reaches."""
         return {kernel} | (self.graph.reached(kernel) if deep else set())
 
     def uses(self, *, deep: bool) -> set[tuple[int, int]]:

@@ -26,6 +26,7 @@ class Said:
 
 
 def nvlink(folder: Path, words: Sequence[str]) -> Said:
+    """Run nvlink."""
     done = oracle.run_nvlink([*words, "-o", THEIRS], folder)
     return _said(done.code, done.stdout + done.stderr, "nvlink")
 
@@ -50,4 +51,5 @@ def explained(folder: Path, words: Sequence[str]) -> str:
 
 
 def _said(code: int, text: str, name: str) -> Said:
+    """The result of a tool called `name`."""
     return Said(code, [line.removeprefix(f"{name} ") for line in text.splitlines()])

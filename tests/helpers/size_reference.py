@@ -63,10 +63,12 @@ def cubin_bytes(data: bytes) -> Counter[tuple[str, str]]:
 
 
 def text(data: bytes, at: int) -> str:
+    """The string at an offset."""
     return data[at : data.index(b"\0", at)].decode("latin-1")
 
 
 def owner(i: int, names: list[str], rows: list[tuple[int, ...]], functions: list[str]) -> str:
+    """The function to which section `i` belongs; SHARED if it belongs to none."""
     fits = [name for name in functions if names[i].endswith(f".{name}")]
     if fits:
         return max(fits, key=len)
@@ -77,6 +79,7 @@ def owner(i: int, names: list[str], rows: list[tuple[int, ...]], functions: list
 
 
 def part(name: str, flags: int) -> str:
+    """The part of the file to which a section belongs."""
     for prefix, word in PREFIXES:
         if name.startswith(prefix):
             return word

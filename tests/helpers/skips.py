@@ -25,6 +25,7 @@ class SkipPolicy:
         self.refused: list[str] = []
 
     def look_at(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        """Record a skipped test, unless its reason is allowed."""
         if not report.skipped or not isinstance(report.longrepr, tuple):
             return
         reason = report.longrepr[2].removeprefix("Skipped: ")

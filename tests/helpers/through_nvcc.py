@@ -38,6 +38,7 @@ def build(folder: Path, *options: str, arch: str = "sm_90", **sources: str) -> N
 
 
 def printed(folder: Path, words: Sequence[str]) -> Printed:
+    """Run a program and return its output."""
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).splitlines()
     notes = [line.removeprefix(NOTE) for line in lines if line.startswith(NOTE)]

@@ -42,5 +42,6 @@ def read_rows(table: str) -> list[Row]:
 
 
 def _is_metric(text: str) -> bool:
+    """Return whether a text is a number with four decimals."""
     integer, point, fraction = text.removeprefix("-").partition(".")
     return (integer + fraction).isdecimal() and bool(integer and point) and len(fraction) == 4

@@ -11,6 +11,7 @@ EARLY_ABI = 0x33
 
 
 def note(toolkit: int) -> bytes:
+    """A .note.nv.cuinfo note with a toolkit, such as 130."""
     return struct.pack("<III12s4H", 12, 8, 1000, b"NVIDIA Corp\0", 2, 80, toolkit, 0)
 
 

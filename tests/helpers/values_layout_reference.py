@@ -17,6 +17,7 @@ class Variable(NamedTuple):
 
 
 def rounded(offset: int, align: int) -> int:
+    """The next multiple of an alignment."""
     return -(-offset // align) * align
 
 

@@ -43,7 +43,7 @@ class Place:
     size: int = 0
     variables: bool = False
     code: bool = False
-    shares_bytes: bool = False
+    shares_bytes: bool = False  # whether its bytes are those of its twin
 
 
 @dataclass

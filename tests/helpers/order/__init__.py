@@ -106,5 +106,6 @@ def observe(image: bytes) -> Order:
 
 
 def family_of(arch: str) -> str:
+    """The family of an architecture such as 90a."""
     number = int("".join(digit for digit in arch if digit.isdigit()))
     return "A" if number < 90 else "B" if number < 100 else "C"

@@ -27,6 +27,7 @@ class Ending(Reading):
         self.callees: dict[Symbol, list[Symbol]] = {}
 
     def finish(self) -> None:
+        """Decide which sections and symbols are written, and which names."""
         if any(
             y.common and (y.copy is None or y.copy.shndx == COMMON) for y in self.lists.symbols()
         ):
@@ -58,6 +59,7 @@ class Ending(Reading):
         return seen
 
     def live_kernels(self) -> list[Symbol]:
+        """The live kernels, in order of first mention."""
         return [y for y in self.functions if y.is_kernel and y.live]
 
     def _bury(self) -> None:
@@ -117,6 +119,7 @@ class Ending(Reading):
             section.shown = section.shown and (section.has_entries or stays)
 
     def _hide_symbols(self) -> None:
+        """Remove names and rows of symbols that the output does not have."""
         for symbol in self.lists.symbols():
             if symbol.mention is None:
                 continue

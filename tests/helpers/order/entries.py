@@ -49,6 +49,7 @@ class Entries:
         return {0x40: "shared", 0x80: "constant"}.get(mention.other & 0xE0, "global")
 
     def relocations(self, file: Input, part: Part) -> None:
+        """Add the entries of a relocation section of an input."""
         target = file.parts[part.info]
         owner = target.owner.symbol if target.owner is not None else None
         if target.kind == "text":
@@ -103,6 +104,7 @@ class Entries:
     def _fate_in(
         self, space: str, target: Part, mention: Mention, entry: Entry, owner: Symbol | None
     ) -> str:
+        """The fate of an entry that refers to a symbol in a kind of memory."""
         symbol = mention.known
         if space == "function":
             return "nothing" if mention.lost and target.name in LINES else "kept"
@@ -134,5 +136,6 @@ def _lost_bytes(file: Input, target: Part) -> list[tuple[int, int]]:
 
 
 def _current_is_weak(mention: Mention) -> bool:
+    """Return whether the current definition of a symbol is weak."""
     copy = mention.known.copy
     return copy is not None and copy.bind == WEAK and copy.shndx != COMMON

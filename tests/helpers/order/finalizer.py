@@ -60,6 +60,7 @@ def _rename(table: bytes, name: str, times: int) -> tuple[bytes, str]:
 
 
 def _parameters(code: Section) -> list[str]:
+    """The names of the sections of parameters that the second program makes for a function."""
     copy = code.owner.copy if code.owner is not None else None
     if copy is None:
         return []
@@ -67,6 +68,7 @@ def _parameters(code: Section) -> list[str]:
 
 
 def _mercury_names(shown: list[Section], code: list[Section]) -> list[str]:
+    """The names that the second program adds for mercury sections."""
     names = [f".nv.capmerc{section.name}" for section in code]
     for kind in MERCURY_CLASSES:
         names += [f".nv.merc{s.name}" for s in shown if s.kind == kind and _has_twin(s)]
@@ -75,12 +77,14 @@ def _mercury_names(shown: list[Section], code: list[Section]) -> list[str]:
 
 
 def _has_twin(section: Section) -> bool:
+    """Return whether the final file has a mercury twin of a section."""
     if section.kind == "relocations":
         return section.has_entries or ".optimizer." in section.name
     return section.name != ".nv.compat"
 
 
 def _add(table: bytes, names: list[str]) -> bytes:
+    """The string table with the names that it lacks added at the end."""
     for name in names:
         if b"\0%s\0" % name.encode() not in table:
             table += name.encode() + b"\0"

@@ -47,9 +47,10 @@ class Symbol:
     section: Section | None = None
     mention: Mention | None = None  # the first one in the inputs
     copy: Mention | None = None
-    shown: bool = True
-    named: bool = True
+    shown: bool = True  # whether its row is written
+    named: bool = True  # whether its name is written
     live: bool = True
+    # The sections of a function.
     text: Section | None = None
     info: Section | None = None
     shared: Section | None = None
@@ -59,13 +60,14 @@ class Symbol:
     pieces: list[Mention] = field(default_factory=list)  # copies whose tables make up its pool
     has_pool: bool = False
     pool_is_lost: bool = False  # whether only copies that lost have created its section
-    taken: bool = False
-    common: bool = False
-    unnamed: bool = False
+    taken: bool = False  # whether the address of the function is taken
+    common: bool = False  # whether any definition is a common symbol
+    unnamed: bool = False  # a constant of code, which loses its name
     ptx: int = 0  # SM number of the PTX of the first definition's file
 
     @property
     def current(self) -> Mention:
+        """The current definition, or the first mention; ValueError for a section symbol."""
         current = self.copy or self.mention
         if current is None:
             raise ValueError(f"{self.name} is a section")
@@ -73,11 +75,13 @@ class Symbol:
 
     @property
     def is_kernel(self) -> bool:
+        """Whether the current definition is a kernel."""
         copy = self.copy
         return copy is not None and copy.type == FUNC and bool(copy.other & ENTRY)
 
     @property
     def uses_array(self) -> bool:
+        """Whether the function's own code uses an extern array."""
         return self.text is not None and any(
             fate == "array" for form in self.text.forms.values() for _, fate in form.entries
         )
@@ -115,6 +119,7 @@ class Lists:
         return self._of_file[name]
 
     def has(self, name: str) -> Section | None:
+        """The section that all files share under a name; None without one."""
         return self._of_file.get(name)
 
     def symbols(self) -> list[Symbol]:
@@ -122,6 +127,7 @@ class Lists:
         return [y for y in self.locals + self.globals if y.section is None]
 
     def section_names(self) -> bytes:
+        """The contents of .shstrtab."""
         return string_table(s.name for s in self.sections if s.named)
 
     def symbol_names(self, prototypes: list[str]) -> bytes:
@@ -130,6 +136,7 @@ class Lists:
         return string_table(prototypes + named, "" in prototypes)
 
     def in_file_order(self) -> list[Section]:
+        """The sections that are written, in the order of the file."""
         shown = [s for s in self.sections if s.shown]
         return sorted(shown, key=lambda s: CLASSES.index(s.kind))
 
@@ -147,6 +154,7 @@ class Lists:
 
 
 def _may_have_symbol(section: Section) -> bool:
+    """Return whether the section symbol of a section may be written."""
     if section.kind == "debug":
         return section.size != 0
     return section.kind not in ("table", "info", "relocations")

@@ -87,6 +87,7 @@ class Mention:
 
     @property
     def defined(self) -> bool:
+        """Whether it is a definition."""
         return self.part is not None or self.shndx == COMMON
 
     @property
@@ -96,6 +97,7 @@ class Mention:
 
     @property
     def known(self) -> Symbol:
+        """The symbol of the output; ValueError if it has none."""
         if self.symbol is None:
             raise ValueError(f"{self.name} has no symbol")
         return self.symbol
@@ -142,14 +144,17 @@ class Input:
                 yield from struct.iter_unpack("<Ii", part.data)
 
     def entries(self, part: Part) -> list[Entry]:
+        """The entries of a relocation section."""
         if part.type == 9:
             return [Entry(o, t, s, 0) for o, t, s in REL.iter_unpack(part.data)]
         return [Entry(o, t, s, a) for o, t, s, a in RELA.iter_unpack(part.data)]
 
     def text(self, at: int) -> str:
+        """The string at an offset of .strtab."""
         return _text(self.strings, at)
 
     def _read_sections(self) -> None:
+        """Read the section headers."""
         (table,) = struct.unpack_from("<Q", self.image, 40)
         count, names = struct.unpack_from("<HH", self.image, 60)
         starts = []
@@ -163,6 +168,7 @@ class Input:
             part.name = _text(self.parts[names].data, start)
 
     def _read_symbols(self) -> None:
+        """Read the symbol table."""
         table = next(part for part in self.parts if part.type == 2)
         self.strings = self.parts[table.link].data
         for index, row in enumerate(SYMBOL.iter_unpack(table.data)):
@@ -175,6 +181,7 @@ class Input:
             self.mentions.append(mention)
 
     def _owner(self, part: Part) -> Mention | None:
+        """The function to which a section belongs; None without one."""
         if part.kind in ("text", "capsule"):
             return self.mentions[part.info & 0xFFFFFF]
         if part.kind in ("info of", "parameters", "pool", "shared", "late") and part.info:
@@ -182,6 +189,7 @@ class Input:
         return None
 
     def _read_facts(self) -> None:
+        """Read the SM number of the PTX, and the register counts."""
         for part in self.parts:
             if part.name == ".note.nv.cuinfo":
                 (self.ptx,) = struct.unpack_from("<H", part.data, 26)
@@ -238,10 +246,12 @@ def final_name(name: str) -> str:
 
 
 def _text(table: bytes, at: int) -> str:
+    """The string at an offset of a string table."""
     return table[at : table.index(b"\0", at)].decode("latin1")
 
 
 def _kind(part: Part) -> str:
+    """The kind of a section, by flags, type and name."""
     if part.flags & MERCURY and part.type != 0x70000016:
         return "mercury"
     if part.type in KINDS:

@@ -54,7 +54,7 @@ class Reading(Entries):
 
     def open(self, file: Input) -> None:
         """Add the prototype strings of a file, also those of copies that lose."""
-        block = 0
+        block = 0  # the marker in front of the rows
         for caller, callee in file.rows("calls"):
             if caller == 0:
                 block = callee
@@ -63,6 +63,7 @@ class Reading(Entries):
         self.prototypes += [file.text(text) for _, text in file.rows("prototypes")]
 
     def read(self, file: Input) -> None:
+        """Add the symbols, sections and relocations of a file."""
         for mention in file.mentions:
             if mention.type == FUNC:
                 self._function(mention)
@@ -106,12 +107,14 @@ class Reading(Entries):
         return symbol, symbol_of_name is None
 
     def _list(self, symbol: Symbol, mention: Mention) -> None:
+        """Append a new symbol to the list of local or of global symbols."""
         # Instances of extern arrays, from an earlier link with -r, count as definitions.
         array = self.space(mention) == "shared" and mention.size == 0
         early = mention.bind == LOCAL or (mention.bind == WEAK and (mention.defined or array))
         (self.lists.locals if early else self.lists.globals).append(symbol)
 
     def _function(self, mention: Mention) -> None:
+        """Add a function, and its sections if it is new."""
         symbol, new = self._mention(mention)
         if new:
             self.functions.append(symbol)
@@ -155,7 +158,8 @@ class Reading(Entries):
                 section.entries = [entry for entry in section.entries if entry[0] is not old]
 
     def _calls(self, file: Input) -> None:
-        block = 0
+        """Add the rows of a file's call graph."""
+        block = 0  # the marker in front of the rows
         for caller, callee in file.rows("calls"):
             if caller == 0:
                 block = callee
@@ -176,6 +180,7 @@ class Reading(Entries):
         ]
 
     def _objects(self, file: Input) -> None:
+        """Add the symbols of a file that are not functions."""
         number = 0
         used: set[Part] = set()
         pieces: set[Part] = set()
@@ -221,10 +226,12 @@ class Reading(Entries):
             part.home = symbol.shared
 
     def _parameters(self, name: str, symbol: Symbol) -> Section:
+        """Create the section of a kernel's parameters."""
         if self.relocatable:
             return self.lists.section(name, "constant", symbol)
 
         def relocations_for_the_driver() -> None:
+            """Create the relocation section of parameters, which is not written."""
             symbol.parameters_rel = self.lists.section(f".rel{name}", "relocations", symbol)
             symbol.parameters_rel.shown = False
 
@@ -253,6 +260,7 @@ class Reading(Entries):
 
 
 def _append(part: Part, home: Section) -> None:
+    """Place an input section at the end of an output section."""
     align = part.align or 1
     part.base = -(-home.size // align) * align
     part.appended = True

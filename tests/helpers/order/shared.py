@@ -78,6 +78,7 @@ def choose_shared(link: Ending) -> None:
 
 
 def _mentions(link: Ending) -> Iterable[Mention]:
+    """All symbols of all inputs."""
     return (mention for file in link.files for mention in file.mentions)
 
 
@@ -112,4 +113,5 @@ def _loose(link: Ending) -> set[Symbol]:
 
 
 def _arrays_of_functions(reach: set[Symbol], uses: dict[Symbol, set[Symbol]]) -> set[Symbol]:
+    """The extern arrays that device functions in `reach` use."""
     return {v for y in reach if not y.is_kernel for v in uses.get(y, ()) if not v.current.size}
