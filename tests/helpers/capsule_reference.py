@@ -28,7 +28,7 @@ class Slot:
         return self.body is not None and self.body[0] == 0x31
 
     def record(self) -> bytes:
-        """The bytes of the record: the body, after a count if it stands for several instructions."""
+        """The bytes of the record: the body, after a count if there are several instructions."""
         if self.is_hint:
             return bytes(self.body or b"")
         if self.body is not None and self.count == 1 and not self.recorded:
