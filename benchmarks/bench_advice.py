@@ -56,6 +56,8 @@ def fastest_profiles(links: list[Callable[[], Profile]]) -> list[Profile]:
 def link_function(
     names: list[str], arch: str, output: Path, merc_dedup: Literal["on", "off"] = "on"
 ) -> Callable[[], Profile]:
+    """A function that links the files once, and returns the profile."""
+
     def link() -> Profile:
         profile = pylink.link(
             names, arch=f"sm_{arch}", output=output, profile=True, merc_dedup=merc_dedup
@@ -67,6 +69,7 @@ def link_function(
 
 
 def check(claimed: float, before: Profile, after: Profile, label: str) -> None:
+    """Check that a link gained at least the claimed percentage of processor time."""
     gained = 100 * (1 - after.cpu_ns / before.cpu_ns)
     print(f"{label}: claimed {claimed:.1f}%, gained {gained:.1f}%")
     assert claimed <= gained + MARGIN
@@ -134,6 +137,7 @@ def test_a_second_link_does_not_wait_for_the_disk(tmp_path: Path) -> None:
     output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
 
     def forget() -> None:
+        """Drop the inputs from the page cache, so that the next link reads them from disk."""
         for name in names:
             with Path(name).open("rb") as file:
                 os.fsync(file.fileno())

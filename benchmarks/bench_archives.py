@@ -92,6 +92,7 @@ def minimal_work(path: Path, sm: int, output: Path) -> Callable[[], float]:
     )
 
     def run() -> float:
+        """Copy and decompress the picked members into an output; returns the seconds."""
         output.unlink(missing_ok=True)
         start = time.perf_counter()
         arena, _ = gather(picked, [path.read_bytes()], lambda number: b"")
@@ -119,6 +120,7 @@ def test_bench_archive(
     floors: list[float] = []
 
     def others() -> None:
+        """Take a turn of each other contender, and of the least that the work needs."""
         for contender, seconds_by_round in times.items():
             seconds_by_round.append(contest.seconds(contender))
         floors.append(least())

@@ -57,6 +57,7 @@ def build(count: int, early: bool = True) -> list[MercuryObject]:
     """
 
     def item(seed: int) -> MercuryObject:
+        """An object of 20 sections; if not `early`, only the last has contents of the seed."""
         rng = random.Random(seed)
         return MercuryObject(
             [rng.randbytes(4096) if early or i == 19 else bytes([i]) * 4096 for i in range(20)],
@@ -76,11 +77,13 @@ def read_once(items: list[MercuryObject]) -> None:
 
 
 def large_pair() -> tuple[bytes, bytes]:
+    """Two buffers with the same bytes, which share no memory."""
     data = os.urandom(1 << 20) * (LARGE >> 20)
     return data, bytes(bytearray(data))
 
 
 def measure_memcmp() -> None:
+    """Compare two equal large objects, and take the ratio to one memcmp."""
     first, second = large_pair()
     reference, candidate = MercuryObject([first]), MercuryObject([second])
     rounds = [
@@ -99,6 +102,7 @@ def measure_memcmp() -> None:
 
 
 def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> None:
+    """Measure how a comparison grows with the number of twins, and its ratio to others."""
     times = {}
     for count in SWEEP:
         fresh = []
@@ -119,6 +123,7 @@ def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> 
 
 
 def measure_fold(label: str, early: bool) -> None:
+    """Measure the fold of a build against reading its bytes once, and without hashes."""
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)
@@ -134,10 +139,12 @@ def measure_fold(label: str, early: bool) -> None:
 
 
 def ms(seconds: float) -> str:
+    """Seconds as a text in milliseconds."""
     return f"{seconds * 1e3:.3f} ms"
 
 
 def show(label: str, times: str, ratio: float) -> None:
+    """Print a ratio after its label, and the times that it comes from."""
     print(f"{label:58} {ratio:9.3f}   ({times})", flush=True)
 
 

@@ -99,6 +99,7 @@ def test_bench_dlink(
     runs: dict[str, list[Run]] = {name: [] for name in commands}
 
     def turn() -> None:
+        """Run each command once."""
         for name, command in commands.items():
             starts = server.launcher if name == SERVED else launcher
             runs[name].append(starts.run(command, folder))

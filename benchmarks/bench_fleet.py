@@ -111,6 +111,7 @@ class Tree:
             self.write(number, (number + (1 << 40)).to_bytes(8, "little"))
 
     def remove(self, numbers: Sequence[int]) -> None:
+        """Delete the files with these numbers."""
         for number in numbers:
             self.path(number).unlink()
             del self.objects[number]
@@ -184,6 +185,7 @@ def drop_from_cache(folder: Path) -> None:
 
 
 def least_cost(costs: Sequence[Cost]) -> Cost:
+    """The least times of several runs, with the most memory of any."""
     return Cost(
         min(cost.wall for cost in costs),
         min(cost.processor for cost in costs),
@@ -231,6 +233,7 @@ class Life:
         self.check()
 
     def print_cost(self, label: str, cost: Cost) -> None:
+        """Print a cost, and its processor time relative to a plain read and to an index."""
         self.costs[label] = cost
         read, index = self.costs.get("plain read", cost), self.costs.get("index", cost)
         shares = f"{cost.processor / read.processor:7.2f} {cost.processor / index.processor:8.3f}"
@@ -240,6 +243,7 @@ class Life:
         )
 
     def check(self) -> None:
+        """Check that the index has the sums that the tree was planted with."""
         database = Database()
         database.add(Index(self.index))
         rows = database.ask(
@@ -298,6 +302,7 @@ class Life:
             self.step("index from disk", root, rounds=1)
 
     def ask(self) -> None:
+        """Measure each of the stored questions."""
         for name in ("repeats", "contents", "templates", "targets", "files"):
             arguments = ("-m", "pylink", "dedup-ask", str(self.index), name)
             self.print_cost(f"ask {name}", self.run(*arguments))

@@ -53,11 +53,13 @@ def test_bench_growth(
     output.parent.mkdir(exist_ok=True)
 
     def measure(count: int, rounds: int) -> tuple[float, int]:
+        """The seconds of the fastest link of so many inputs, and its peak memory."""
         argv = ["-c", PROGRAM, f"sm_{arch}", str(output), str(count), str(rounds)]
         run = launcher.run([sys.executable, *argv], folder)
         return float(run.output), run.rss
 
     def sweep() -> dict[int, tuple[float, int]]:
+        """Measure each number of inputs; the result is by number."""
         return {count: measure(count, ROUNDS[count]) for count in counts}
 
     bare = measure(BARE, 1)[1]

@@ -53,6 +53,7 @@ def host_objects(count: int) -> list[Path]:
 
 
 def link_alone(files: list[Path]) -> bytes:
+    """Link one program in a process of the pool."""
     return pylink.link(files, arch=TARGET).image
 
 
@@ -75,6 +76,7 @@ def test_bench_many(
     seconds: list[tuple[float, float]] = []
 
     def turn() -> None:
+        """Link all programs in one call and in a pool of processes, and compare the cubins."""
         start = time.perf_counter()
         many = pylink.link_many([pylink.LinkJob(program, arch=TARGET) for program in programs])
         between = time.perf_counter()

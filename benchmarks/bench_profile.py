@@ -54,6 +54,7 @@ def test_bench_profile(
     times: dict[str, list[float]] = {name: [] for name in options}
 
     def link(name: str) -> None:
+        """Link once with the options of this name, and keep the processor time."""
         output.unlink(missing_ok=True)
         start = time.process_time()
         pylink.link(names, arch=f"sm_{arch}", output=output, **options[name])

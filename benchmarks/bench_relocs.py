@@ -34,16 +34,19 @@ def random_patches(count: int) -> tuple[bytes, list[Patch]]:
 
 
 def kernel(image: bytes, table: Patches) -> tuple[bytes, Callable[[], object]]:
+    """The buffer, and a function that patches it in native code."""
     placed, canvas = place([Piece(0, image)], len(image)), Canvas(len(image))
     return canvas.image, lambda: native_image.write_contents(canvas, placed, table)
 
 
 def numpy(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:
+    """The buffer, and a function that patches it with numpy."""
     buffer = bytearray(image)
     return buffer, lambda: patch_numpy(buffer, table.data)
 
 
 def python(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:
+    """The buffer, and a function that patches it in plain Python."""
     buffer = bytearray(image)
     rows: list[Patch] = list(PATCH.iter_unpack(table.data))
     return buffer, lambda: patch_reference(buffer, rows)

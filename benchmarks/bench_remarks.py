@@ -69,6 +69,7 @@ def test_bench_write(
     file = tmp_path / "remarks"
 
     def run() -> None:
+        """Emit all remarks into a new file, or into none."""
         writer = open_writer(str(file), format, version) if format else None
         channel = Remarks(Sink(), writer, hotness=True)
         emit_remarks(channel, count)

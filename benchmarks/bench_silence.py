@@ -61,6 +61,7 @@ def test_bench_silence(
     silent: list[float] = []
 
     def link(**options: Any) -> float:
+        """Link once with the options; returns the seconds of processor time."""
         start = time.process_time()
         log = io.StringIO()
         pylink.link(names, arch=f"sm_{arch}", output=output, log=log, **options)

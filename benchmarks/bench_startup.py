@@ -34,6 +34,7 @@ def test_bench_startup(
     linked: list[float] = []
 
     def start_python() -> None:
+        """Measure a start of the interpreter that does nothing."""
         bare.append(launcher.run([sys.executable, "-c", "pass"], folder).seconds)
 
     benchmark.group = "start of a process"
@@ -56,6 +57,7 @@ def test_bench_served(
     times: dict[str, list[float]] = {CLI: [], NVLINK: [], SERVED: []}
 
     def link_with(contender: str) -> None:
+        """Measure a link of one contender."""
         times[contender].append(contest.seconds(contender))
 
     def others() -> None:

@@ -94,12 +94,14 @@ class Contest:
         self.peaks[API] = run.rss
 
     def copy(self) -> None:
+        """Copy the inputs to the output, which is the least that a link must do."""
         resident.copy(self.names, str(self._output))
 
     def close(self) -> None:
         self._jit.close()
 
     def _argv(self, contender: str) -> list[str]:
+        """The command line of a contender's process."""
         if contender == API:
             return [sys.executable, "-c", API_PROCESS, self.arch, str(self._output), *self.names]
         tool = (

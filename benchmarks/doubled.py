@@ -40,10 +40,12 @@ template __global__ void blend<4>(float *, float);
 
 
 def _modules(body: str) -> list[str]:
+    """The texts of the modules with this body."""
     return [group.text_of(body, number) for number in range(MODULES)]
 
 
 def _large() -> list[str]:
+    """Modules of 60 kernels each."""
     kernels = range(60)
     body = group.BODIES["50KB"] + "".join(
         group.KERNEL.replace("KERNEL", str(number)) for number in kernels[group.KERNELS :]

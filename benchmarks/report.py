@@ -92,6 +92,7 @@ class Report:
         self.growth: dict[str, dict[int, tuple[float, int]]] = {}
 
     def lines(self) -> list[str]:
+        """The lines of the report, by kind of measurement."""
         lines = []
         for _, links in groupby(self.outcomes, lambda outcome: (outcome.arch, outcome.size)):
             same = sorted(links, key=lambda outcome: outcome.count)

@@ -66,6 +66,7 @@ def list_wheels(release: str) -> list[str]:
 
 
 def _tool_wheels(version: str) -> list[str]:
+    """The requirements of the compiler's wheels in a release."""
     return [f"nvidia-{name}=={version}" for name in ("cuda-nvcc", "nvvm", "cuda-crt")]
 
 

@@ -302,6 +302,7 @@ def main() -> int:
             ]
 
     def work(job: tuple[Program, dict[str, Path], str, str]) -> list[Outcome]:
+        """Compile and link one program for an architecture and flavour; returns the outcomes."""
         program, places, arch, flavour = job
         cubins, failures = compile_all(program, places, FLAVOURS[flavour], arch, cache)
         skipped.extend(f"{program.name} sm_{arch} {flavour}: {text}" for text in failures)

@@ -59,6 +59,7 @@ def relink(text: str, source: str, page: str) -> str:
     """The text of the file `source`, with links that are right in the site's page `page`."""
 
     def replace(match: re.Match[str]) -> str:
+        """The link with its target in the site, or only its label if the site lacks the target."""
         label, target = match.groups()
         path, mark, place = target.partition("#")
         if ":" in path or not path:

@@ -129,6 +129,7 @@ def dlink(
     finished_count = 0
 
     def end_link() -> None:
+        """Count a finished link, and report the progress."""
         nonlocal finished_count
         with lock:
             finished_count += 1
@@ -163,6 +164,7 @@ def _check_one_of(argument: str, value: str, allowed: Iterable[str]) -> str:
 
 
 def _check_archs(names: list[str]) -> None:
+    """Raise ValueError or TypeError unless the names are different known architectures."""
     if not names:
         raise ValueError("archs is empty; name an architecture such as 'sm_90a'")
     for name in names:

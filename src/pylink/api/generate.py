@@ -262,6 +262,7 @@ def _keywords() -> list[tuple[str, str]]:
 
 
 def _literal(value: str | int) -> str:
+    """A default value as Python source."""
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
@@ -359,7 +360,7 @@ def _block_signature(value: object) -> str:
 
 
 def _public_signature(value: object) -> inspect.Signature:
-    """The signature with annotations as they are in the source, without `self`."""
+    """The parameters and the result of a class or function as in the source, without `self`."""
     signature = inspect.signature(value)  # type: ignore[arg-type]  # functions and classes
     parameters = [
         parameter

@@ -156,4 +156,5 @@ def check_input(source: Input, name: str, sink: Sink) -> None:
 
 
 def _kind_name(kind: int) -> str:
+    """The word of `KINDS` for a kind of input, or `unknown`."""
     return next((word for word, numbers in KINDS.items() if kind in numbers), "unknown")

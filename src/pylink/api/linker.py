@@ -258,6 +258,7 @@ class Linker:
         )
 
     def _check_options(self, sink: Sink) -> None:
+        """Report options whose values are wrong, or wrong together."""
         check_choices(self._values, sink)
         check(self._values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False)
 

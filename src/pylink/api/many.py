@@ -117,6 +117,7 @@ class _JobRun:
         self.linker = None
 
     def _fail(self, error: LinkError) -> None:
+        """Keep the error as the job's outcome."""
         # The frames of a traceback would keep all memory of the link.
         self.outcome = error.with_traceback(None)
 

@@ -183,6 +183,7 @@ def input_table(inputs: Sequence[tuple[str, int | None]]) -> Table[InputRow]:
 
 
 def _file_size(path: str) -> int | None:
+    """The bytes of a file, or None if it cannot be found."""
     try:
         return os.stat(path).st_size
     except OSError:

@@ -62,6 +62,7 @@ def _is_default(name: str, value: Value) -> bool:
 
 
 def _unknown_option_message(name: str) -> str:
+    """The message for an unknown option, with the closest name as a hint."""
     from difflib import get_close_matches
 
     names = [option.attribute for option in OPTIONS if option.in_call and option.built]
@@ -115,6 +116,7 @@ class OptionValues:
     _values: dict[str, Value]
 
     def _set_options(self, keywords: Mapping[str, object]) -> None:
+        """Check the keywords, and keep their values as the options of this object."""
         ordered = {name: keywords[name] for name in sorted(keywords, key=str.lower)}
         object.__setattr__(self, "_values", check_keywords(ordered))
 
@@ -135,14 +137,17 @@ class OptionValues:
         return value if isinstance(value, bool) else None
 
     def _number(self, name: str) -> int | None:
+        """The value of an option if it is a number, else None."""
         value = self._values.get(name)
         return value if isinstance(value, int) else None
 
     def _text(self, name: str) -> str | None:
+        """The value of an option if it is a text, else None."""
         value = self._values.get(name)
         return value if isinstance(value, str) else None
 
     def _list(self, name: str) -> tuple[str, ...]:
+        """The value of an option if it is a tuple, else an empty one."""
         value = self._values.get(name)
         return value if isinstance(value, tuple) else ()
 

@@ -48,6 +48,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _refuse(topic: str) -> int:
+    """Report an unknown topic with a suggestion; returns the exit code."""
     sink = Sink()
     try:
         configure_sink(sink, {}, terminal_form="text")

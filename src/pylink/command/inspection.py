@@ -52,6 +52,7 @@ def _sizes_text(image: Image, top: int = 0) -> str:
 
 
 def _sizes_value(image: Image) -> object:
+    """The bytes of each part and function of an image, for JSON."""
     rows_of_sizes = size_rows(measure_bytes("cubin", image.data), ("part", "function"))
     return [
         {"part": row.keys[0], "function": row.keys[1], "bytes": row.installed}
@@ -155,6 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> None:
+    """Print the parts of each file that the options select."""
     selected = _select_parts(arguments)
     texts, documents = [], []
     for name in arguments.files:
@@ -287,6 +289,7 @@ def _read_images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
 
 
 def _read_image(part: DeviceCode) -> Image:
+    """The image of a piece of device code; `UnreadableCubin` if it is malformed."""
     try:
         return Image(part.data)
     except MalformedCubin as problem:

@@ -117,6 +117,7 @@ def _page_head(title: str, name: str, about: str) -> str:
 
 
 def _option_entries(option_helps: Iterable[OptionHelp]) -> str:
+    """The entries of options in a manual page, in roff."""
     return "".join(
         f".TP\n.B {', '.join(map(_escape, option.spellings))} {_escape(option.argument)}".rstrip()
         + f"\n{_escape(option.about)}\n"

@@ -111,6 +111,7 @@ def make_overlay(
 
 
 def _check_toolkit(toolkit: str, directory: str) -> None:
+    """Raise `OverlayError` unless a toolkit is given and the overlay is outside of it."""
     for name in (COMPILER, PROFILE):
         if not os.path.exists(os.path.join(toolkit, "bin", name)):
             raise OverlayError(

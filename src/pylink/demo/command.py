@@ -84,6 +84,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def print_line(text: str) -> None:
+    """Print a line whose unprintable characters are escaped."""
     show(f"{printable(text)}\n")
 
 

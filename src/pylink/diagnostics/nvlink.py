@@ -60,6 +60,7 @@ class NvlinkRenderer(Renderer):
         self._notes = notes
 
     def for_target(self, target: str | None) -> None:
+        """Name the target at the end of later messages, like nvlink with -report-arch."""
         self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
@@ -103,6 +104,7 @@ class NvlinkRenderer(Renderer):
         return self._notes
 
     def _show_notes(self, diagnostic: Diagnostic) -> None:
+        """Write the details of a diagnostic as notes, as far as they are wanted."""
         if self.notes:
             for line in details(diagnostic, bare=self.tool == NVLINK):
                 self._note(line)
@@ -114,6 +116,7 @@ class NvlinkRenderer(Renderer):
                 self._note(record.message)
 
     def _note(self, text: str) -> None:
+        """Write a line as a note of pylink."""
         write(self.stream, f"{OWN_NAME} note    : {printable(text)}\n")
 
 

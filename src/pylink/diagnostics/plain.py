@@ -28,6 +28,7 @@ def plain_text(diagnostic: Diagnostic, sources: SourceFiles) -> str:
 
 
 def _detail_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
+    """Yield the lines below a message: its place, names, children and notes."""
     yield from _place_lines(diagnostic, sources)
     readable = diagnostic.demangled
     if readable != diagnostic.symbol:
@@ -44,6 +45,7 @@ def _detail_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]
 
 
 def _place_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
+    """Yield the place of a diagnostic and its source text, unless the message names it."""
     source = diagnostic.source
     if source is not None:
         yield printable(f"at {source.file}:{source.line}")

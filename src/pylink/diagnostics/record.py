@@ -224,6 +224,7 @@ class Diagnostic:
                 note.hide(kinds)
 
     def _set_parents(self) -> None:
+        """Make this diagnostic the parent of all that belong to it."""
         for record in (*self.children, *self.notes, *self.context, *self.extra):
             record.parent = self
 

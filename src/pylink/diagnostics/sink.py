@@ -169,6 +169,7 @@ class Sink:
         self._show(Diagnostic(kind))
 
     def _show(self, diagnostic: Diagnostic) -> None:
+        """Keep a diagnostic, and pass it to each renderer."""
         suppressed = self.policy.suppressed
         if suppressed:
             diagnostic.hide(suppressed)
@@ -177,6 +178,7 @@ class Sink:
             renderer.emit(diagnostic)
 
     def _terminate(self) -> NoReturn:
+        """Stop the link; nothing is reported after that."""
         self.terminated = True
         self.stop()
 

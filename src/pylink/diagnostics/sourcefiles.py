@@ -84,6 +84,7 @@ class SourceFiles:
         return text.decode("utf-8", "replace").rstrip("\r")
 
     def _read_lines(self, path: str) -> list[bytes]:
+        """The lines of a regular file inside the directories allowed; else `Withheld`."""
         if self._last_read and self._last_read[0][0] == path:
             return self._last_read[0][1]
         if not self._is_within(path):

@@ -35,6 +35,7 @@ def printable(text: str | bytes) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
+    """The escape sequence of a character; a surrogate stands for a byte that is not UTF-8."""
     code = ord(match[0])
     if 0xDC80 <= code < 0xDD00:
         code -= 0xDC00  # the byte

@@ -63,9 +63,11 @@ def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _hide(links: list[TracebackType]) -> None:
+    """Mark frames so that the tracebacks of pytest and IPython omit them."""
     for link in links:
         link.tb_frame.f_locals.update(dict.fromkeys(HIDING, True))
 
 
 def _is_hidden(link: TracebackType) -> bool:
+    """Return whether `_hide` marked the frame."""
     return link.tb_frame.f_locals.get(HIDING[0]) is True

@@ -74,6 +74,7 @@ def run_all() -> Iterator[Check]:
 
 
 def check_program() -> Check:
+    """Check that a native program starts this pylink."""
     program = find_native_program()
     if program is not None:
         return Check("program", OK, program)
@@ -143,6 +144,7 @@ def bundle_state(path: str) -> str:
 
 
 def check_codecs() -> Iterator[Check]:
+    """Check that the packages that decompress device code are installed."""
     for module, codec in CODECS.items():
         if is_installed(module):
             yield Check(
@@ -154,6 +156,7 @@ def check_codecs() -> Iterator[Check]:
 
 
 def check_compilers() -> Iterator[Check]:
+    """Check for the compilers of PTX and LTO-IR, ptxas and nvJitLink."""
     tools = list(cuda_tools("ptxas"))
     fix = f"{sys.executable} -m pip install 'pylink-cuda[cuda]'"
     if tools:
@@ -170,6 +173,7 @@ def check_compilers() -> Iterator[Check]:
 
 
 def check_toolkit() -> Iterator[Check]:
+    """Check for a CUDA toolkit, and which linker its nvcc in PATH uses."""
     nvcc = next(cuda_tools("nvcc"), None)
     if nvcc is None:
         yield Check("toolkit", NOTE, "no nvcc in wheels, CUDA_HOME, CUDA_PATH or PATH")
@@ -190,6 +194,7 @@ def check_toolkit() -> Iterator[Check]:
 
 
 def check_extras() -> Iterator[Check]:
+    """Check which optional dependencies are installed."""
     for extra, (modules, use) in EXTRAS.items():
         lacking = [module for module in modules if not is_installed(module)]
         if lacking:
@@ -200,6 +205,7 @@ def check_extras() -> Iterator[Check]:
 
 
 def check_server() -> Check:
+    """Check that a server answers links, if the environment names one."""
     path = os.environ.get("PYLINK_SERVER", "")
     if not path:
         text = "none: each link starts an interpreter"
@@ -217,6 +223,7 @@ def check_server() -> Check:
 
 
 def check_limits() -> Iterator[Check]:
+    """Check the limits of this process: processors, memory and open files."""
     cores = len(os.sched_getaffinity(0))
     yield Check("processors", OK, f"{cores} for this process")
     memory, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -230,6 +237,7 @@ def check_limits() -> Iterator[Check]:
 
 
 def is_installed(module: str) -> bool:
+    """Return whether a module can be found, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # the parent package is missing, or a placeholder

@@ -118,11 +118,13 @@ class Handle:
             self._target = Target(str(self._settings.values["arch"]))
 
     def add_data(self, kind: int, data: bytes, name: bytes | None) -> int:
+        """Add contents as an input of the nvJitLinkInputType `kind`."""
         if self._forwarded is not None:
             return self._forwarded.add_data(kind, data, name)
         return self._add(kind, os.fsdecode(name or b""), data)
 
     def add_file(self, kind: int, name: bytes) -> int:
+        """Add a file as an input of the nvJitLinkInputType `kind`."""
         if self._forwarded is not None:
             return self._forwarded.add_file(kind, name)
         path = os.fsdecode(name)
@@ -133,6 +135,7 @@ class Handle:
         return self._add(kind, path, data)
 
     def complete(self) -> int:
+        """Link the inputs; an error may be forwarded to the real library."""
         if self._forwarded is not None:
             return self._forwarded.complete()
         if self._settings is None or self._image is not None:
@@ -187,6 +190,7 @@ class Handle:
         return SUCCESS
 
     def destroy(self) -> int:
+        """Destroy the real library's handle, if there is one."""
         return SUCCESS if self._forwarded is None else self._forwarded.destroy()
 
     def _add(self, kind: int, name: str, data: bytes) -> int:
@@ -239,6 +243,7 @@ class Handle:
         return result
 
     def _find_result(self, result_name: str) -> bytes | None:
+        """The bytes of one of `real.RESULTS`; None if this handle has none."""
         if result_name == "LinkedCubin":
             return self._image
         return {"ErrorLog": self._errors, "InfoLog": self._info}.get(result_name)

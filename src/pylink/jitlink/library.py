@@ -21,6 +21,7 @@ VERSIONS = {12: (12, 9), 13: (13, 0)}
 
 
 def soname(major: int) -> str:
+    """The DT_SONAME of nvJitLink's library of a major release."""
     return f"libnvJitLink.so.{major}"
 
 
@@ -70,6 +71,7 @@ class Calls:
         self._numbers = itertools.count(1)  # numbers of handles: 0 is a null pointer
 
     def create(self, handle: int, count: int, address: int) -> int:
+        """Make a handle of `count` options, and write its number to the address `handle`."""
         options_given = (ctypes.c_char_p * count).from_address(address) if count else ()
         new_handle = Handle([word or b"" for word in options_given], self._real)
         number = next(self._numbers)
@@ -95,15 +97,18 @@ class Calls:
         return self._handles[handle].complete()
 
     def get_size(self, handle: int, result_number: int, size: int) -> int:
+        """Write the size of a result to the address `size`."""
         result, result_size = self._handles[handle].get_size(RESULTS[result_number])
         if result == SUCCESS:
             ctypes.c_size_t.from_address(size).value = result_size
         return result
 
     def get(self, handle: int, result_number: int, address: int) -> int:
+        """Write a result to an address with room for it."""
         return self._handles[handle].get(RESULTS[result_number], address)
 
     def version(self, major: int, minor: int) -> int:
+        """Write the release of the real library, or else the one that links follow."""
         try:
             numbers = self._real.version()
         except OSError:
@@ -113,5 +118,6 @@ class Calls:
         return SUCCESS
 
     def find_api(self, address: int) -> int:
+        """Write the address of the real library's table of functions."""
         ctypes.c_void_p.from_address(address).value = self._real.api()
         return SUCCESS

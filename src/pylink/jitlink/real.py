@@ -41,6 +41,7 @@ class Real:
 
     @property
     def library(self) -> ctypes.CDLL:
+        """The loaded library; OSError if it is not installed."""
         with self._lock:
             if self._library is None:
                 path = self._path or find(self._major)
@@ -60,6 +61,7 @@ class Real:
             return False
 
     def version(self) -> tuple[int, int]:
+        """The major and minor release of the real library."""
         major, minor = ctypes.c_uint(), ctypes.c_uint()
         self.library.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor))
         return major.value, minor.value

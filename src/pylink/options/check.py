@@ -106,6 +106,7 @@ def _check_release(
 
 
 def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
+    """Report a count below 0."""
     for attribute, option in COUNT_OPTIONS:
         count = values.get(attribute)
         if isinstance(count, int) and count < 0:

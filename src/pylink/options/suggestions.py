@@ -69,6 +69,7 @@ def _note_dropped(diagnostic: Diagnostic, arch: str) -> bool:
 
 
 def _dropped_note(text: str) -> Diagnostic | None:
+    """The note for an architecture that CUDA dropped or renamed; None for another text."""
     from pylink.diagnostics.record import note
     from pylink.facts.target import LAST_SUPPORT, RENAMED
 
@@ -135,6 +136,7 @@ def refuse_unknown_command(word: str, values: Mapping[str, Value], sink: Sink) -
 
 
 def _suggest(diagnostic: Diagnostic, typed: str, suggestion: str | None) -> None:
+    """Add the note "did you mean", if there is a suggestion."""
     from pylink.diagnostics.record import note
 
     if suggestion is not None:
@@ -142,6 +144,7 @@ def _suggest(diagnostic: Diagnostic, typed: str, suggestion: str | None) -> None
 
 
 def _add_choices(diagnostic: Diagnostic, label: str, choices: Iterable[str]) -> None:
+    """Add a note that lists the choices, if there are any."""
     from pylink.diagnostics.record import note
 
     text = ", ".join(choices)

@@ -101,6 +101,7 @@ class _Container:
                     raise ValueError(f"byte {start:#x}: unknown record {record[0]!r}")
 
     def remarks(self) -> Iterator[Remark]:
+        """Yield the remarks of the container's blocks; ValueError names the byte of a wrong one."""
         assert self.strings is not None
         for first in range(self.first, self.end, _BATCH):
             end = min(first + _BATCH, self.end)

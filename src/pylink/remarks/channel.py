@@ -127,12 +127,14 @@ class Remarks:
             self._show(remark)
 
     def _flush(self) -> None:
+        """Pass the remarks of the batch to the file's writer, and begin an empty batch."""
         assert self._writer is not None
         batch, self._batch = self._batch, []
         self._has_written = True
         self._writer.write(batch)
 
     def _show(self, remark: Remark) -> None:
+        """Report a remark as a diagnostic, at its source line or else in its file and section."""
         from pylink.diagnostics.record import Source
 
         text = remark.message

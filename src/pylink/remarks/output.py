@@ -33,6 +33,7 @@ class OutputFile:
             self._flush()
 
     def _flush(self) -> None:
+        """Write the pending bytes to the file; keep the first error for `commit`."""
         data = b"".join(self._pending)
         self._pending.clear()
         self._size = 0

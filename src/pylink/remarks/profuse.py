@@ -95,6 +95,7 @@ def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
 
 
 def _verdict_line(verdict: Verdict) -> str:
+    """The line of one comparison: both names, the outcome and its cost."""
     outcome = "accepted"
     if verdict.code:
         outcome = f"rejected in stage {verdict.stage} with {verdict.code}: {verdict.reason}"
@@ -103,6 +104,7 @@ def _verdict_line(verdict: Verdict) -> str:
 
 
 def _decision_line(names: list[str], decision: Decision) -> str:
+    """The line of one input: kept, or folded into another one."""
     name = names[decision.file]
     if decision.reference is None:
         return f"{name}: kept"
@@ -114,6 +116,7 @@ def _decision_line(names: list[str], decision: Decision) -> str:
 
 
 def _cost(stats: Stats) -> str:
+    """The counts of a comparison as a text, such as `pairs 1, digests 2`."""
     return ", ".join(f"{name} {value}" for name, value in stats.counts().items())
 
 

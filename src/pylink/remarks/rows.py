@@ -70,6 +70,7 @@ def shown_remarks(records: Iterable[Diagnostic]) -> Table[RemarkRow]:
 
 
 def _row(record: Diagnostic) -> RemarkRow:
+    """The row of a diagnostic that `Remarks` made from a remark."""
     hotness = record.args.get("hotness")
     return RemarkRow(
         _KINDS[record.kind],

@@ -55,6 +55,7 @@ def scalar(text: str, indent: int = 0) -> str:
 
 
 def _is_plain(text: str) -> bool:
+    """Return whether a text needs no quotes in YAML."""
     if _PLAIN.fullmatch(text) is None or text[0] == " " or text[-1] in " '":
         return False
     return _VALUE.fullmatch(text) is None
@@ -66,6 +67,7 @@ def _is_trimmed(text: str) -> bool:
 
 
 def _escape(character: str) -> str:
+    """A character as it stands between double quotes: itself, or its escape sequence."""
     escape = _NAMED_ESCAPES.get(character)
     if escape is not None:
         return escape

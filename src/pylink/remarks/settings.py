@@ -100,6 +100,7 @@ class Settings:
         )
 
     def _writer(self, file: str, sink: Sink) -> Writer:
+        """Open the writer of a file of remarks; a fatal diagnostic if that fails."""
         try:
             return open_writer(file, self.format, self.version)
         except (OSError, ValueError):
@@ -107,10 +108,12 @@ class Settings:
 
 
 def _text(value: Value) -> str | None:
+    """The value if it is a text that is not empty, else None."""
     return value if isinstance(value, str) and value else None
 
 
 def _pattern(value: Value, attribute: str, sink: Sink) -> re.Pattern[str] | None:
+    """Compile the value of an option; None if not given, a fatal diagnostic if it is invalid."""
     text = _text(value)
     if text is None:
         return None

@@ -60,6 +60,7 @@ def document(remark: Remark) -> str:
 
 
 def _entry_line(key: str, value: str) -> str:
+    """A line with a key and its value, which begins in LLVM's column."""
     return f"{key + ':':<16} {value}\n"
 
 

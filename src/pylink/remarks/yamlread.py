@@ -42,7 +42,7 @@ class _Fault(Exception):
 class _Value:
     """A string, the entries of a mapping or the items of a list, with its first line.
 
-    Of `text`, `entries` and `items` one is set; an empty value sets none.
+    One of `text`, `entries` and `items` is set, or none for an empty value.
     """
 
     __slots__ = ("entries", "items", "line", "text")
@@ -54,11 +54,13 @@ class _Value:
         self.items: list[_Value] | None = None
 
     def string(self) -> str:
+        """The text of a scalar; `_Fault` if the value is something else."""
         if self.text is None:
             raise _Fault(self.line, "expected a value of scalar type")
         return self.text
 
     def number(self) -> int:
+        """The number that a scalar has; `_Fault` if the value is something else or too large."""
         text = self.string()
         digits = text.lstrip("0") or "0"
         if (
@@ -71,6 +73,7 @@ class _Value:
         raise _Fault(self.line, "expected a value of integer type")
 
     def mapping(self) -> Iterator[tuple[str, _Value]]:
+        """Yield the entries of a mapping; `_Fault` if the value is something else."""
         if self.entries is None:
             raise _Fault(self.line, "expected a value of mapping type")
         for key, value in self.entries:
@@ -149,6 +152,7 @@ class _Events:
 
 
 def _build_remark(kind: int, document: _Value) -> Remark:
+    """The remark that a document describes; `_Fault` if an entry is unknown or missing."""
     strings = {"Pass": "", "Name": "", "Function": ""}
     place: tuple[str | None, int, int] = (None, 0, 0)
     hotness = None
@@ -182,6 +186,7 @@ def _build_remark(kind: int, document: _Value) -> Remark:
 
 
 def _location(value: _Value) -> tuple[str, int, int]:
+    """The file, line and column of a location; `_Fault` if its entries differ."""
     parts = dict(value.mapping())
     unknown = parts.keys() - {"File", "Line", "Column"}
     if unknown:
@@ -192,6 +197,7 @@ def _location(value: _Value) -> tuple[str, int, int]:
 
 
 def _argument(value: _Value) -> Arg:
+    """The key, text, file, line and column of one argument; `_Fault` if it has no key."""
     pair: tuple[str, str] | None = None
     place: tuple[str | None, int, int] | None = None
     for key, part in value.mapping():

@@ -43,6 +43,7 @@ def unpack(file: str, directory: str) -> None:
 
 
 def _unpack(archive: tarfile.TarFile, directory: str) -> None:
+    """Write the files of an archive into a directory; `BadArchiveError` if one is not allowed."""
     remaining = MAX_BYTES
     for number, row in enumerate(archive):
         parts = row.name.split("/")

@@ -273,6 +273,7 @@ class RestoringSink(Sink):
         return super().dispatch(diagnostic)
 
     def _restore(self, record: Diagnostic) -> None:
+        """Give a diagnostic, and all that belong to it, the paths of the original link."""
         if record.file is not None:
             record.file = restore_paths(record.file, self._path_to_root)
         for name, value in record.args.items():

@@ -142,10 +142,12 @@ def parse_release(release: str | None) -> Release | None:
 
 
 def release_text(release: Release | None) -> str:
+    """A release such as `13.0`, or `?` if unknown."""
     return "{}.{}".format(*release) if release is not None else "?"
 
 
 def describe_candidate(name: str, candidate: ToolCandidate) -> str:
+    """The name, release and path of a tool that could be used, for a message."""
     return f"{name} {release_text(candidate.release)} ({candidate.path})"
 
 

@@ -289,12 +289,14 @@ def limit_file_size(process: int) -> None:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
+    """Write all the bytes to a descriptor, in as many calls as that takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def _read_all(descriptor: int) -> bytes:
+    """All bytes of a file from its start; the descriptor's offset stays."""
     size = os.fstat(descriptor).st_size
     chunks = []
     offset = 0

@@ -61,6 +61,7 @@ def nearest_release(tools: Iterable[str], release: str) -> str | None:
 
 
 def _parse_release(release: str) -> tuple[int, ...]:
+    """The numbers of a release, so that releases compare by age."""
     return tuple(map(int, release.split(".")))
 
 

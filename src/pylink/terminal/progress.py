@@ -101,9 +101,11 @@ class ProgressObserver(Observer):
         self._progress = Progress("linking", self.PHASES)
 
     def step_ended(self, name: str, detail: object) -> None:
+        """Show the step that ended."""
         self._progress.show_step(f"{name.replace('_', ' ')} done")
 
     def phase_ended(self, tag: str, result: object) -> None:
+        """Fill the bar by one phase; stop it after the last."""
         self._progress.advance(text=f"{tag} done")
         if tag == LAST_PHASE:  # reports after the link have bars of their own
             self._progress.stop()

@@ -90,6 +90,7 @@ def serve(
     errors = sys.stderr
 
     def reply(response: Response) -> None:
+        """Write a whole response, which no other thread's may interrupt."""
         data = protocol.encode(response)
         with writing:
             while data:
@@ -108,5 +109,6 @@ def serve(
 
 
 def _fail(text: str) -> int:
+    """Print an error of the worker; returns the exit code."""
     write(None, f"pylink worker: {text}\n")
     return ERROR

@@ -49,6 +49,7 @@ class ThreadOutput:
         return to_bytes(text).decode("utf-8", "replace")
 
     def _parts(self) -> list[str]:
+        """The texts that this thread printed since its request began."""
         if not hasattr(self._printed, "parts"):
             self._printed.parts = []
         parts: list[str] = self._printed.parts
@@ -107,6 +108,7 @@ class Linkers:
         self._pool.shutdown(wait=True)
 
     def _cancel(self, number: int) -> None:
+        """Cancel a request that waits; one that runs is answered as cancelled when it ends."""
         with self._lock:
             future = self._running.get(number)
             if future is None:  # already linked; its response is on its way

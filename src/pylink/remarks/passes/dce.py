@@ -65,6 +65,7 @@ def _reason_to_keep_all(options: Options) -> str:
 
 
 def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
+    """Emit the remark of an entity that dead-code elimination removed."""
     place = view.at_entity(number)
     reason = why_removed(view.merged.objects, flags)
     kind = KERNEL_REMOVED if flags & EntityFlag.KERNEL else FUNCTION_REMOVED

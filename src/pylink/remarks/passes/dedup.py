@@ -68,6 +68,7 @@ def _emit_folded(merged: Merged, remarks: Remarks, view: View) -> None:
 
 
 def _emit_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view: View) -> None:
+    """Emit the remark of a section that could not fold into its reference."""
     reference = verdict.reference.name
     remarks.emit(
         SECTION_REJECTED(
@@ -86,6 +87,7 @@ def _emit_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view:
 def _emit_cost(
     files: int, counts: dict[str, int], saved: int, remarks: Remarks, view: View
 ) -> None:
+    """Emit the one remark of the work that comparisons took, and of the bytes saved."""
     compared = counts["bytes_compared"]
     remarks.emit(
         COST(

@@ -31,6 +31,7 @@ def emit(image: Image, remarks: Remarks) -> None:
 
 
 def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
+    """Emit a remark for each output section and type of relocation that was resolved in it."""
     # Relocations, and bytes of their entries, by output section and relocation type.
     counts: Counter[tuple[int, int]] = Counter()
     saved: Counter[tuple[int, int]] = Counter()
@@ -61,6 +62,7 @@ def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
+    """Emit a remark for each table and type of relocation that the output keeps."""
     emitted = outputs.placed.merged.emitted
     for table, row in enumerate(outputs.rows):
         target = _target(outputs, row)

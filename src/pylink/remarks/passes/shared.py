@@ -128,6 +128,7 @@ class SharedPass:
         return arrays_of
 
     def run(self) -> None:
+        """Emit the remarks of each kernel, then those of overlaid symbols."""
         for kernel in sorted(self.sizes.keys() | self.by_kernel.keys()):
             self._emit_kernel(kernel)
         self._emit_overlaid()

@@ -38,6 +38,7 @@ class StackPass:
         self.stacks = merged.functions.column("stack")
 
     def run(self) -> None:
+        """Emit a remark for each live kernel."""
         for kernel, flags in enumerate(self.flags):
             if not (flags & EntityFlag.KERNEL and flags & EntityFlag.LIVE):
                 continue
@@ -104,4 +105,5 @@ class StackPass:
         )
 
     def _with_frame(self, function: int) -> str:
+        """The function's name with its own frame in bytes, such as `f (16)`."""
         return f"{self.view.name(function)} ({self.frames[function]})"

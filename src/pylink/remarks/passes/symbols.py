@@ -73,6 +73,7 @@ class ResolutionPass:
         self.facts: dict[int, tuple[dict[int, int], int]] = {}
 
     def run(self) -> None:
+        """Emit a remark for each definition that meets another of its symbol."""
         for entity, definitions in self._contested().items():
             current = definitions[0]
             merged = current.size  # bytes of the merged common symbol up to here

@@ -41,6 +41,7 @@ class View:
         return section_name(self.merged.objects, section)
 
     def file_of_section(self, section: int) -> str:
+        """The name of the input that has the section."""
         return self._lines.name_of(section)
 
     def at_entity(self, entity: int) -> Place:
@@ -55,6 +56,7 @@ class View:
         return place
 
     def _find(self, symbol: int) -> Place:
+        """The line that defines a symbol, or else its section or file."""
         frames = self._lines.definition_frames(symbol, ptx=False)
         # The last frame is the function itself; earlier ones are inlined into it. A frame with
         # text is a line of PTX, which is in no file.
@@ -64,9 +66,11 @@ class View:
         return self.at_section(row.section) if row.section >= 0 else self.at_file(row.file)
 
     def at_section(self, section: int) -> Place:
+        """The place of an input section in its file."""
         return section_place(self.file_of_section(section), self.section_name(section))
 
     def at_file(self, number: int) -> Place:
+        """The place of an input as a whole, by its number."""
         return section_place(self.names[number], ALL_SECTIONS)
 
     @property
