@@ -202,7 +202,7 @@ def look_at_files(root: str) -> Cost:
 
 @dataclass
 class Life:
-    """The steps in the life of an index, and the cost of each by label."""
+    """The steps in the life of an index of `count` files, and the cost of each by label."""
 
     folder: Path
     count: int

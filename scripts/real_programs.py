@@ -50,7 +50,7 @@ EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
 
 @dataclass
 class Outcome:
-    """One link: how pylink's result compares with nvlink's."""
+    """One link: how pylink's result compares with nvlink's, with lines about differences."""
 
     program: str
     arch: str

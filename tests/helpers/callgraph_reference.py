@@ -18,7 +18,10 @@ DIRECT, TAKEN, INDIRECT, CANDIDATE, PROTOTYPE = -1, -2, -3, -4, -5
 
 @dataclass(frozen=True)
 class Call:
-    """A row of an input: functions are numbered by first mention, prototypes by their string."""
+    """A row of an input: functions are numbered by first mention, prototypes by their string.
+
+    `block` is a kind such as DIRECT; `other` is the function or prototype that is called.
+    """
 
     block: int
     function: int

@@ -15,7 +15,7 @@ HEAD_WORDS = (0xC0000001,)
 class Slot:
     """`count` instructions, and the body of their record.
 
-    `recorded` without a body is a bare count.
+    A slot that is `recorded` without a body has a record with the count only.
     """
 
     count: int = 1

@@ -31,6 +31,8 @@ CODE = bytes(128)
 
 @dataclass
 class Section:
+    """A section, with the fields of its header; `link` and `info` are indices."""
+
     name: str
     type: int
     data: bytes = b""
@@ -44,6 +46,8 @@ class Section:
 
 @dataclass
 class Symbol:
+    """A symbol, with the fields of its row; `section` is an index, 0 for an undefined one."""
+
     name: str
     type: int = OBJECT
     bind: int = GLOBAL
@@ -55,7 +59,11 @@ class Symbol:
 
 @dataclass
 class Cubin:
-    """Sections 1 to 3 are the string tables and the symbol table; symbol 0 is the null symbol."""
+    """Sections 1 to 3 are the string tables and the symbol table; symbol 0 is the null symbol.
+
+    `calls` are the rows of the call graph by block, a negative number, and `records` the bytes of
+    `.nv.info`.
+    """
 
     sections: list[Section] = field(
         default_factory=lambda: [

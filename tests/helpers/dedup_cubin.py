@@ -29,6 +29,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
+    """A symbol, in the section of this name, or undefined."""
+
     name: str
     bind: int = LOCAL
     type: int = OBJECT
@@ -37,7 +39,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Cubin:
-    """A relocatable cubin; `image` is its bytes."""
+    """A relocatable cubin."""
 
     sections: Sequence[Section]
     symbols: Sequence[Symbol]

@@ -20,7 +20,7 @@ Decision = tuple[int, int | None, int | None]  # code, stage, failing index
 
 @dataclass(frozen=True)
 class Plain:
-    """The vectors of one object."""
+    """The vectors of one object: contents, headers, and patched sections with relocations."""
 
     primary: Sequence[bytes] = ()
     headers: Sequence[Header] = ()

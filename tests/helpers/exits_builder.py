@@ -37,18 +37,27 @@ ENTRY_SIZES = {2: 24, 4: 24}  # by type of section
 
 @dataclass
 class Slot:
+    """The instructions that belong to one slot of the capsule, and its record, empty for none."""
+
     words: list[bytes]
     record: bytes = b""
 
 
 @dataclass
 class Kernel:
+    """A kernel or function, and offsets into its code that other sections contain.
+
+    `lists` are attributes with the offsets in each. `addends` are those of relocations against its
+    symbol, `rows` the offset and line of each row of the line program, and `places` the offsets of
+    call frame rows.
+    """
+
     name: str
     slots: list[Slot]
-    lists: list[tuple[int, list[int]]] = field(default_factory=list)  # attribute, offsets
-    addends: list[int] = field(default_factory=list)  # of relocations against itself
-    rows: list[tuple[int, int]] = field(default_factory=list)  # line rows: offset, line
-    places: list[int] = field(default_factory=list)  # of call frame rows
+    lists: list[tuple[int, list[int]]] = field(default_factory=list)
+    addends: list[int] = field(default_factory=list)
+    rows: list[tuple[int, int]] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
     entry: bool = True  # a kernel, not a function
 
 

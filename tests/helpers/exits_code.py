@@ -20,6 +20,8 @@ MBARRIERS = (0x1A7, 0x1B1, 0x1B2)
 
 
 class Section:
+    """A section of the file, whose header is at the offset `at`; `changed` says if `put` did."""
+
     def __init__(self, image: bytes, at: int) -> None:
         self.at = at
         self.offset: int

@@ -41,8 +41,8 @@ class Lines:
     def __init__(self, data: bytes, starts: dict[int, int], kernels: dict[int, Code]) -> None:
         self.data, self.starts, self.kernels = data, starts, kernels
         self.out = bytearray()
-        self.moved: dict[int, int] = {}  # relocation offsets
-        self.units: dict[int, int] = {}  # unit offsets
+        self.moved: dict[int, int] = {}  # offsets of addresses with a relocation
+        self.units: dict[int, int] = {}  # offsets of units
         at = 0
         while at < len(data):
             at = self.unit(at)

@@ -47,6 +47,8 @@ def placed_annotations(record: bytes) -> Iterator[int]:
 
 
 class Object:
+    """A cubin whose functions are rewritten, and then all offsets into their code."""
+
     def __init__(self, image: bytes) -> None:
         self.image = image
         (at,) = struct.unpack_from("<Q", image, 0x28)

@@ -232,6 +232,8 @@ class Updated(Code):
 
 
 class UpdatedObject(Object):
+    """An object that is changed by the rules of `Updated`, not of `Code`."""
+
     def rewrite_kernels(self, mode: int) -> None:
         """Change the code of all functions for the bits of `mode`."""
         for index, (name, info, _, shndx, _, _) in enumerate(self.symbols):

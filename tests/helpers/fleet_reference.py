@@ -22,6 +22,8 @@ NO_BYTES = (8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
 
 @dataclass(frozen=True)
 class Section:
+    """A section of a cubin; `data` is empty if it has no bytes in the file."""
+
     number: int
     name: str
     size: int

@@ -16,7 +16,11 @@ TAKEN = 64
 
 @dataclass
 class Graph:
-    """A call graph: functions and prototypes are numbers, calls pairs of numbers."""
+    """A call graph: functions and prototypes are numbers, calls pairs of numbers.
+
+    `registers` and `frames` are by function, in registers and bytes. `indirect` are calls through
+    pointers, and `taken` the functions whose addresses are taken.
+    """
 
     kernels: set[int]
     registers: list[int]

@@ -63,7 +63,8 @@ class Program:
     """A program: numbers are functions, and after them undefined ones, which EXTERNS may name, too.
 
     `sections` are the live functions in the order of their sections. Functions without an entry in
-    `records` have no attribute section. `symbols` are indices in the output.
+    `records` have no attribute section. `symbols` are indices in the output. `unbounded` are
+    kernels whose stack has no bound. `mixed` collects the kernels that `is_refused` refuses.
     """
 
     graph: Graph

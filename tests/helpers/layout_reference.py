@@ -47,6 +47,8 @@ class Section:
 
 
 class Header(NamedTuple):
+    """A program header: `flags` are permissions; the offset and both sizes are in bytes."""
+
     type: int
     flags: int
     offset: int
@@ -55,6 +57,8 @@ class Header(NamedTuple):
 
 
 class File(NamedTuple):
+    """A layout: the offset of each section, that of the section headers, and the file's size."""
+
     offsets: list[int]
     table: int
     headers: list[Header]

@@ -46,6 +46,8 @@ def text(value: str) -> bytes:
 
 @dataclass
 class Row:
+    """A row of a function at a code offset; the head describes `inlined`."""
+
     address: int
     line: int
     file: int = 1
@@ -55,7 +57,10 @@ class Row:
 
 @dataclass
 class Lines:
-    """One unit; `functions` are symbol, rows and size of each function."""
+    """One unit; `functions` are symbol, rows and size of each function.
+
+    `version` is that of DWARF, and `files` have the name and number of a directory.
+    """
 
     version: int = 2
     files: list[tuple[str, int]] = field(default_factory=lambda: [("k.cu", 1)])

@@ -8,7 +8,10 @@ from struct import pack_into, unpack_from
 
 @dataclass
 class Pool:
-    """The bytes of one copy's pool, and its table entries: offset in the pool, mercury offset."""
+    """The bytes of one copy's pool, and its table entries: offset in the pool, mercury offset.
+
+    `lost` says that another copy of the function is linked.
+    """
 
     data: bytes
     labels: list[tuple[int, int]] = field(default_factory=list)

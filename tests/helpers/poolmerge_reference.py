@@ -25,7 +25,10 @@ class Symbol:
 
 @dataclass
 class Pool:
-    """The pool of one copy of a function, and the offset at which it was placed before."""
+    """The pool of one copy of a function, and the offset at which it was placed before.
+
+    `lost` says that another copy of the function is linked.
+    """
 
     data: bytes
     align: int
@@ -40,7 +43,7 @@ class Pool:
 
 @dataclass
 class Written:
-    """A piece of the one pool."""
+    """A piece of the one pool at the offset `place`; `lost` says that it is of a lost copy."""
 
     data: bytes
     align: int

@@ -11,7 +11,7 @@ RESERVED = 0x400
 
 
 class Variable(NamedTuple):
-    """A shared variable or extern array; ``owner`` is the number of a kernel, COMMON or DEAD."""
+    """A shared variable or extern array; `owner` is the number of a kernel, COMMON or DEAD."""
 
     size: int
     align: int
@@ -21,7 +21,10 @@ class Variable(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program; uses are pairs (variable, kernel), extern uses pairs (kernel, tie or -1)."""
+    """A program; uses are pairs (variable, kernel), extern uses pairs (kernel, tie or -1).
+
+    Kernels with one tie have their extern arrays at one address. `keeps_common` is for -g.
+    """
 
     kernel_count: int
     tie_count: int
@@ -32,7 +35,7 @@ class Program(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The shared memory section of a kernel in the output, or ``.nv_debug.shared``."""
+    """The shared memory section of a kernel in the output, or `.nv_debug.shared`."""
 
     size: int
     align: int
@@ -42,7 +45,7 @@ class Section(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A layout; an offset or address is -1 if there is none."""
+    """A layout: offsets by variable, sections by kernel, and addresses by tie; -1 for none."""
 
     offsets: list[int]
     kernels: list[Section]

@@ -72,7 +72,10 @@ class Program:
 
 @dataclass
 class Symbol:
-    """The symbol of a variable with a size: its kernel's section (or None), and its st_value."""
+    """The symbol of a variable with a size: its kernel's section (or None), and its st_value.
+
+    `mercury_value` is that in the mercury half. `lost` says that no kernel uses the variable.
+    """
 
     kernel: int | None
     value: int

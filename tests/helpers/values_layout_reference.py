@@ -12,6 +12,8 @@ RESERVE = 0x40
 
 
 class Variable(NamedTuple):
+    """The size and alignment of a variable in bytes."""
+
     size: int
     align: int
 

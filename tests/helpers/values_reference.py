@@ -48,9 +48,10 @@ class Place:
 
 @dataclass
 class Entry:
-    """A relocation that the link resolves.
+    """A relocation that the link resolves, at `offset` bytes in `place`.
 
-    `piece` is the start of the piece of a section symbol.
+    `piece` is the start of the piece of a section symbol. `implicit` says that the field contains
+    the addend, and `zero` that the symbol counts as 0.
     """
 
     type: int
@@ -66,6 +67,8 @@ class Entry:
 
 @dataclass
 class Image:
+    """The bytes of the output, and the addresses of its extern shared arrays."""
+
     data: bytearray
     arrays_have_addresses: bool = False  # -g
     addresses: dict[int, int] = field(default_factory=dict)  # by id of the array's symbol
