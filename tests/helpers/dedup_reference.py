@@ -20,7 +20,7 @@ Decision = tuple[int, int | None, int | None]  # code, stage, failing index
 
 @dataclass(frozen=True)
 class Plain:
-    """The vectors of one object: contents, headers, and patched sections with relocations."""
+    """The vectors of one object: primary data, section headers and relocation targets."""
 
     primary: Sequence[bytes] = ()
     headers: Sequence[Header] = ()

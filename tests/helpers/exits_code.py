@@ -20,7 +20,7 @@ MBARRIERS = (0x1A7, 0x1B1, 0x1B2)
 
 
 class Section:
-    """A section of the file, whose header is at the offset `at`; `changed` says if `put` did."""
+    """A section of the file; its header is at the offset `at`."""
 
     def __init__(self, image: bytes, at: int) -> None:
         self.at = at
@@ -32,7 +32,7 @@ class Section:
         self.offset, self.size, self.link, self.info = fields[4:8]
         self.name = ""
         self.data = b"" if self.type in (8, 0x70000007) else image[self.offset :][: self.size]
-        self.changed = False
+        self.changed = False  # whether `put` has changed the contents
 
     def put(self, data: bytes) -> None:
         """Replace the contents, and record whether they change."""
