@@ -23,7 +23,8 @@ class Variable(NamedTuple):
 class Program(NamedTuple):
     """A program; uses are pairs (variable, kernel), extern uses pairs (kernel, tie or -1).
 
-    Kernels with one tie have their extern arrays at one address. `keeps_common` is for -g and -preserve-relocs.
+    Kernels with one tie have their extern arrays at one address. `keeps_common` is for
+    -g and -preserve-relocs.
     """
 
     kernel_count: int

@@ -170,10 +170,10 @@ def test_a_scheduler_that_is_lost_ends_a_run(
         assert scheduler.stdout is not None
         address = scheduler.stdout.readline().strip()
 
-        def reach(_: Progress, done: int, total: int) -> None:
+        def set_amount(_: Progress, done: int, total: int) -> None:
             scheduler.kill()
 
-        monkeypatch.setattr(Progress, "reach", reach)
+        monkeypatch.setattr(Progress, "set_amount", set_amount)
         capfd.readouterr()
         assert main(["dedup", "index", str(tree), "-o", str(folder), "--scheduler", address]) == 1
         shown = capfd.readouterr().err
