@@ -132,8 +132,8 @@ def measure_fold(label: str, early: bool) -> None:
     hashed, read = min(folding), min(reading)
     show(f"fold of {BUILD}, {label}, xxh3 / reading", f"{ms(hashed)}, {ms(read)}", hashed / read)
     linear = fastest(lambda: fold(items, prefilter="none"), 1)
-    start = build(BUILD // 2, early)
-    half = fastest(lambda: fold(start, prefilter="none"), 1)
+    half_build = build(BUILD // 2, early)
+    half = fastest(lambda: fold(half_build, prefilter="none"), 1)
     show(f"fold of {BUILD}, {label}, none / xxh3", f"{ms(linear)}, {ms(hashed)}", linear / hashed)
     show(f"fold, {label}, none, {BUILD} / {BUILD // 2}", f"{ms(linear)}, {ms(half)}", linear / half)
 

@@ -6,8 +6,9 @@ import struct
 
 from helpers.cubin_builder import SHT_NOTE, Section, one_kernel
 
+# Section flags of .note.nv.cuinfo and .note.nv.tkinfo.
 CUINFO_FLAGS, TKINFO_FLAGS = 0x01000000, 0x02000000
-EARLY_ABI = 0x33
+EARLY_ABI = 0x33  # e_ident of files before 13.0, whose header names the toolkit
 
 
 def note(toolkit: int) -> bytes:

@@ -1,1 +1,1 @@
-"""`pylink demo`: links the cubins of a program, compares the result with nvlink's, measures."""
+"""`pylink demo`: links the cubins of a program, and compares the result and the time with nvlink."""
