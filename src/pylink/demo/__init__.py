@@ -1,1 +1,1 @@
-"""`pylink demo`: links the cubins of a program, and compares the result and the time with nvlink."""
+"""`pylink demo`: links the cubins of a program, and compares result and time with nvlink."""
