@@ -262,7 +262,7 @@ HELP: dict[str, str] = {
     "not-relocatable": "Without -rdc=true the compiler links each file by itself, and other files "
     "cannot call its device functions. Compile the file with -rdc=true.",
     "hidden-by-lto": "GCC with `-flto` writes objects that contain only bytecode. The fat binary "
-    "is a part of it, in which only GCC finds it. `-ffat-lto-objects` writes both.",
+    "is part of this bytecode, where only GCC finds it. `-ffat-lto-objects` writes both.",
     "not-an-object": "nvlink ignores a library or a member of an archive without device code, and "
     "does not report it. pylink does not find device code in it either. Objects of clang with "
     "`-flto` are bitcode: compile them without that option.",
