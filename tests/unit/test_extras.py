@@ -24,3 +24,16 @@ def test_the_extra_has_the_package(module: str) -> None:
     lists = re.findall(rf"^(?:{extra}|dependencies) = \[(.*?)\]$", PROJECT, re.M | re.S)
     assert len(lists) == 2
     assert f'"{package}'.lower() in " ".join(lists).lower()
+
+
+# Extras for people who develop pylink.
+FOR_DEVELOPERS = {"build", "constraints", "oracle", "site", "test", "wheels"}
+
+
+def test_the_page_of_installation_names_all_extras_for_users() -> None:
+    extras = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    defined = set(re.findall(r"^([\w-]+) = \[", extras, re.M))
+    page = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+    table = page.partition("## Extras\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"pylink-cuda\[([\w-]+)\]`", table))
+    assert named == defined - FOR_DEVELOPERS
