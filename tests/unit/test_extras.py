@@ -27,7 +27,7 @@ def test_the_extra_has_the_package(module: str) -> None:
 
 
 # Extras for people who develop pylink.
-FOR_DEVELOPERS = {"build", "constraints", "oracle", "site", "test", "wheels"}
+FOR_DEVELOPERS = {"build", "constraints", "gpu", "oracle", "site", "test", "wheels"}
 
 
 def test_the_page_of_installation_names_all_extras_for_users() -> None:
