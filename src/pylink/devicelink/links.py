@@ -187,13 +187,13 @@ def link_all(
     callbacks: LinkCallbacks,
     *,
     pack: Callable[[Link], None] | None = None,
-    on_all_linked: Callable[[SharedInputs, list[Link]], None] | None = None,
+    when_linked: Sequence[Callable[[SharedInputs, list[Link]], None]] = (),
 ) -> list[Link]:
     """Link the shared inputs for each architecture, in order; LinkError if a link failed.
 
-    `pack` is called with each finished link. Links in parallel call it in their threads. A thread
-    that has no more links calls `on_all_linked` if no link runs or has failed, while others may
-    still pack.
+    `pack` is called with each finished link. Links in parallel call it in their threads. Threads
+    that have no more links call the functions of `when_linked`, each once, if all links have ended
+    and none has failed. Others may still pack.
     """
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
@@ -201,23 +201,38 @@ def link_all(
     count = thread_count(request)
     one_by_one = count > 1 and writes_reports(values)
 
-    unfinished = len(links)  # guarded by `lock`
     lock = allocate_lock()
+    unfinished = len(links)  # guarded by `lock`
+    all_ended = allocate_lock()
+    all_ended.acquire()
 
     def work(number: int) -> None:
-        """Do a link; the number after the last one is for the first idle thread."""
-        if number < len(links):
-            link(links[number])
-        elif on_all_linked is not None and not unfinished and not any(map(has_failed, links)):
-            on_all_linked(shared, links)
-
-    def link(current: Link) -> None:
-        """Do one link and pack its result, unless a link for an earlier architecture failed."""
+        """Do a link and pack its result; the numbers after the last one are those of `when_linked`."""
         nonlocal unfinished
+        if number >= len(links):
+            with all_ended:  # waits for the last link
+                pass
+            if not any(map(has_failed, links)):
+                when_linked[number - len(links)](shared, links)
+            return
+        current = links[number]
+        linked = False
+        try:
+            linked = link(current)
+        finally:
+            with lock:
+                unfinished -= 1
+                if not unfinished:
+                    all_ended.release()
+        if linked and pack is not None and not one_by_one:
+            pack(current)
+
+    def link(current: Link) -> bool:
+        """Do one link, unless one for an earlier architecture failed; False if there is no result."""
         # Messages of this link are not shown if one for an earlier architecture failed. A failure
         # of a later one does not matter.
         if any(other.failed for other in links[: links.index(current)]):
-            return
+            return False
         start = now()
         try:
             tool = NVLINK if sink.policy.in_nvlinks_place else "pylink"
@@ -233,15 +248,13 @@ def link_all(
             )
         except LinkError:
             current.failed = True
-        with lock:
-            unfinished -= 1
         current.link_ms = elapsed_ms(start, now())
         if callbacks.on_link_end is not None:
             callbacks.on_link_end()
-        if pack is not None and not (one_by_one or current.failed):
-            pack(current)
+        return not current.failed
 
-    run_side_by_side(work, range(len(links) + 1), 1 if one_by_one else min(count, len(links)))
+    items = range(len(links) + len(when_linked))
+    run_side_by_side(work, items, 1 if one_by_one else min(count, len(links)))
     for finished in links:
         _show_messages(finished, sink, names_target=len(links) > 1)
         if finished.failed:

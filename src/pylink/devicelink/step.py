@@ -76,13 +76,15 @@ def make_step(
             link.image = b""
         link.packing_ms = elapsed_ms(start, now())
 
-    prepared: list[HostObject] = []  # one, if a thread was idle
+    prepared: list[HostObject] = []  # one, unless the step has no host object
 
-    def use_idle_thread(shared: SharedInputs, links: list[Link]) -> None:
-        """Do in advance what follows the links, while other threads still pack."""
+    def unmap(shared: SharedInputs, links: list[Link]) -> None:
+        """Unmap the inputs while other threads still pack."""
         shared.unmap(keeps=bool(sink.diagnostics) or any(link.sink.diagnostics for link in links))
-        if request.form == OBJECT:
-            prepared.append(prepare_object(request, links[-1], machine))
+
+    def prepare(_: SharedInputs, links: list[Link]) -> None:
+        """Make what of the host object does not depend on the container."""
+        prepared.append(prepare_object(request, links[-1], machine))
 
     # A program that writes an input waits while it is mapped. Compilers and slow compression may
     # take longer than it should wait.
@@ -103,7 +105,7 @@ def make_step(
             sink,
             callbacks or LinkCallbacks(),
             pack=None if request.form == CUBIN else pack,
-            on_all_linked=use_idle_thread,
+            when_linked=[prepare, unmap] if request.form == OBJECT else [unmap],
         )
         # From here on, no input is needed.
         shared.unmap(keeps=bool(sink.diagnostics))
