@@ -7,6 +7,7 @@ The last such call registers everything. See docs/format-notes/device-link.md.
 from __future__ import annotations
 
 import struct
+from itertools import groupby, repeat
 
 from pylink.devicelink.aarch64 import AArch64
 from pylink.devicelink.hostmachine import (
@@ -21,7 +22,7 @@ from pylink.devicelink.hostmachine import (
     Layout,
 )
 from pylink.devicelink.machinecode import Code, FrameTable
-from pylink.devicelink.objectfile import STB_GLOBAL, STV_DEFAULT, STV_HIDDEN, ObjectFile, Section
+from pylink.devicelink.objectfile import STV_DEFAULT, STV_HIDDEN, ObjectFile, Section
 from pylink.devicelink.x86_64 import X86_64
 from pylink.facts.elf import (
     SHF_ALLOC,
@@ -111,19 +112,7 @@ class HostObject:
         if units:
             host.emit_common(code, layout)
         first_unit = len(code.functions)
-        # Functions of units differ only in the symbols of their relocations: one is made for hidden
-        # units and one for others, with WRAPPER in place of the wrapper, and then copied.
-        patterns = {}
-        for hidden in {unit.hidden for unit in registered}:
-            patterns[hidden] = Code(host.instruction_size)
-            host.emit_unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
-        for number, unit in enumerate(registered):
-            moves = {
-                BSS: (BSS, layout.id_pointer(number)),
-                MODULE_IDS: (MODULE_IDS, offset_of_id[unit]),
-                WRAPPER: (f"{WRAPPER}{unit.id}", 0),
-            }
-            code.append_copy(patterns[unit.hidden], f"{REGISTER}{unit.id}", moves)
+        emit_units(registered, offset_of_id, layout, host, code)
         constructors = emit_lenders(units, offset_of_id, host, code)
         object_file = ObjectFile(host.elf_machine)
         text = Section(
@@ -178,22 +167,19 @@ class HostObject:
             object_file.hidden = frozenset((FIRST_ID, LAST_ID))
         add_notes(object_file, host, code)
         object_file.define("fatbinData", payload)
-        for number, function in enumerate(code.functions):
-            unit_number = number - first_unit
-            is_of_unit = 0 <= unit_number < len(registered)
-            hidden = is_of_unit and (
-                registered[unit_number].role == OPTIONAL
-                or (hides and not registered[unit_number].hidden)
-            )
-            object_file.define(
-                function.name,
-                text,
-                function.start,
-                function.size,
-                type=STT_FUNC,
-                binding=STB_GLOBAL if is_of_unit else 0,
-                visibility=STV_HIDDEN if hidden else STV_DEFAULT,
-            )
+        end_of_units = first_unit + len(registered)
+        for function in code.functions[:first_unit]:
+            object_file.define(function.name, text, function.start, function.size, type=STT_FUNC)
+        object_file.define_functions(
+            code.functions[first_unit:end_of_units],
+            text,
+            [
+                STV_HIDDEN if unit.role == OPTIONAL or (hides and not unit.hidden) else STV_DEFAULT
+                for unit in registered
+            ],
+        )
+        for function in code.functions[end_of_units:]:
+            object_file.define(function.name, text, function.start, function.size, type=STT_FUNC)
         object_file.add_tables()
         self._file, self._payload = object_file, payload
 
@@ -201,6 +187,40 @@ class HostObject:
         """The bytes of the object with this container, in order; must be called only once."""
         self._payload.pieces, self._payload.size = container.pieces, container.size
         return self._file.pieces()
+
+
+def emit_units(
+    units: Sequence[Unit],
+    offset_of_id: dict[Unit, int],
+    layout: Layout,
+    host: Machine,
+    code: Code,
+) -> None:
+    """Emit the function of each unit.
+
+    They differ only in the symbols of their relocations: one is made for hidden units and one for
+    others, with WRAPPER in place of the wrapper, and then copied.
+    """
+    patterns = {}
+    for hidden in {unit.hidden for unit in units}:
+        patterns[hidden] = Code(host.instruction_size)
+        host.emit_unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
+    first = 0
+    for hidden, group in groupby(units, _is_hidden):
+        neighbors = list(group)
+        end = first + len(neighbors)
+        moves = {
+            BSS: (repeat(BSS), [layout.id_pointer(number) for number in range(first, end)]),
+            MODULE_IDS: (repeat(MODULE_IDS), [offset_of_id[unit] for unit in neighbors]),
+            WRAPPER: ([f"{WRAPPER}{unit.id}" for unit in neighbors], repeat(0)),
+        }
+        names = [f"{REGISTER}{unit.id}" for unit in neighbors]
+        code.append_copies(patterns[hidden], names, moves)
+        first = end
+
+
+def _is_hidden(unit: Unit) -> bool:
+    return unit.hidden
 
 
 def emit_lenders(

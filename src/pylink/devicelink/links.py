@@ -207,7 +207,7 @@ def link_all(
     all_ended.acquire()
 
     def work(number: int) -> None:
-        """Do a link and pack its result; the numbers after the last one are those of `when_linked`."""
+        """Do a link and pack its result; numbers after the last one are of `when_linked`."""
         nonlocal unfinished
         if number >= len(links):
             with all_ended:  # waits for the last link
@@ -228,7 +228,7 @@ def link_all(
             pack(current)
 
     def link(current: Link) -> bool:
-        """Do one link, unless one for an earlier architecture failed; False if there is no result."""
+        """Return whether a link had a result; none begins after an earlier one failed."""
         # Messages of this link are not shown if one for an earlier architecture failed. A failure
         # of a later one does not matter.
         if any(other.failed for other in links[: links.index(current)]):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
+from itertools import groupby, repeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 # A record of .eh_frame begins with its length, which is a multiple of this.
 RECORD_ALIGN = 8
@@ -23,11 +24,13 @@ class Function:
 
     __slots__ = ("frames", "name", "size", "start")
 
-    def __init__(self, name: str, start: int) -> None:
+    def __init__(
+        self, name: str, start: int, size: int = 0, frames: bytearray | None = None
+    ) -> None:
         self.name = name
         self.start = start
-        self.size = 0
-        self.frames = bytearray()
+        self.size = size
+        self.frames = bytearray() if frames is None else frames
 
 
 class Code:
@@ -53,7 +56,8 @@ class Code:
         self.relocations: list[tuple[int, int, str, int]] = []
         self.functions: list[Function] = []
         self._labels: dict[str, int] = {}
-        self._jumps: list[tuple[int, str, Callable[[int, int], int]]] = []
+        # The offsets of equal words, the label that they jump to, and what encodes them.
+        self._jumps: list[tuple[range, str, Callable[[int, int], int]]] = []
         self._frame_offset = 0  # up to here, the operations of the function describe the frame
 
     def begin(self, name: str) -> None:
@@ -85,7 +89,8 @@ class Code:
         `word` are these bytes, which the caller appends afterwards, as a number. The distance is in
         bytes.
         """
-        self._jumps.append((len(self.data), label, encode))
+        place = len(self.data)
+        self._jumps.append((range(place, place + 1), label, encode))
 
     def frame(self, operations: str) -> None:
         """Add operations of DWARF, in hexadecimal, that describe the frame from here on."""
@@ -101,35 +106,56 @@ class Code:
             function.frames.append(DW_CFA_ADVANCE_LOC | steps)
         function.frames += bytes.fromhex(operations)
 
-    def append_copy(self, other: Code, name: str, moves: Mapping[str, tuple[str, int]]) -> None:
-        """Append a copy of the only function of `other` with another name.
+    def append_copies(
+        self,
+        other: Code,
+        names: Sequence[str],
+        moves: Mapping[str, tuple[Iterable[str], Iterable[int]]],
+    ) -> None:
+        """Append a copy of the only function of `other` under each of the names.
 
-        `moves` maps symbols of relocations to the symbol in the copy, and to the number of bytes
-        that is added to the addend.
+        `moves` maps symbols of relocations to the symbol in each copy, and to the number of bytes
+        that each copy adds to the addend. All is done by column, not by copy: a step may have
+        thousands of units.
         """
-        function = other.functions[0]
-        start = len(self.data)
-        self.begin(name)
-        self.data += other.data
-        self.functions[-1].frames = function.frames
-        self.functions[-1].size = function.size
-        for offset_of_field, kind, symbol, addend in other.relocations:
-            if symbol in moves:
-                new_symbol, added = moves[symbol]
-                self.relocations.append((start + offset_of_field, kind, new_symbol, addend + added))
-            else:
-                self.relocations.append((start + offset_of_field, kind, symbol, addend))
+        function, step = other.functions[0], len(other.data)
+        first, size = len(self.data), step * len(names)
+
+        def places(offset: int) -> range:
+            """Return where the copies have what is at an offset in `other`."""
+            return range(first + offset, first + offset + size, step)
+
+        self.data += other.data * len(names)
+        self.functions += [
+            Function(name, start, function.size, function.frames)
+            for name, start in zip(names, places(0), strict=True)
+        ]
+        self._labels.update(zip(names, places(0), strict=True))
+        columns = []
+        for offset, kind, symbol, addend in other.relocations:
+            symbols, added = moves.get(symbol, (repeat(symbol), repeat(0)))
+            addends = [addend + more for more, _ in zip(added, names, strict=False)]
+            columns.append(zip(places(offset), repeat(kind), symbols, addends, strict=False))
+        self.relocations += [row for rows in zip(*columns, strict=True) for row in rows]
         self._jumps += [
-            (start + offset_of_field, label, encode)
-            for offset_of_field, label, encode in other._jumps
+            (places(offsets.start), label, encode) for offsets, label, encode in other._jumps
         ]
 
     def finish(self) -> bytes:
         """The code, with its jumps encoded."""
-        for offset, label, encode in self._jumps:
-            word = int.from_bytes(self.data[offset : offset + 4], "little")
-            struct.pack_into("<I", self.data, offset, encode(word, self._labels[label] - offset))
+        for places, label, encode in self._jumps:
+            if places:
+                word = int.from_bytes(self.data[places.start : places.start + 4], "little")
+                target = self._labels[label]
+                _set_words(self.data, places, [encode(word, target - place) for place in places])
         return bytes(self.data)
+
+
+def _set_words(data: bytearray, places: range, words: list[int]) -> None:
+    """Set a word of 4 bytes at each of the places."""
+    encoded = struct.pack(f"<{len(words)}I", *words)
+    for byte in range(4):
+        data[places.start + byte : places.stop + byte : places.step] = encoded[byte::4]
 
 
 class FrameTable:
@@ -158,23 +184,26 @@ class FrameTable:
         )
         table = bytearray(_make_record(head + augmentation + bytes.fromhex(initial_frame)))
         self.relocations: list[tuple[int, int, str, int]] = []
-        # Functions of units have equal records, except for the distance to the CIE: the length in
-        # front of it and the bytes after it, by size and operations of the function.
-        parts: dict[tuple[int, bytes], tuple[bytes, bytes]] = {}
-        for function in functions:
-            offset = len(table)
+        # Functions of units have equal records, except for the distance to the CIE.
+        for (size, operations), group in groupby(functions, _frame_of):
+            starts = [function.start for function in group]
             # An FDE: length, distance to the CIE, start and size of the function, augmentation.
-            self.relocations.append((offset + 8, relative_type, section, function.start))
-            key = function.size, bytes(function.frames)
-            if key not in parts:
-                record = _make_record(
-                    struct.pack("<IiIB", 0, 0, function.size, 0) + function.frames
-                )
-                parts[key] = record[:4], record[8:]
-            length, rest = parts[key]
-            distance = offset + 4  # from its own field back to the CIE, at the start of the table
-            table += length + distance.to_bytes(4, "little") + rest
+            record = _make_record(struct.pack("<IiIB", 0, 0, size, 0) + operations)
+            first, end = len(table), len(table) + len(record) * len(starts)
+            table += record * len(starts)
+            # From its own field back to the CIE, at the start of the table.
+            distances = range(first + 4, end + 4, len(record))
+            _set_words(table, distances, [*distances])
+            fields = range(first + 8, end + 8, len(record))
+            self.relocations += zip(
+                fields, repeat(relative_type), repeat(section), starts, strict=False
+            )
         self.data = bytes(table)
+
+
+def _frame_of(function: Function) -> tuple[int, bytearray]:
+    """Return what the record of a function depends on."""
+    return function.size, function.frames
 
 
 def _make_record(body: bytes) -> bytes:

@@ -14,9 +14,16 @@ from pylink.facts.elf import (
     SHT_STRTAB,
     SHT_SYMTAB,
     STB_LOCAL,
+    STT_FUNC,
     STT_SECTION,
 )
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.devicelink.machinecode import Function
 
 IDENT = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bit, little-endian, System V
 
@@ -67,7 +74,7 @@ class ObjectFile:
 
     Relocations can name a section. They can name a symbol that `define` added; other names become
     undefined symbols, with hidden visibility if they are in `hidden`. `_names` are the contents of
-    .strtab; `_locals` and `_globals` are names and rows of .symtab.
+    .strtab; `_locals` and `_globals` are rows of .symtab.
     """
 
     __slots__ = ("_globals", "_locals", "_names", "hidden", "machine", "sections")
@@ -77,7 +84,7 @@ class ObjectFile:
         self.sections: list[Section] = []
         self.hidden: frozenset[str] = frozenset()
         self._names = bytearray(b"\0")
-        self._locals: list[tuple[str, bytes]] = []
+        self._locals: list[bytes] = []
         self._globals: dict[str, bytes] = {}
 
     def add(self, section: Section) -> Section:
@@ -98,17 +105,33 @@ class ObjectFile:
     ) -> None:
         """Define a symbol. Relocations cannot name a local symbol, only its section."""
         shndx = self.sections.index(section) + 1  # section 0 is the empty one
-        row = SYM.pack(self._add_name(name), binding << 4 | type, visibility, shndx, value, size)
+        (offset,) = self._add_names([name])
+        row = SYM.pack(offset, binding << 4 | type, visibility, shndx, value, size)
         if binding == STB_LOCAL:
-            self._locals.append((name, row))
+            self._locals.append(row)
         else:
             self._globals[name] = row
 
-    def _add_name(self, name: str) -> int:
-        """Add the name of a symbol to .strtab and return its offset there."""
+    def define_functions(
+        self, functions: Sequence[Function], section: Section, visibilities: Sequence[int]
+    ) -> None:
+        """Define a global symbol for each of the functions, with one of the visibilities each."""
+        shndx, info = self.sections.index(section) + 1, STB_GLOBAL << 4 | STT_FUNC
+        offsets = self._add_names([function.name for function in functions])
+        for function, offset, visibility in zip(functions, offsets, visibilities, strict=True):
+            self._globals[function.name] = SYM.pack(
+                offset, info, visibility, shndx, function.start, function.size
+            )
+
+    def _add_names(self, names: Sequence[str]) -> list[int]:
+        """Add names of symbols to .strtab and return their offsets there."""
+        offsets = []
         offset = len(self._names)
-        self._names += name.encode("ascii") + b"\0"
-        return offset
+        for name in names:
+            offsets.append(offset)
+            offset += len(name) + 1
+        self._names += "".join([f"{name}\0" for name in names]).encode("ascii")
+        return offsets
 
     def pieces(self) -> list[bytes]:
         """The bytes of the file, in order; `add_tables` must have been called.
@@ -172,18 +195,19 @@ class ObjectFile:
         for shndx, section in enumerate(contents, 1):
             number_of[section.name] = len(rows)
             rows.append(SYM.pack(0, STT_SECTION, STV_DEFAULT, shndx, 0, 0))
-        rows += [row for _, row in self._locals]
+        rows += self._locals
         first_global = len(rows)
         for name, row in self._globals.items():
             number_of[name] = len(rows)
             rows.append(row)
         for section in contents:
-            for name in dict.fromkeys([row[2] for row in section.relocations]):
-                if name not in number_of:
-                    number_of[name] = len(rows)
-                    info = STB_GLOBAL << 4
-                    visibility = STV_HIDDEN if name in self.hidden else STV_DEFAULT
-                    rows.append(SYM.pack(self._add_name(name), info, visibility, 0, 0, 0))
+            symbols = dict.fromkeys([row[2] for row in section.relocations])
+            missing = [name for name in symbols if name not in number_of]
+            number_of.update(zip(missing, range(len(rows), len(rows) + len(missing)), strict=True))
+            info, hidden = STB_GLOBAL << 4, self.hidden
+            for name, offset in zip(missing, self._add_names(missing), strict=True):
+                visibility = STV_HIDDEN if name in hidden else STV_DEFAULT
+                rows.append(SYM.pack(offset, info, visibility, 0, 0, 0))
         relocated = [section for section in contents if section.relocations]
         symtab_shndx = len(contents) + len(relocated) + 1
         for section in relocated:
