@@ -162,14 +162,13 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
     Reports a fatal diagnostic if they are for different machines.
     """
     machines: dict[int, str] = {}  # the first object for each ELF machine
-    for name, head in shared.heads(MACHINE.stop):
+    for head, name in shared.different_heads(MACHINE.stop, is_library).items():
         machine = int.from_bytes(head[MACHINE], "little")
         if machine in machines or not head.startswith(ELF_MAGIC) or len(head) < MACHINE.stop:
             continue
-        if not is_library(name):
-            machines[machine] = name
-            if len(machines) > 1:
-                sink.fatal("machines-differ", file=name, other=next(iter(machines.values())))
+        machines[machine] = name
+        if len(machines) > 1:
+            sink.fatal("machines-differ", file=name, other=next(iter(machines.values())))
     return host_cpu_arch(next(iter(machines), 0))
 
 

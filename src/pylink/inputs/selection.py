@@ -34,8 +34,9 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
     the numbers after that; `lent` has their demands.
     """
     job, source_numbers = loaded.job, loaded.source_numbers
-    demand = bytearray(len(loaded.names))
-    groups = bytes(4 * len(demand))
+    count = len(loaded.names)
+    demand = bytearray(count)
+    groups = bytes(4 * count)
     if sources is not None:
         demands = sources.demands + bytes([Demand.ALWAYS]) + lent
         demand = bytearray(map(demands.__getitem__, source_numbers))
@@ -43,33 +44,30 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
         demand[number] = Demand.SYSTEM
     if not any(demand):
         return loaded
-    if sources is not None:
-        rows = [*memoryview(sources.groups).cast("i"), *[0] * (1 + len(lent))]
-        if any(rows):
-            groups = b"".join(rows[source].to_bytes(4, "little") for source in source_numbers)
+    if sources is not None and sources.groups.strip(b"\0"):
+        rows = sources.groups + bytes(4 * (1 + len(lent)))
+        groups = b"".join([rows[4 * source : 4 * source + 4] for source in source_numbers])
     selected = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, relocatable=not job.executable
     )
-    numbers_selected = [number for number, take in enumerate(selected) if take]
+    taken = selected.count(1)
+    if selected.startswith(b"\1" * taken):  # as usual, taken files come first
+        names, numbers_taken = loaded.names[:taken], source_numbers[:taken]
+        extents = loaded.extents[: 16 * taken]
+    else:
+        numbers = [number for number, take in enumerate(selected) if take]
+        names = [loaded.names[number] for number in numbers]
+        numbers_taken = [source_numbers[number] for number in numbers if source_numbers]
+        extents = b"".join([loaded.extents[16 * row : 16 * row + 16] for row in numbers])
     return Loaded(
         job,
-        [loaded.names[number] for number in numbers_selected],
+        names,
         loaded.arena,
-        _rows_at(loaded.extents, numbers_selected),
-        source_numbers=[source_numbers[number] for number in numbers_selected]
-        if source_numbers
-        else [],
+        extents,
+        source_numbers=numbers_taken,
         modules=loaded.modules,
         references=loaded.references,
     )
-
-
-def _rows_at(extents: bytes, numbers: list[int]) -> bytes:
-    """Return the rows with these numbers, in ascending order."""
-    count = len(numbers)
-    if count and numbers[-1] == count - 1:  # taken files come first
-        return extents[: 16 * count]
-    return b"".join(extents[16 * number : 16 * number + 16] for number in numbers)
 
 
 def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:

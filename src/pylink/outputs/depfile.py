@@ -52,6 +52,8 @@ def files_of(inputs: Iterable[str], members: Mapping[str, list[str]]) -> list[st
 
     `members` maps each thin archive to the files that it refers to. Each file is listed once.
     """
+    if not members:
+        return list(dict.fromkeys(inputs))
     paths: dict[str, None] = {}
     work_list = [*inputs][::-1]
     while work_list:

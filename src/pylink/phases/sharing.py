@@ -24,7 +24,7 @@ from pylink.options.plan import OutputPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from pylink.inputs.loaded import ScannedInputs
@@ -131,7 +131,11 @@ class SharedInputs:
 
         A fatal diagnostic for an input that `plan` would overwrite. Unreadable inputs are omitted.
         """
-        new_inputs = {_key(source): source for source in inputs if _key(source) not in self._places}
+        new_inputs = dict(zip(_keys(inputs), inputs, strict=True))
+        if self._places:
+            new_inputs = {
+                key: source for key, source in new_inputs.items() if key not in self._places
+            }
         sources = list(new_inputs.values())
         paths, data = encode_paths(sources), [source.data for source in sources]
         sizes = inputfiles.measure(paths, HEADLESS_SIZE, list(plan.existing_outputs(again=True)))
@@ -176,16 +180,19 @@ class SharedInputs:
         """The bytes after a batch of `size` bytes that links have for other payloads."""
         return TAIL_SIZE * len(self.archs) if size >= STORED_IN_PLACE and self._tail is None else 0
 
-    def heads(self, size: int) -> list[tuple[str, bytes]]:
-        """The names of the inputs that were read, with the first `size` bytes of each."""
-        heads = []
+    def different_heads(self, size: int, is_left_out: Callable[[str], bool]) -> dict[bytes, str]:
+        """The first `size` bytes of the inputs that were read, and the first input with each.
+
+        `is_left_out` says of a name that its input does not count.
+        """
+        heads: dict[bytes, str] = {}
         for batch in self._batches:
             starts = memoryview(batch.extents).cast("Q")[::2].tolist()
             arena = batch.arena
-            heads += [
-                (name, arena[start : start + size])
-                for name, start in zip(batch.names, starts, strict=True)
-            ]
+            for name, start in zip(batch.names, starts, strict=True):
+                head = arena[start : start + size]
+                if head not in heads and not is_left_out(name):
+                    heads[head] = name
         return heads
 
     def batches_for(self, job: Job) -> list[SourceBatch] | None:
@@ -216,7 +223,7 @@ class SharedInputs:
 
     def _find_batches(self, inputs: Sequence[Input]) -> list[SourceBatch] | None:
         """Batches with these inputs, in order; None if one of them was not read."""
-        places = [self._places.get(_key(source)) for source in inputs]
+        places = [*map(self._places.get, _keys(inputs))]
         batches: list[SourceBatch] = []
         # Each batch has a run of inputs, from number `first` to `end`, that were read together.
         first = 0
@@ -316,9 +323,9 @@ class SharedInputs:
         )
 
 
-def _key(source: Input) -> str | int:
-    """The key of an input: its path, or the id of its contents."""
-    return source.name if source.data is None else id(source.data)
+def _keys(inputs: Sequence[Input]) -> list[str | int]:
+    """The key of each input: its path, or the id of its contents."""
+    return [source.name if source.data is None else id(source.data) for source in inputs]
 
 
 def _is_in(place: tuple[int, int] | None, batch_number: int) -> bool:
