@@ -151,8 +151,9 @@ cdef inline bint has_name_of_rule(const uint8_t* name, uint32_t size, const Kind
     `.nv.constant3`, and then for the end of the name or for a dot.
     """
     cdef uint32_t position = rule.size
-    # Names that begin alike differ at the end: most rules are out before all of a text is compared.
-    if (rule.size == 0 or rule.size > size or name[rule.size - 1] != <uint8_t>rule.text[rule.size - 1]
+    # Names that begin alike differ at the end: most rules fail before a whole text is compared.
+    if (rule.size == 0 or rule.size > size
+            or name[rule.size - 1] != <uint8_t>rule.text[rule.size - 1]
             or memcmp(name, rule.text, rule.size) != 0):
         return False
     if not rule.banked:
