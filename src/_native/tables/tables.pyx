@@ -219,9 +219,9 @@ cdef class Table:
     def column(self, str name):
         cdef size_t offset, i
         cdef int code
-        cdef const uint8_t* at = self.start
+        cdef const uint8_t* rows = self.start
         offset, code = columns_of(self)[name]
-        return [value_at(at + i * self.size + offset, code) for i in range(self.count)]
+        return [value_at(rows + i * self.size + offset, code) for i in range(self.count)]
 
     def first(self, size_t count):
         return type(self)(PyBytes_FromStringAndSize(
@@ -462,19 +462,19 @@ cdef class ObjectTables(Result):
         self.traits = traits | FAMILY_TRAITS[family]
         self.executable = not mode & LINK_RELOCATABLE
 
-    cdef void view(self, ObjectsView* v) noexcept:
-        v.arena = <const uint8_t*>PyBytes_AS_STRING(self.arena)
-        v.arena_size = <size_t>PyBytes_GET_SIZE(self.arena)
-        v.files = self.files.rows
-        v.file_count = self.files.count
-        v.sections = self.sections.rows
-        v.section_count = self.sections.count
-        v.symbols = self.symbols.rows
-        v.symbol_count = self.symbols.count
-        v.family = self.family
-        v.mode = self.mode
-        v.traits = self.traits
-        v.executable = self.executable
+    cdef void view(self, ObjectsView* view) noexcept:
+        view.arena = <const uint8_t*>PyBytes_AS_STRING(self.arena)
+        view.arena_size = <size_t>PyBytes_GET_SIZE(self.arena)
+        view.files = self.files.rows
+        view.file_count = self.files.count
+        view.sections = self.sections.rows
+        view.section_count = self.sections.count
+        view.symbols = self.symbols.rows
+        view.symbol_count = self.symbols.count
+        view.family = self.family
+        view.mode = self.mode
+        view.traits = self.traits
+        view.executable = self.executable
 
 
 cdef class MergedTables(Result):
@@ -522,42 +522,42 @@ cdef class MergedTables(Result):
         expect("marks of references", self.referenced, self.entities.count)
         expect("alignments of arrays", self.array_align, self.entities.count)
 
-    cdef void view(self, MergedView* v) noexcept:
-        v.entities = self.entities.rows
-        v.entity_count = self.entities.count
-        v.symbol_entity = self.symbol_entity.rows
-        v.symbol_resolution = self.symbol_resolution.rows
-        v.met = self.met.rows
-        v.met_count = self.met.count
-        v.section_function = self.section_function.rows
-        v.section_resolution = self.section_resolution.rows
-        v.calls = self.calls.rows
-        v.call_count = self.calls.count
-        v.prototypes = self.prototypes.rows
-        v.prototype_count = self.prototypes.count
-        v.functions = self.functions.rows
-        v.pools = self.pools.rows
-        v.pool_count = self.pools.count
-        v.stand_ins = self.stand_ins.rows if self.stand_ins.count else NULL
-        v.outs = self.outs.rows
-        v.out_count = self.outs.count
-        v.out_symbols = self.out_symbols.rows
-        v.out_symbol_count = self.out_symbols.count
-        v.emitted = self.emitted.rows
-        v.emitted_count = self.emitted.count
-        v.fixups = self.fixups.rows
-        v.fixup_count = self.fixups.count
-        v.rebuilds = self.rebuilds.rows
-        v.rebuild_count = self.rebuilds.count
-        v.out_of = self.out_of.rows
-        v.base = self.base.rows
-        v.shstrtab = self.shstrtab.rows
-        v.shstrtab_size = self.shstrtab.count
-        v.strtab = self.strtab.rows
-        v.strtab_size = self.strtab.count
-        v.prototype_offsets = self.prototype_offsets.rows
-        v.referenced = self.referenced.rows
-        v.array_align = self.array_align.rows
+    cdef void view(self, MergedView* view) noexcept:
+        view.entities = self.entities.rows
+        view.entity_count = self.entities.count
+        view.symbol_entity = self.symbol_entity.rows
+        view.symbol_resolution = self.symbol_resolution.rows
+        view.met = self.met.rows
+        view.met_count = self.met.count
+        view.section_function = self.section_function.rows
+        view.section_resolution = self.section_resolution.rows
+        view.calls = self.calls.rows
+        view.call_count = self.calls.count
+        view.prototypes = self.prototypes.rows
+        view.prototype_count = self.prototypes.count
+        view.functions = self.functions.rows
+        view.pools = self.pools.rows
+        view.pool_count = self.pools.count
+        view.stand_ins = self.stand_ins.rows if self.stand_ins.count else NULL
+        view.outs = self.outs.rows
+        view.out_count = self.outs.count
+        view.out_symbols = self.out_symbols.rows
+        view.out_symbol_count = self.out_symbols.count
+        view.emitted = self.emitted.rows
+        view.emitted_count = self.emitted.count
+        view.fixups = self.fixups.rows
+        view.fixup_count = self.fixups.count
+        view.rebuilds = self.rebuilds.rows
+        view.rebuild_count = self.rebuilds.count
+        view.out_of = self.out_of.rows
+        view.base = self.base.rows
+        view.shstrtab = self.shstrtab.rows
+        view.shstrtab_size = self.shstrtab.count
+        view.strtab = self.strtab.rows
+        view.strtab_size = self.strtab.count
+        view.prototype_offsets = self.prototype_offsets.rows
+        view.referenced = self.referenced.rows
+        view.array_align = self.array_align.rows
 
 
 cdef class SharedTables(Result):
@@ -584,20 +584,20 @@ cdef class SharedTables(Result):
         expect("sizes", self.kernels, self.kernel_count + 1)
         expect("ties", self.ties, self.tie_count)
 
-    cdef void view(self, SharedView* v) noexcept:
-        v.variables = self.variables.rows
-        v.variable_count = self.variables.count
-        v.uses = self.uses.rows
-        v.use_count = self.uses.count
-        v.extern_uses = self.extern_uses.rows
-        v.extern_use_count = self.extern_uses.count
-        v.variable_entities = self.variable_entities.rows
-        v.kernel_entities = self.kernel_entities.rows
-        v.kernel_count = self.kernel_entities.count
-        v.offsets = self.offsets.rows
-        v.kernels = self.kernels.rows
-        v.ties = self.ties.rows
-        v.tie_count = self.ties.count
+    cdef void view(self, SharedView* view) noexcept:
+        view.variables = self.variables.rows
+        view.variable_count = self.variables.count
+        view.uses = self.uses.rows
+        view.use_count = self.uses.count
+        view.extern_uses = self.extern_uses.rows
+        view.extern_use_count = self.extern_uses.count
+        view.variable_entities = self.variable_entities.rows
+        view.kernel_entities = self.kernel_entities.rows
+        view.kernel_count = self.kernel_entities.count
+        view.offsets = self.offsets.rows
+        view.kernels = self.kernels.rows
+        view.ties = self.ties.rows
+        view.tie_count = self.ties.count
 
 
 cdef class PlacedTables(Result):
@@ -649,29 +649,29 @@ cdef class PlacedTables(Result):
         expect("indices of sections", self.section_index, outs)
         expect("indices of section symbols", self.section_symbol_index, outs)
 
-    cdef void view(self, PlacedView* v) noexcept:
-        v.outs = self.outs.rows
-        v.out_count = self.outs.count
-        v.values = self.values.rows
-        v.symbol_values = self.symbol_values.rows
-        v.merc_values = self.merc_values.rows
-        v.homes = self.homes.rows
-        v.dynamic = self.dynamic.rows
-        v.lost = self.lost.rows
-        v.symbol_index = self.symbol_index.rows
-        v.instance_index = self.instance_index.rows
-        v.places = self.places.rows
-        v.section_index = self.section_index.rows
-        v.section_symbol_index = self.section_symbol_index.rows
-        v.section_order = self.section_order.rows
-        v.section_order_count = self.section_order.count
-        v.symbol_order = self.symbol_order.rows
-        v.symbol_order_count = self.symbol_order.count
-        v.out_symbols = self.out_symbols.rows
-        v.out_symbol_count = self.out_symbols.count
-        v.shstrtab = self.shstrtab.rows
-        v.shstrtab_size = self.shstrtab.count
-        v.strtab = self.strtab.rows
-        v.strtab_size = self.strtab.count
-        v.table_offset = self.table_offset
-        v.null_value = self.null_value
+    cdef void view(self, PlacedView* view) noexcept:
+        view.outs = self.outs.rows
+        view.out_count = self.outs.count
+        view.values = self.values.rows
+        view.symbol_values = self.symbol_values.rows
+        view.merc_values = self.merc_values.rows
+        view.homes = self.homes.rows
+        view.dynamic = self.dynamic.rows
+        view.lost = self.lost.rows
+        view.symbol_index = self.symbol_index.rows
+        view.instance_index = self.instance_index.rows
+        view.places = self.places.rows
+        view.section_index = self.section_index.rows
+        view.section_symbol_index = self.section_symbol_index.rows
+        view.section_order = self.section_order.rows
+        view.section_order_count = self.section_order.count
+        view.symbol_order = self.symbol_order.rows
+        view.symbol_order_count = self.symbol_order.count
+        view.out_symbols = self.out_symbols.rows
+        view.out_symbol_count = self.out_symbols.count
+        view.shstrtab = self.shstrtab.rows
+        view.shstrtab_size = self.shstrtab.count
+        view.strtab = self.strtab.rows
+        view.strtab_size = self.strtab.count
+        view.table_offset = self.table_offset
+        view.null_value = self.null_value

@@ -129,7 +129,7 @@ cdef class ObjectTables(Result):
     cdef readonly uint32_t mode
     cdef readonly uint32_t traits
     cdef readonly bint executable
-    cdef void view(self, ObjectsView* v) noexcept
+    cdef void view(self, ObjectsView* view) noexcept
 
 cdef class MergedTables(Result):
     cdef public ObjectTables objects
@@ -156,7 +156,7 @@ cdef class MergedTables(Result):
     cdef public Indices prototype_offsets
     cdef public Marks referenced
     cdef public Values array_align
-    cdef void view(self, MergedView* v) noexcept
+    cdef void view(self, MergedView* view) noexcept
 
 cdef class SharedTables(Result):
     cdef public SharedVariables variables
@@ -169,7 +169,7 @@ cdef class SharedTables(Result):
     cdef public Offsets offsets
     cdef public SharedSizes kernels
     cdef public Offsets ties
-    cdef void view(self, SharedView* v) noexcept
+    cdef void view(self, SharedView* view) noexcept
 
 cdef class PlacedTables(Result):
     cdef readonly MergedTables merged
@@ -196,4 +196,4 @@ cdef class PlacedTables(Result):
     cdef public uint64_t size
     cdef public uint64_t table_offset
     cdef public uint64_t null_value
-    cdef void view(self, PlacedView* v) noexcept
+    cdef void view(self, PlacedView* view) noexcept
