@@ -31,8 +31,7 @@ cdef enum:
     REUSE = 0x3c                # bits of the last byte: operands that stay for the next instruction
     # Two control bytes in code that is not optimized:
     UNOPTIMIZED_IMMA = 0x3fc0       # of IMMA as ptxas makes it, with a stall count of 0
-    UNOPTIMIZED_GUARDED = 0x321e    # of a guarded instruction: the result releases scoreboard 0,
-                                    # the operands scoreboard 1
+    UNOPTIMIZED_GUARDED = 0x321e    # of a guarded one: scoreboard 0 for the result, 1 for operands
 
 
 # Counts of the guarded instructions in one file.
