@@ -133,7 +133,7 @@ def find_sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, 
         if start < 0 or data[start : relocation.offset] != SET_ADDRESS:
             continue
         table = elf.get_section(relocation.table)
-        entry: dict[str, Any] = {}
+        entry: Any = {}
         if isinstance(table, SymbolTableSection):
             entry = table.get_symbol(relocation.symbol).entry
         if isinstance(entry.get("st_shndx"), int):
