@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from elftools.elf.elffile import ELFFile
 
+# Prefixes of names of sections with attributes of one function.
 PREFIXES = (".nv.info.", ".nv.merc.nv.info.")
+# Forms of a record: no value, a byte, a half word, and a size with that many bytes.
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
 SECTION_HEADER = 64  # bytes of a section header; sh_offset and sh_size are at 24
 

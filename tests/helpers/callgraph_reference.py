@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from struct import pack
 
+# Numbers of the blocks of a section.
 DIRECT, TAKEN, INDIRECT, CANDIDATE, PROTOTYPE = -1, -2, -3, -4, -5
 
 

@@ -87,6 +87,7 @@ def fold_reference(objects: Sequence[Plain]) -> tuple[list[int | None], list[Dec
     return reference, decisions
 
 
+# Names with the prefix that comparisons ignore, and names that only look like them.
 NAMES = (
     ".nv.merc.debug_info",
     ".debug_info",

@@ -10,9 +10,11 @@ CCTL = bytes.fromhex("ab750000000000000000000000ec0f00")
 DUMMY_LOAD = bytes.fromhex("84f9ffff000000000008000000")
 NOP = bytes.fromhex("18790000000000000000000000c00f00")
 BARRIER_RECORD = bytes.fromhex("0111000af8000000000000f800000000")
+# Bytes of a record of a capsule, by its kind.
 RECORD_SIZES = {0x01: 16, 0x02: 32, 0x31: 16, 0x41: 4, 0x42: 4}
 APPENDED = -2  # in lists of old offsets: an instruction that was inserted after another one
 HINT = 0x31  # kind of a record whose slot has no instruction
+# Low 9 bits of the operations.
 CALLS = (0x143, 0x144)
 SURFACE_WRITES = (0x19B, 0x19D, 0x19F)
 ASYNC_COPIES = (0x1AE,)

@@ -10,6 +10,7 @@ import struct
 from helpers.exits_code import DUMMY_LOAD, NOP, RECORD_SIZES, Code, is_exit, is_membar, stalled
 from helpers.exits_reference import Object, rewritten
 
+# Bits of `mode`, one for each kind of change.
 GUARD, UNGUARD, ADDS, FENCES, WORDS = 0x100, 0x200, 0x400, 0x800, 0x1000
 
 Slot = tuple[list[bytes], bytes]

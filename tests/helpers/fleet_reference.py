@@ -17,6 +17,7 @@ from helpers.fatbin_builder import container, entry, host_object
 
 xxhash = pytest.importorskip("xxhash")
 
+# Types of sections without bytes in the file.
 NO_BYTES = (8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
 
 

@@ -10,8 +10,8 @@ from helpers.tables import merged, table
 from pylink._native.tables import Calls, Entities, MergedTables, ObjectTables
 from pylink.facts.rownumbers import EntityFlag
 
-NO_BOUND = 0xFFFFFFFF
-TAKEN = 64
+NO_BOUND = 0xFFFFFFFF  # the stack of a kernel that may recurse
+TAKEN = 64  # flag of an entity whose address is taken
 
 
 @dataclass

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from helpers import schedules
 
+# The lowest bit of each field of a schedule in an instruction.
 STALL, YIELD, WRITTEN, READ, WAITS, REUSE = 105, 109, 110, 113, 116, 122
 # Bits 105 to 121 of instructions that are not optimized: of ordinary ones, of IMMA, without any
 # scoreboard, and with the one that is added.

@@ -14,6 +14,7 @@ from helpers import oracle
 
 RECORDER = Path(__file__).with_name("registrations.c")
 LINKERS = [name for name in ("bfd", "gold", "lld", "mold") if shutil.which(f"ld.{name}")]
+# Sections whose headers are compared.
 SECTIONS = ("__nv_module_id", ".nv_fatbin", ".nvFatBinSegment", ".note.GNU-stack", ".init_array")
 
 needs_host_compiler = pytest.mark.skipif(

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 from helpers.graph_reference import Graph
 
+# Forms of a record: no value, a byte, a half word, and a size with that many bytes.
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
+# Numbers of attributes.
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE, CRS_STACK_SIZE = 0x2F, 0x11, 0x12, 0x1E
 EXTERNS, FRAGMENTS, BITS, SINGLE, PAIR = 0x0F, 0x4F, 0x50, 0x51, 0x52
 FINALIZER_OPTIONS, ISA_VERSION = 0x5A, 0x5F

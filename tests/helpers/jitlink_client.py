@@ -20,6 +20,7 @@ Step = tuple[Any, ...]
 Request = tuple[list[str], list[Step]]
 Reply = tuple[list[int], dict[str, bytes]]
 
+# Results that are asked for, and bytes behind the room for each, which must stay.
 NAMES = ("LinkedCubin", "ErrorLog", "InfoLog")
 GUARD = b"\xaa" * 8
 

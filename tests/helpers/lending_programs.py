@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from helpers.host_build import Failed, HostBuild, Log
 
+# A module or plugin has a letter. By module: the modules whose functions it calls.
 MODULES = "abcd"
 CALLED = {"a": "", "b": "", "c": "a", "d": "bc"}
 PLUGINS = "pq"

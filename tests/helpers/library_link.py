@@ -23,9 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers import jitlink_client
 
-UNKNOWN = 64
-FAILED = 255
-LIBRARY, ANY = 6, 10
+UNKNOWN = 64  # an exit status that nvlink does not have
+FAILED = 255  # the exit status of nvlink after errors
+LIBRARY, ANY = 6, 10  # of nvJitLinkInputType
+# Errors that do not end the library's link.
 GOES_ON = ("Size doesn't match", "Multiple definition", "Memory space doesn't match")
 UNKNOWN_OPTION = "unrecognized option: "
 

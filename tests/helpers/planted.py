@@ -48,6 +48,7 @@ def with_square(percent: int) -> Truth:
     return Truth(f"n + {percent}% n^2", "n^2", lambda n: (1 - share) * n + share * n * n)
 
 
+# Costs that one of the functions describes.
 GROWING = (
     Truth("constant", "constant", lambda n: 1.0),
     Truth("n", "n", lambda n: n),
@@ -56,6 +57,7 @@ GROWING = (
     Truth("n^2", "n^2", lambda n: n * n),
 )
 SQUARES = tuple(with_square(percent) for percent in (5, 10, 20, 35, 50, 65, 80, 95))
+# Costs that change abruptly, which no growth describes.
 STEPS = (
     Truth("a step at 0.7", None, lambda n: n * (2 if n > 0.7 else 1)),
     Truth("a step at 0.3", None, lambda n: n * (2 if n > 0.3 else 1)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# Sizes in bytes of pieces of which identical ones are found, at any alignment.
 SMALL = (12, 16, 20, 24, 32, 48, 64)
 
 

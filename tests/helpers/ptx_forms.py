@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 ADDRESS = "[%addr+512]"
-ALL = "0xffffffff"
+ALL = "0xffffffff"  # the mask of all lanes
+# By type of an operand: the type of its registers.
 REGISTERS = {
     **dict.fromkeys(("f16", "bf16", "u16", "s16", "b16"), "b16"),
     **dict.fromkeys(("u32", "s32", "b32", "f16x2", "bf16x2"), "b32"),
     **dict.fromkeys(("u64", "s64", "b64", "f32x2"), "b64"),
     **{name: name for name in ("f32", "f64", "pred")},
 }
+# Types of one or two floating-point numbers of 16 bits.
 HALVES = ("f16", "f16x2", "bf16", "bf16x2")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from helpers.host_build import Failed, HostBuild, Log
 
-MODULES = "abcd"
+MODULES = "abcd"  # a letter for each
 MODULE = """\
 __global__ void {name}_kernel(int *p) {{ *p = 2; }}
 void {name}_host(int *p) {{ {name}_kernel<<<1, 1>>>(p); }}

@@ -34,7 +34,7 @@ from pylink.report.source.loaded import load
 
 CUBIN = Path(__file__).parent.parent / "golden" / "86" / "guard" / "exec.nvlink.cubin"
 PHASES = ("read", "merge", "layout", "relocate", "write")
-THREAD = 4242
+THREAD = 4242  # the thread of the planted link
 
 
 def metric(name: str, label: str) -> SectionMetric:

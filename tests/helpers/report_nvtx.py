@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink.report.model import Action, NvtxState, Process, Report
 
+# By action: the push ranges around it, the outermost first.
 STACKS = (
     ("Bottom", "Mid", "Top"),
     ("Bottom", "Mid", "Top"),
@@ -14,9 +15,11 @@ STACKS = (
     ("A", "A", "B"),
     ("A", "X", "B", "Y", "C"),
 )
+# By action: the ranges that were started and not ended.
 STARTED: dict[int, tuple[str, ...]] = {4: ("SE_A",), 5: ("SE_A", "SE_B")}
 THREAD = 7
 
+# By filter: the numbers of the actions that it selects.
 RESULTS: dict[str, tuple[int, ...]] = {
     "Top": (),
     "Top]": (0, 1, 2, 3),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pylink.inspect.image import Image
 
 NO_SCOREBOARD = 7
-SCHEDULE = (1 << 128) - (1 << 105)
+SCHEDULE = (1 << 128) - (1 << 105)  # the bits from the stall count on
 MEMBAR = 0x192
 # Low 9 bits of the operations that take a fixed time on sm_100, but not on sm_103.
 UNTIMED = {0x28: "DMUL", 0x29: "DADD", 0x2A: "DSETP", 0x2B: "DFMA", 0x37: "IMMA"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from helpers.cubin_builder import EHDR, SHDR
 
-SHSTRNDX, SHNUM, SHOFF = 13, 12, 6
+SHSTRNDX, SHNUM, SHOFF = 13, 12, 6  # fields of the ELF header, by position
 
 
 def section_rows(image: bytes) -> tuple[list[list[int]], list[bytes]]:

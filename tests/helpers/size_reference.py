@@ -7,9 +7,11 @@ from collections import Counter
 
 SHDR = struct.Struct("<IIQQQQIIQQ")
 SYM = struct.Struct("<IBBHQQ")
+# Types of sections without bytes in the file.
 EMPTY = {0, 8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015}
-SHARED = ""
+SHARED = ""  # the function of bytes that belong to none
 
+# The part of a section, by the first prefix that its name has.
 PREFIXES = [
     (".text", "code"),
     (".nv.constant", "constants"),

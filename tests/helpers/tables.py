@@ -11,6 +11,7 @@ from pylink.facts import sectionkinds
 
 T = TypeVar("T", bound="Table[object]")
 
+# Characters of `struct` by data type of a column.
 CODES = {"<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q", "<u2": "H", "<u1": "B"}
 
 # Columns that name a row; their default is -1, none.

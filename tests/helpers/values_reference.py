@@ -18,7 +18,7 @@ from pylink.facts.relocations import (
 )
 
 BY_NAME = {row.name: row for row in RELOCATIONS}
-MERCURY = 0x10000
+MERCURY = 0x10000  # the first number of a mercury relocation type
 ALL_ONES = 2**64 - 1
 
 
