@@ -37,8 +37,8 @@ static inline int pylink_large_pages_pay(char* page) {
     return !(known & 1);
 }
 
-/* Return whether large pages pay by now, after small ones were taken because they did not. After
-   one such answer it is no until small pages are taken again. `page` as above. */
+/* Return whether small pages were taken since the last such answer, and large ones pay by now.
+   `page` is as above. */
 static inline int pylink_small_pages_lose(char* page) {
     if (!__atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) ||
         !pylink_large_pages_pay(page))

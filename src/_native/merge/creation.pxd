@@ -297,7 +297,7 @@ cdef inline void create_section_of_object(Merge* merge, SectionNumber section) n
         if kernel < 0:
             return
         if not merge.merged.entities[kernel].flags & EF_LIVE:
-            # Of a dead kernel with variables of its own only this name stays.
+            # A dead kernel with variables of its own leaves only this name.
             reserve_name(merge, merge.objects.arena + section_row.name, section_row.name_size)
         elif (merge.merged.entities[kernel].flags & EF_UNSELECTED
                 and find_function_section(merge, kernel, section_row.kind, 0) < 0):

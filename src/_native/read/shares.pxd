@@ -28,7 +28,7 @@ ctypedef struct Share:
     size_t first_section        # number of its first SectionRow
     size_t first_symbol         # number of its first SymbolRow
     Reader reader
-    bint is_read                 # all its files have been read
+    bint is_read                # all its files have been read
 
 
 cdef inline void count_rows_of_share(void* context, size_t number) noexcept nogil:
