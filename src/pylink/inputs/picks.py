@@ -154,7 +154,7 @@ class Picks:
         return rows, numbers
 
     def take_cubin(self, number: int, sink: Sink) -> bytes:
-        """Return a cubin that native code does not have: a damaged one, or a compiled one."""
+        """Return a cubin that native code does not have: damaged, or compiled and now freed."""
         compile_input = self.compile_inputs.get(number)
         if compile_input is None:
             return self.unpack(Pick(self.rows, number), sink)
