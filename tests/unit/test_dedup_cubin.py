@@ -13,7 +13,7 @@ from helpers.dedup_cubin import FRAME_RELA, SYMTAB, TEMPLATE, Cubin, Section, re
 
 import pylink
 from pylink.dedup import MalformedCubin, MercuryObject, compare
-from pylink.mercury.cubin import family
+from pylink.mercury.cubin import family_of
 
 FAMILIES = [
     "debug_abbrev",
@@ -37,9 +37,9 @@ FAMILIES = [
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_families_by_name(name: str) -> None:
-    assert family(f".nv.merc.{name}".encode()) == name
-    assert family(f".{name}".encode()) is None
-    assert family(f".nv.merc.{name}x".encode()) is None
+    assert family_of(f".nv.merc.{name}".encode()) == name
+    assert family_of(f".{name}".encode()) is None
+    assert family_of(f".nv.merc.{name}x".encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_families_by_name(name: str) -> None:
     ],
 )
 def test_the_other_names(name: str, expected: str | None) -> None:
-    assert family(name.encode()) == expected
+    assert family_of(name.encode()) == expected
 
 
 def test_the_vectors_of_a_cubin() -> None:

@@ -330,7 +330,7 @@ def test_a_closed_folder_of_the_whole_system_loses_nothing() -> None:
     """Names of files and of folders are put together the same way below any root."""
     unseen = walk.Files.of([walk.TreeFile(b"/", b"proc/1/x", walk.Stamp(1, 1, 1, 1))])
     tree = walk.Tree(parts.NO_FILES, unseen, [(b"/proc/1", "Permission denied")])
-    assert updates._gone(tree, [b"/"]).rows == 0
+    assert updates._find_gone(tree, [b"/"]).rows == 0
 
 
 def test_a_file_system_without_locks_is_told(

@@ -104,18 +104,19 @@ def test_steps_side_by_side_return_what_they_took(monkeypatch: pytest.MonkeyPatc
 
 
 def test_steps_side_by_side_do_with_the_threads_that_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread_numbers: list[int] = []
+    done: list[int] = []
+
     def start(run: Callable[..., None], arguments: tuple[object, ...]) -> int:
-        started.append(0)
-        if len(started) > 1:
+        thread_numbers.append(len(thread_numbers))
+        if len(thread_numbers) > 1:
             raise RuntimeError("can't start new thread")
         return start_new_thread(run, arguments)
 
-    started: list[int] = []
-    done: list[int] = []
     monkeypatch.setenv("PYLINK_THREADS", "4")
     monkeypatch.setattr("pylink.phases.sidebyside.start_new_thread", start)
     run_side_by_side(done.append, range(9), 4)
-    assert (len(started), sorted(done)) == (3, [*range(9)])
+    assert (thread_numbers, sorted(done)) == ([0, 1, 2], [*range(9)])
     assert cores.take_threads(10) == 3
     cores.return_threads(3)
 
