@@ -37,6 +37,7 @@ class Flavour:
         return ".cubin" if self.kind == CUBIN else ".o"
 
 
+# Ways to compile a program.
 FLAVOURS = {
     "plain": Flavour(),
     "lineinfo": Flavour(("-lineinfo",)),

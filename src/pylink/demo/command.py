@@ -26,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# The places of the cubins in an installed package and in a checkout.
 PACKAGE = Path(__file__).parent
 CHECKOUT = Path(__file__).parents[3] / "demo"
 

@@ -28,6 +28,7 @@ NEVER = "never"
 
 Value = bool | int | str | tuple[str, ...] | None
 
+# Allowed values of options; HOST_SCRIPTS are those of -gen-host-linker-script.
 ARCHES = tuple(f"{prefix}_{name}" for prefix in ("compute", "lto", "sm") for name in NAMES)
 CPU_ARCHES = ("AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown")
 FORMATS = ("nvlink", "text", "sarif")
