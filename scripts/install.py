@@ -82,9 +82,9 @@ def read_pins(constraints: str) -> Iterator[Pin]:
         if match is None:
             continue
         lines = block.splitlines()
-        comments = [via[1] for line in lines if (via := VIA.match(line.strip()))]
+        dependents = [via[1] for line in lines if (via := VIA.match(line.strip()))]
         text = "\n".join(line for line in lines if not line.strip().startswith("#"))
-        yield Pin(canonical(match[1]), text, frozenset(map(canonical, comments)))
+        yield Pin(canonical(match[1]), text, frozenset(map(canonical, dependents)))
 
 
 def select_pins(pinned: list[Pin], roots: Iterable[str]) -> list[Pin]:

@@ -259,14 +259,17 @@ def stalled(word: bytes, cycles: int) -> bytes:
 
 
 def is_known(code: list[bytes], predicate: int) -> bool:
-    """Return whether a comparison's result is known: 13 cycles after it, one for the last word."""
+    """Return whether a predicate is known after the code: 13 cycles after its last comparison.
+
+    The last instruction counts as one cycle.
+    """
     cycles = 1
     for number in range(len(code) - 1, -1, -1):
         word = int.from_bytes(code[number], "little")
         if cycles >= 13 or predicate == 7:
             break
-        has_none = word & 0x1FF in (0x118, 0x28, 0x29, 0x2B)  # NOP, DMUL, DADD, DFMA
-        if not has_none and predicate in (word >> 81 & 7, word >> 84 & 7):
+        writes_none = word & 0x1FF in (0x118, 0x28, 0x29, 0x2B)  # NOP, DMUL, DADD, DFMA
+        if not writes_none and predicate in (word >> 81 & 7, word >> 84 & 7):
             return False
         cycles += stall(code[number - 1])
     return True
