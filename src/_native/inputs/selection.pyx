@@ -2,6 +2,10 @@
 
 A small form of symbol resolution that runs before any table exists. Files that are not taken are
 not checked, counted or kept. It follows every name once: linear in the symbols of all files.
+
+Most names are defined and needed by nobody else, and say nothing about what is taken. So all needed
+names are entered first. A definition counts if its name is among them, and nearly all others are
+turned away by a bit of their hash, without a look at the index.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -11,12 +15,15 @@ from libc.string cimport memchr, memset
 from base.elf64 cimport EM_CUDA, SHN_UNDEF, STB_GLOBAL, STB_LOCAL, STT_FUNC, Shdr, Sym
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, open_elf, open_table
 from base.extents cimport count_files
-from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find_hashed, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
 from picknumbers cimport DEMAND_ALWAYS, DEMAND_NEEDED, DEMAND_SYSTEM, DEMAND_TOGETHER
 from read.runtime cimport is_runtime_function
+
+cdef enum:
+    FILTER_BITS = 1 << 16   # of the filter of needed names, which the fastest cache holds
 
 # Claims that a file makes about a name, and that the files taken so far make together.
 cdef enum Claim:
@@ -27,15 +34,27 @@ cdef enum Claim:
 cdef enum:
     IS_DAMAGED = 2          # `is_selected` of a file without readable symbols, while names are read
 
-# A name in the symbol table of a file.
-cdef packed struct Mention:
+# A name that a file needs.
+cdef packed struct Need:
     int32_t name            # number of the Name
-    uint8_t claim           # a Claim, or NEEDS | CALLS
+    uint8_t claim           # NEEDS, or NEEDS | CALLS
 
-# A name, and what files say of it.
+# A name that a file defines.
+cdef struct Definition:
+    const uint8_t* text
+    uint32_t size           # bytes of the text
+    uint32_t tag            # low half of the text's hash
+    int32_t name            # number of the Name if any file needs it, else -1
+
+# A name that any file needs, and what files say of it.
 cdef packed struct Name:
     int32_t definer         # number of the first file that can be taken for it, or -1
     uint8_t claims          # bits of all files that are taken so far
+
+# Where the needs and definitions of a file begin.
+ctypedef struct FileRows:
+    uint32_t need           # number of the first Need
+    uint32_t definition     # number of the first Definition
 
 # The files of a link, the names in them, and which files are taken so far.
 ctypedef struct Selector:
@@ -44,13 +63,15 @@ ctypedef struct Selector:
     const uint8_t* demand       # by file: a DEMAND_ number
     const int32_t* group        # by file: equal for adjacent files of one archive
     uint8_t* is_selected        # by file: 1 if it is taken
-    uint32_t* first             # by file: number of its first mention; one more for the end
+    FileRows* first             # by file, and one more for the end
     size_t file_count
     size_t n_missing            # functions that files taken so far need and do not define
     bint relocatable            # names may stay undefined
     NameIndex index             # numbers of names
+    uint64_t* filter            # the bit `tag % FILTER_BITS` of each needed name
     Vec names                   # Name
-    Vec mentions                # Mention: those of a file after those of the file before
+    Vec needs                   # Need: those of a file after those of the file before
+    Vec definitions             # Definition: in the same order
     Vec needed_names            # int32_t: numbers of names in the order in which they were needed
 
 
@@ -73,8 +94,6 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint reloc
     scratch_init(&scratch)
     try:
         begin_names(&selector, &scratch)
-        scratch_vector(&scratch, &selector.needed_names, sizeof(int32_t))
-        selector.first = <uint32_t*>scratch_zeros(&scratch, n + 1, sizeof(uint32_t))
         if not scratch.failed:
             with nogil:
                 scratch.failed = not select_all(&selector)
@@ -88,8 +107,12 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint reloc
 cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
     """Make the empty index, names and mentions."""
     scratch_vector(scratch, &selector.names, sizeof(Name))
-    scratch_vector(scratch, &selector.mentions, sizeof(Mention))
+    scratch_vector(scratch, &selector.needs, sizeof(Need))
+    scratch_vector(scratch, &selector.definitions, sizeof(Definition))
+    scratch_vector(scratch, &selector.needed_names, sizeof(int32_t))
     scratch_index(scratch, &selector.index, 1024)
+    selector.filter = <uint64_t*>scratch_zeros(scratch, FILTER_BITS // 64, sizeof(uint64_t))
+    selector.first = <FileRows*>scratch_zeros(scratch, selector.file_count + 1, sizeof(FileRows))
 
 
 def find_missing(bytes arena, bytes extents):
@@ -105,13 +128,14 @@ def find_missing(bytes arena, bytes extents):
     selector.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     selector.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
     selector.is_selected = <uint8_t*>PyBytes_AS_STRING(selected_files)
+    selector.file_count = n
     selector.relocatable = False
     scratch_init(&scratch)
     try:
         begin_names(&selector, &scratch)
         if not scratch.failed:
             with nogil:
-                scratch.failed = not claim_all(&selector, n)
+                scratch.failed = not claim_all(&selector)
         if scratch.failed:
             raise MemoryError
         for i in range(selector.index.mask + 1):
@@ -126,16 +150,63 @@ def find_missing(bytes arena, bytes extents):
         scratch_free(&scratch)
 
 
-cdef bint claim_all(Selector* selector, size_t count) noexcept nogil:
-    """Read the names of `count` files; each name has the claims of all files then."""
+cdef bint claim_all(Selector* selector) noexcept nogil:
+    """Read the names of all files; each needed name has the claims of all files then."""
     cdef size_t i
-    cdef const Mention* mention
-    for i in range(count):
+    cdef const Need* need
+    cdef const Definition* definition
+    if not read_all_names(selector):
+        return False
+    for i in range(selector.needs.count):
+        need = <const Need*>selector.needs.data + i
+        (<Name*>selector.names.data + need.name).claims |= need.claim
+    for i in range(selector.definitions.count):
+        definition = <const Definition*>selector.definitions.data + i
+        if definition.name >= 0:
+            (<Name*>selector.names.data + definition.name).claims |= DEFINES
+    return True
+
+
+cdef bint read_all_names(Selector* selector) noexcept nogil:
+    """Read what all files need and define, and number the definitions of needed names."""
+    cdef size_t i, row
+    for i in range(selector.file_count):
         if not read_file_names(selector, i):
             return False
-    for i in range(selector.mentions.count):
-        mention = <const Mention*>selector.mentions.data + i
-        (<Name*>selector.names.data + mention.name).claims |= mention.claim
+        if selector.needs.count > 0x7fffffff or selector.definitions.count > 0x7fffffff:
+            return False
+        selector.first[i + 1].need = <uint32_t>selector.needs.count
+        selector.first[i + 1].definition = <uint32_t>selector.definitions.count
+    for i in range(selector.file_count):
+        for row in range(selector.first[i].definition, selector.first[i + 1].definition):
+            if not number_definition(selector, <int32_t>i,
+                                     <Definition*>selector.definitions.data + row):
+                return False
+    return True
+
+
+cdef inline bint is_perhaps_needed(const Selector* selector, uint32_t tag) noexcept nogil:
+    return (selector.filter[(tag & (FILTER_BITS - 1)) >> 6] >> (tag & 63) & 1) != 0
+
+
+cdef inline bint number_definition(Selector* selector, int32_t file,
+                                   Definition* definition) noexcept nogil:
+    """Find the name of a definition among the needed ones; False without memory."""
+    cdef NameSlot* slot
+    cdef Name* name
+    if not is_perhaps_needed(selector, definition.tag):
+        return True
+    slot = index_find_hashed(&selector.index, definition.text, definition.size, definition.tag)
+    if slot == NULL:
+        return False
+    if slot.value < 0:
+        return True
+    definition.name = slot.value
+    name = <Name*>selector.names.data + slot.value
+    # In a relocatable output, names may stay undefined.
+    if (name.definer < 0 and selector.demand[file] != DEMAND_ALWAYS
+            and (selector.demand[file] == DEMAND_NEEDED or not selector.relocatable)):
+        name.definer = file
     return True
 
 
@@ -144,13 +215,8 @@ cdef bint select_all(Selector* selector) noexcept nogil:
     cdef size_t i, needed, selected_count = 0
     cdef bint damaged
     cdef Name* name
-    for i in range(selector.file_count):
-        selector.first[i] = <uint32_t>selector.mentions.count
-        if not read_file_names(selector, i):
-            return False
-        if selector.mentions.count > 0x7fffffff:
-            return False
-    selector.first[selector.file_count] = <uint32_t>selector.mentions.count
+    if not read_all_names(selector):
+        return False
     # In the order of the link: the device runtime depends on what is missing at its place.
     for i in range(selector.file_count):
         damaged = selector.is_selected[i] == IS_DAMAGED
@@ -194,35 +260,41 @@ cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
 
 cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
     """Select a file, and record the names that it needs; False without memory."""
-    cdef const Mention* mention
+    cdef const FileRows* rows = &selector.first[file]
+    cdef const Need* need
     cdef Name* name
+    cdef int32_t name_number
+    cdef int32_t* needed
     cdef uint8_t claims_before
     cdef uint32_t i
-    cdef int32_t* name_number
     if selector.is_selected[file]:
         return True
     selector.is_selected[file] = 1
-    for i in range(selector.first[file], selector.first[file + 1]):
-        mention = <const Mention*>selector.mentions.data + i
-        name = <Name*>selector.names.data + mention.name
+    for i in range(rows[0].need, rows[1].need):
+        need = <const Need*>selector.needs.data + i
+        name = <Name*>selector.names.data + need.name
         claims_before = name.claims
-        name.claims |= mention.claim
-        if mention.claim == DEFINES:
-            if claims_before & CALLS and not claims_before & DEFINES:
-                selector.n_missing -= 1
-            continue
-        if mention.claim & CALLS and not claims_before & (CALLS | DEFINES):
+        name.claims |= need.claim
+        if need.claim & CALLS and not claims_before & (CALLS | DEFINES):
             selector.n_missing += 1
         if not claims_before & (NEEDS | DEFINES):
-            name_number = <int32_t*>vec_push(&selector.needed_names)
-            if name_number == NULL:
+            needed = <int32_t*>vec_push(&selector.needed_names)
+            if needed == NULL:
                 return False
-            name_number[0] = mention.name
+            needed[0] = need.name
+    for i in range(rows[0].definition, rows[1].definition):
+        name_number = (<const Definition*>selector.definitions.data + i).name
+        if name_number < 0:
+            continue
+        name = <Name*>selector.names.data + name_number
+        if name.claims & CALLS and not name.claims & DEFINES:
+            selector.n_missing -= 1
+        name.claims |= DEFINES
     return True
 
 
 cdef bint read_file_names(Selector* selector, size_t file) noexcept nogil:
-    """Add a mention for each name that a file defines or needs.
+    """Add the names that a file needs, and those that it defines.
 
     A file without readable symbols is marked as IS_DAMAGED. False without memory.
     """
@@ -250,51 +322,59 @@ cdef bint read_file_names(Selector* selector, size_t file) noexcept nogil:
         if (symbol.st_info >> 4 == STB_LOCAL or symbol.st_name >= strtab.sh_size
                 or (symbol.st_shndx == SHN_UNDEF and symbol.st_info >> 4 != STB_GLOBAL)):
             continue
-        if not mention_name(selector, <int32_t>file, symbol,
-                            elf.data + strtab.sh_offset + symbol.st_name,
-                            strtab.sh_size - symbol.st_name):
+        if not add_name(selector, symbol, elf.data + strtab.sh_offset + symbol.st_name,
+                        strtab.sh_size - symbol.st_name):
             return False
     return True
 
 
-cdef bint mention_name(Selector* selector, int32_t file, const Sym* symbol, const uint8_t* text,
-                       uint64_t room) noexcept nogil:
-    """Record that a file defines or needs the name at `text`; False without memory.
+cdef inline bint add_name(Selector* selector, const Sym* symbol, const uint8_t* text,
+                          uint64_t room) noexcept nogil:
+    """Add the name at `text` that a symbol defines or needs; False without memory.
 
     `room` is the number of bytes up to the end of the string table.
     """
     cdef const uint8_t* end = <const uint8_t*>memchr(text, 0, room)
-    cdef uint32_t size
-    cdef NameSlot* slot
-    cdef Name* name
-    cdef Mention* mention
+    cdef uint32_t size, tag
+    cdef Definition* definition
     if end == NULL or end == text or end - text > 0x7fffffff:
         return True
     size = <uint32_t>(end - text)
-    slot = index_find(&selector.index, text, size)
+    tag = <uint32_t>hash_name(text, size)
+    if symbol.st_shndx == SHN_UNDEF:
+        return add_need(selector, symbol, text, size, tag)
+    definition = <Definition*>vec_push(&selector.definitions)
+    if definition == NULL:
+        return False
+    definition.text = text
+    definition.size = size
+    definition.tag = tag
+    definition.name = -1
+    return True
+
+
+cdef bint add_need(Selector* selector, const Sym* symbol, const uint8_t* text, uint32_t size,
+                   uint32_t tag) noexcept nogil:
+    """Add a name that a file needs, and enter it if it is new; False without memory."""
+    cdef NameSlot* slot = index_find_hashed(&selector.index, text, size, tag)
+    cdef Name* name
+    cdef Need* need
     if slot == NULL:
         return False
     if slot.value < 0:
         slot.value = <int32_t>selector.names.count
         selector.index.count += 1
+        selector.filter[(tag & (FILTER_BITS - 1)) >> 6] |= <uint64_t>1 << (tag & 63)
         name = <Name*>vec_push(&selector.names)
         if name == NULL:
             return False
         name.definer = -1
         name.claims = 0
-    mention = <Mention*>vec_push(&selector.mentions)
-    if mention == NULL:
+    need = <Need*>vec_push(&selector.needs)
+    if need == NULL:
         return False
-    mention.name = slot.value
-    if symbol.st_shndx != SHN_UNDEF:
-        mention.claim = DEFINES
-        name = <Name*>selector.names.data + slot.value
-        # In a relocatable output, names may stay undefined.
-        if (name.definer < 0 and selector.demand[file] != DEMAND_ALWAYS
-                and (selector.demand[file] == DEMAND_NEEDED or not selector.relocatable)):
-            name.definer = file
-    else:
-        mention.claim = NEEDS
-        if (symbol.st_info & 15) == STT_FUNC and not is_runtime_function(text, size):
-            mention.claim |= CALLS
+    need.name = slot.value
+    need.claim = NEEDS
+    if (symbol.st_info & 15) == STT_FUNC and not is_runtime_function(text, size):
+        need.claim |= CALLS
     return True
