@@ -84,7 +84,7 @@ def test_a_view_has_the_columns_of_its_result(view: str, result: str) -> None:
     arena = [("arena", "uint8_t")] if view == "ObjectsView" else []
     assert fields_of(views, f"ctypedef struct {view}") == arena + columns
     source = (NATIVE / "tables" / "tables.pyx").read_text(encoding="utf-8")
-    body = source.partition(f"cdef void view(self, {view}* v)")[2].partition("\n\n")[0]
+    body = source.partition(f"cdef void view(self, {view}* view)")[2].partition("\n\n")[0]
     filled = re.findall(r"view\.(\w+) = self\.(\w+)\.rows", body)
     assert filled == [(name, name) for name, _ in columns]
     counts = re.findall(r"view\.\w+(?:_count|_size) = self\.(\w+)\.count", body)
