@@ -26,8 +26,8 @@ _POLL_SECONDS = 0.01  # between two attempts to read a pipe
 
 _CHUNK = 1 << 24  # bytes to read at a time
 
-# Pipes with these prefixes are open already: without a writer they are at their end.
-_DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/")
+# Paths of pipes that are open already begin so: without a writer these are at their end.
+_OPEN_PREFIXES = ("/dev/fd/", "/dev/stdin", "/proc/")
 
 
 class RefusedError(OSError):
@@ -44,7 +44,7 @@ class Incoming:
         name = os.fspath(path)
         status = os.stat(name)
         self._waits = pipes and stat.S_ISFIFO(status.st_mode)
-        self._has_writer = name.startswith(_DESCRIPTORS)
+        self._has_writer = name.startswith(_OPEN_PREFIXES)
         self.size = 0 if self._waits else status.st_size
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)

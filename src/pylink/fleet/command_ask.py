@@ -64,7 +64,7 @@ def _main(parsed: argparse.Namespace) -> int:
         database.check_query(parsed.sql)
     runner = arguments.make_engine(parsed.scheduler)
     try:
-        prepare(database, index, question, runner)
+        make_tables(database, index, question, runner)
         if parsed.confirm and not report_confirmation(database, runner):
             return 1
     finally:
@@ -84,7 +84,7 @@ def sql_question(text: str) -> Question:
     return Question("answer", text, FIRST, LAST, "", needs=tuple(needed_tables))
 
 
-def prepare(
+def make_tables(
     database: Database, index: Index, question: Question, runner: Engine, schema: str = "main"
 ) -> None:
     """Make the tables that a question needs, computing their contents."""

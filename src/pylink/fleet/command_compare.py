@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.fleet import answers, arguments
-from pylink.fleet.command_ask import prepare
+from pylink.fleet.command_ask import make_tables
 from pylink.fleet.database import Database
 from pylink.fleet.index import Index
 from pylink.fleet.questions import COMPARISONS
@@ -52,7 +52,7 @@ def _main(parsed: argparse.Namespace) -> int:
         for schema, name in zip(SCHEMAS, (parsed.before, parsed.after), strict=True):
             index = Index(name)
             database.add(index, schema)
-            prepare(database, index, question, runner, schema)
+            make_tables(database, index, question, runner, schema)
     finally:
         runner.close()
     answers.answer_question(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
