@@ -179,6 +179,11 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
         merge.work.parameters_of = scratch_nones(scratch, merge.merged.entity_count)
     scratch_reserve(scratch, &merge.work.section_list, merge.objects.section_count)
     scratch_reserve(scratch, &merge.work.local_list, merge.objects.section_count)
+    # Fewer rows than links usually have: a table that doubles from nothing copies as many bytes as
+    # it has at the end, to new memory each time.
+    scratch_reserve(scratch, &merge.columns.outs, merge.objects.section_count // 3)
+    scratch_reserve(scratch, &merge.columns.out_symbols, merge.merged.entity_count)
+    scratch_reserve(scratch, &merge.columns.emitted, merge.objects.symbol_count // 3)
     if needs_users(merge):
         calls = calls_of(merged)
         graph_init(&merge.work.calls, scratch, &calls)
