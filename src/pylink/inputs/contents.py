@@ -83,7 +83,7 @@ class DeviceContents:
         """Return the result of `all_registered` without its cache."""
         sources, restricted = self.sources, self._restricted
         names, kinds, arenas = sources.names, sources.kinds, sources.arenas
-        # As columns: looking at the row of each source would take four times as long.
+        # Columns are read at once: a look at the row of each source takes four times as long.
         columns = memoryview(self.rows).cast("Q")
         counts, offsets, sizes = (columns[place::SOURCE_WORDS].tolist() for place in range(3))
         arena_numbers = memoryview(bytes(sources.arena_numbers)).cast("i").tolist()
