@@ -51,7 +51,7 @@ cdef packed struct Name:
     int32_t definer         # number of the first file that can be taken for it, or -1
     uint8_t claims          # bits of all files that are taken so far
 
-# Where the needs and definitions of a file begin.
+# The numbers of the first rows of a file.
 ctypedef struct FileRows:
     uint32_t need           # number of the first Need
     uint32_t definition     # number of the first Definition

@@ -50,10 +50,10 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
     selected = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, relocatable=not job.executable
     )
-    taken = selected.count(1)
-    if selected.startswith(b"\1" * taken):  # as usual, taken files come first
-        names, numbers_taken = loaded.names[:taken], source_numbers[:taken]
-        extents = loaded.extents[: 16 * taken]
+    taken_count = selected.count(1)
+    if selected.startswith(b"\1" * taken_count):  # as usual, taken files come first
+        names, numbers_taken = loaded.names[:taken_count], source_numbers[:taken_count]
+        extents = loaded.extents[: 16 * taken_count]
     else:
         numbers = [number for number, take in enumerate(selected) if take]
         names = [loaded.names[number] for number in numbers]
