@@ -79,7 +79,8 @@ import sys
 from pylink.fleet import compaction
 from pylink.fleet.index import Index
 index = Index(sys.argv[1])
-compaction.replace(index, index.fragments, compaction.current(index, index.fragments))
+fragments = index.fragments
+compaction.replace_fragments(index, fragments, compaction.find_current(index, fragments))
 assert "pandas" not in sys.modules
 """
 

@@ -102,7 +102,7 @@ ctypedef struct Counts:
 
 
 cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:
-    """Return the row of a kind; unknown kinds share the row of other data."""
+    """Return the row of a kind; unknown kinds share the row of other sections."""
     return &counts.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
