@@ -75,7 +75,13 @@ $(VENV)/extras: $(INSTALLED)
 	    $(INSTALL) build,$(EXTRAS)
 	@touch $(VENV)/base $@
 
-$(VENV)/built: $(VENV)/base setup.py $(NATIVE)
+# One of these files records whether native code was built with PYLINK_DEBUG=1; asking for the other
+# kind builds all of it again.
+$(VENV)/debug $(VENV)/optimized: $(VENV)/bin/python
+	@rm -f $(VENV)/debug $(VENV)/optimized
+	@touch $@
+
+$(VENV)/built: $(VENV)/base $(VENV)/$(if $(filter 1,$(PYLINK_DEBUG)),debug,optimized) setup.py $(NATIVE)
 	$(STEP) "building the native code; the first time about two minutes" \
 	    $(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@

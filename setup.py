@@ -30,6 +30,8 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
+# Directory of the kernels as C.
+TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
 # For `make fuzz` (1): the first error in memory or undefined behaviour ends the process with a
 # report. For `make races` (thread): each unsynchronized access by two threads is reported.
@@ -50,6 +52,18 @@ if SANITIZERS:
     FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    # As cheap to create as C functions, but with signatures.
+    "binding": False,
+    "embedsignature": True,
+    "embedsignature.format": "clinic",
+}
 
 # Modules are compiled one by one, and linked into one shared object
 # (src/pylink/_native/__init__.py) because a link needs most of them: opening a file for each would
@@ -82,6 +96,19 @@ standins = [
 ]
 
 
+def empty_if_changed(directory: Path, settings: str) -> None:
+    """Empty a directory of built files unless they were made with these settings.
+
+    Cython and setuptools compare only the times of files. So after a change of PYLINK_DEBUG they
+    would keep what another build made, and mix it with new files.
+    """
+    record = directory / "settings.txt"
+    if not record.exists() or record.read_text() != settings:
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        record.write_text(settings)
+
+
 class BuildNative(build_ext):
     """Translates kernels to C only when they are built, so that reading the metadata is fast.
 
@@ -91,22 +118,13 @@ class BuildNative(build_ext):
 
     def finalize_options(self) -> None:
         header.write_headers(NATIVE, GENERATED)
+        empty_if_changed(TRANSLATED, str(DIRECTIVES))
         translated = cythonize(
             modules,
             include_path=["src", str(GENERATED), str(NATIVE)],
-            build_dir="build/cython",
+            build_dir=str(TRANSLATED),
             nthreads=JOBS,
-            compiler_directives={
-                "language_level": 3,
-                "boundscheck": DEBUG,
-                "wraparound": False,
-                "cdivision": True,
-                "initializedcheck": False,
-                # As cheap to create as C functions, but with signatures.
-                "binding": False,
-                "embedsignature": True,
-                "embedsignature.format": "clinic",
-            },
+            compiler_directives=DIRECTIVES,
         )
         kernels.sources = [source for module in translated for source in module.sources]
         self.distribution.ext_modules = [kernels, *standins]
@@ -115,6 +133,8 @@ class BuildNative(build_ext):
     def build_extension(self, ext: Extension) -> None:
         """Compile the modules that are newer than their object files, and link all of them."""
         if ext is kernels:
+            self.objects = Path(self.build_temp, "kernels")
+            empty_if_changed(self.objects, str(FLAGS))
             with ThreadPoolExecutor(JOBS) as pool:
                 ext.extra_objects = list(pool.map(self.compile_module, ext.sources))
             ext.depends, ext.sources = ext.extra_objects, []
@@ -122,11 +142,11 @@ class BuildNative(build_ext):
 
     def compile_module(self, source: str) -> str:
         """Compile a C file if its object file is older, and return the object file."""
-        (object_file,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+        (object_file,) = self.compiler.object_filenames([source], output_dir=str(self.objects))
         if self.force or newer_group([source, *map(str, NATIVE.glob("*/*.h"))], object_file):
             self.compiler.compile(
                 [source],
-                output_dir=self.build_temp,
+                output_dir=str(self.objects),
                 include_dirs=kernels.include_dirs,
                 extra_postargs=FLAGS,
             )

@@ -1,0 +1,102 @@
+"""When native code is built again: after a change of PYLINK_DEBUG all of it, otherwise nothing."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def read_setup(monkeypatch: pytest.MonkeyPatch, debug: str) -> dict[str, Any]:
+    """What setup.py defines with this value of PYLINK_DEBUG, without a build."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setenv("PYLINK_DEBUG", debug)
+    monkeypatch.setattr("setuptools.setup", lambda **_: None)
+    return runpy.run_path("setup.py")
+
+
+def test_a_debug_build_has_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal, debug = read_setup(monkeypatch, "0"), read_setup(monkeypatch, "1")
+    assert (normal["FLAGS"], debug["FLAGS"]) == (["-O3", "-g0"], ["-O0", "-g"])
+    assert normal["DIRECTIVES"] == {**debug["DIRECTIVES"], "boundscheck": False}
+    assert debug["DIRECTIVES"]["boundscheck"] is True
+
+
+def test_files_of_other_settings_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_if_changed = read_setup(monkeypatch, "0")["empty_if_changed"]
+    folder = tmp_path / "objects"
+    built = folder / "src" / "merge.o"
+
+    def is_kept(settings: str) -> bool:
+        built.parent.mkdir(parents=True, exist_ok=True)
+        built.touch()
+        empty_if_changed(folder, settings)
+        return built.exists()
+
+    assert not is_kept("-O3")  # an earlier setup.py recorded no settings
+    assert is_kept("-O3")
+    assert not is_kept("-O0 -g")
+    assert is_kept("-O0 -g")
+    assert not is_kept("-O3")
+
+
+def test_a_build_empties_its_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both directories: that of translated kernels, and that of their objects."""
+    setup = read_setup(monkeypatch, "1")
+    from setuptools import Distribution  # noqa: PLC0415 -- as setup.py has loaded it
+
+    kernels = setup["kernels"]
+    monkeypatch.chdir(tmp_path)
+    old = [tmp_path / "build/cython/old.c", tmp_path / "temp/kernels/old.o"]
+    for file in old:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    functions = setup["BuildNative"].finalize_options.__globals__
+    monkeypatch.setitem(functions, "cythonize", lambda *_, **__: [])
+    monkeypatch.setattr(functions["header"], "write_headers", lambda *_: None)
+    monkeypatch.setattr("setuptools.command.build_ext.build_ext.build_extension", lambda *_: None)
+    command = setup["BuildNative"](Distribution({"name": "x", "ext_modules": [kernels]}))
+    command.build_temp = str(tmp_path / "temp")
+    command.finalize_options()
+    command.build_extension(kernels)
+    assert [file.exists() for file in old] == [False, False]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_builds_again_for_the_other_kind(tmp_path: Path) -> None:
+    """In an environment with the files that make leaves after a normal build."""
+    (tmp_path / "bin").mkdir()
+    for name in ("bin/python", "recorded", "optimized", "base", "built"):
+        (tmp_path / name).touch()
+    # Without what a make that runs the tests hands down.
+    foreign = ("MAKE", "MFLAGS", "PYLINK_DEBUG")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+
+    def make(*words: str) -> int:
+        command = ["make", f"VENV={tmp_path}", *words]
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, check=False
+        ).returncode
+
+    def is_built(*words: str) -> bool:
+        return make("-q", f"{tmp_path}/built", *words) == 0
+
+    debug = "PYLINK_DEBUG=1"
+    assert is_built()
+    assert not is_built(debug)
+    # As a debug build leaves it.
+    assert make(f"{tmp_path}/debug", debug) == 0
+    (tmp_path / "built").touch()
+    assert is_built(debug)
+    assert not is_built()
