@@ -198,7 +198,7 @@ cdef inline bint is_listed_local(Merge* merge, const SymbolRow* symbol,
                                  bint is_definition) noexcept nogil:
     """Whether a new symbol enters the list of local symbols.
 
-    Early releases list weak definitions there, too.
+    Releases before 13.4 list weak definitions there, too.
     """
     cdef uint8_t binding = symbol.info >> 4
     return binding == STB_LOCAL or (binding == STB_WEAK and is_definition
@@ -545,7 +545,7 @@ cdef inline void assign_output_section(Merge* merge, SectionNumber section) noex
 cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* row) noexcept nogil:
     """Set the number of barriers in the sh_flags of a function's code.
 
-    Only early releases have it there, for kernels; later ones have an attribute record instead
+    Only release 12.9 has it there, for kernels; later ones have an attribute record instead
     (`make_barriers_record`), and the bits are cleared.
     """
     cdef uint64_t barriers
@@ -604,7 +604,7 @@ cdef inline OutNumber find_or_create_mercury_section(Merge* merge,
 
 
 cdef inline void create_info_sections(Merge* merge, const FileRow* file) noexcept nogil:
-    """Create .nv.info.F of the functions of a file, and .nv.compat of early releases."""
+    """Create .nv.info.F of the functions of a file, and .nv.compat of release 12.9."""
     cdef uint32_t i
     cdef EntityNumber function
     cdef OutNumber out

@@ -206,7 +206,7 @@ cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const E
         return RESOLVE
     if not merge.objects.mode & LINK_DEBUG and entity.flags & EF_UNSIZED:
         # An extern array, whose symbol -r may remove. A kernel then refers to its own instance. A
-        # device function gets the alignment of the array's symbol; in early releases it gets 0.
+        # device function gets the alignment of the array's symbol; before 13.1 it gets 0.
         if relocs.function >= 0 and merge.merged.entities[relocs.function].flags & EF_KERNEL:
             entry.how |= FIXUP_INSTANCE
             return EMIT

@@ -156,7 +156,7 @@ cdef void fill_rows(ComponentSearch* search) noexcept nogil:
 
 cdef inline uint32_t barriers_of_flags(const ComponentSearch* search,
                                        const EntityRow* function) noexcept nogil:
-    """Return a function's number of barriers from sh_flags, where early releases have it."""
+    """Return a function's number of barriers from sh_flags, where release 12.9 has it."""
     cdef SectionNumber section = search.objects.symbols[function.winner].section
     if section < 0:
         return 0

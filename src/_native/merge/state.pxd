@@ -139,7 +139,7 @@ ctypedef struct Merge:
     bint has_finalizer              # family C: a second program makes the final file
     bint arrays_stay                # extern arrays keep symbols (merge/sharedusers.pxd)
     bint needs_symtab_shndx         # section numbers do not fit 16 bits
-    bint has_compat                 # .nv.compat was created (early releases)
+    bint has_compat                 # .nv.compat was created (release 12.9)
     bint failed                     # memory is exhausted
 
 
