@@ -40,10 +40,13 @@ ESTIMATE = "~ shared among functions in proportion to their unpacked bytes; no s
 
 
 def summary_lines(sizes: Sizes) -> list[str]:
-    """The total size, the number of files with device code, and the number of targets."""
+    """The total size, the number of files with device code, and the number of architectures.
+
+    Real and virtual ones of one number count once: `sm_80` and `compute_80`.
+    """
     installed = sum(leaf.installed for leaf in sizes.leaves)
     with_code = {leaf.file for leaf in sizes.leaves if leaf.kind in DEVICE_KINDS}
-    targets = {
+    architectures = {
         leaf.target.partition("_")[2]
         for leaf in sizes.leaves
         if leaf.kind in DEVICE_KINDS and leaf.target
@@ -56,7 +59,7 @@ def summary_lines(sizes: Sizes) -> list[str]:
     verb = "has" if len(with_code) == 1 else "have"
     return [
         f"{size}; {len(with_code)} of {_count_text(files, 'file')} {verb} device code, "
-        f"for {_count_text(len(targets), 'target')}"
+        f"for {_count_text(len(architectures), 'architecture')}"
     ]
 
 
