@@ -52,7 +52,8 @@ ARGUMENT_VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_A
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
 # Numbers of the system's resource limits.
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
-MAX_FILE_DEPTH = 15  # nesting of options files, as in nvlink
+# Levels of options files that a server follows; a client with more links by itself.
+MAX_FILE_DEPTH = 15
 
 
 class ClientRequest:
@@ -106,7 +107,7 @@ class ClientRequest:
         self.umask = int(mask, 8)
         number = int(count)
         if not 0 < number <= len(rest):
-            raise ValueError("fewer words than it states")
+            raise ValueError("fewer arguments than it states")
         self.argv = [os.fsdecode(word) for word in rest[:number]]
         self.environment = dict(
             text.split(b"=", 1) for text in rest[number:] if b"=" in text[1:] or text[:1] != b"="
