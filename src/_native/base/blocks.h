@@ -74,7 +74,7 @@ static inline int pylink_set_aside(char* start, size_t size) {
 #endif
 }
 
-/* Undo the second half of `pylink_set_aside`. Returns whether the pages can be used. */
+/* Let child processes see these pages again. Returns whether they can be used. */
 static inline int pylink_bring_back(char* start, size_t size) {
     if (pylink_keeps_pages)
         return 1;
