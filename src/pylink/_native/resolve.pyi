@@ -26,7 +26,8 @@ def find_live(merged: MergedTables, selected: Marks, *, keep_all: bool) -> None:
     Code is reached from the kernels. With `selected` (by entity, or empty for all) these are the
     kernels that it marks and, unless it marks exactly one, those that device code launches. An
     indirect call reaches every function of its prototype whose address is taken, in any file. Such
-    a function always stays, but keeps nothing else alive by itself. With `keep_all` nothing is
+    a function always stays, but keeps nothing else alive by itself. A function that only a table
+    names is kept with what it calls (docs/nvlink-differences.md). With `keep_all` nothing is
     removed. Data always stays. `ValueError` if `selected` does not have the length of the
     entities.
     """
@@ -50,7 +51,7 @@ def select_unborrowed(merged: MergedTables, borrowed: bytes, selected: Marks) ->
     """
 
 def find_uncalled(merged: MergedTables) -> list[int]:
-    """Return the functions (entities) whose address is taken and that no kernel reaches.
+    """Return the functions (entities) whose address is taken and that `find_live` did not reach.
 
     In creation order.
     """

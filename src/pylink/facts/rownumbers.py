@@ -49,7 +49,7 @@ class EntityFlag:
     NAMED = 1024  # a BLOCK_TAKEN row of a lost copy names it, and none of a current one
     DESELECTED = 2048  # dead only because some kernels were not selected
     UNSELECTED = 4096  # a kernel that lives only where device code launches it
-    UNCALLED = 8192  # a function whose address is taken and that no kernel reaches
+    UNCALLED = 8192  # a function whose address is taken and that `find_live` did not reach
     INNER = 16384  # a function whose code is a part of another's, as -ewp compiles it
     UNBOUNDED = 32768  # a function of a whole program with recursion that nothing else shows
     ALIAS = 65536  # with INNER: another name for the other function, as PTX `.alias` makes it

@@ -133,7 +133,10 @@ def _report_borrowed(merged: Merged, sink: Sink) -> None:
 
 
 def _report_uncalled(merged: Merged, sink: Sink) -> None:
-    """Report functions whose address is taken but that no call reaches, with --extra-warnings."""
+    """Report functions whose address is taken and that `find_live` did not reach.
+
+    Only with --extra-warnings.
+    """
     if merged.objects.job.options.extra_warnings:
         for function in resolve.find_uncalled(merged):
             sink.report("never-called", symbol=entity_name(merged, function))
