@@ -220,11 +220,11 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
 
 cdef inline int64_t find_private_kernel(const VariableRow* row, const Placing* placing,
                                    uint32_t v) noexcept nogil:
-    """Return the kernel whose private part has variable v, or -1."""
+    """Return the kernel whose private part has variable v; negative if no kernel's has it."""
     if row.flags & STAYS:
         return -1
     if row.owner != COMMON:
-        return row.owner        # DEAD is negative too
+        return row.owner        # a kernel, or DEAD, which is negative
     if row.flags & EXTERN or placing.first_user[v + 1] - placing.first_user[v] != 1:
         return -1
     return placing.users[placing.first_user[v]]
