@@ -192,8 +192,8 @@ def link_inputs(
         if program is not None and program.image:  # the whole program, or PTX: nothing to link
             run("write", write, program, None)
             return program.image
-        objects = run("read", read, loaded)
         # From here on, no input is opened.
+        objects = run("read", read, loaded)
         merged = run("merge", merge, objects)
         # From here on, no section or symbol appears; docs/order.md says where each came from.
         placed = run("layout", layout, merged)
