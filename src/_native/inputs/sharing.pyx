@@ -28,24 +28,25 @@ cdef inline object payload_place(uint64_t number, uint64_t offset):
     return number << PLACE_BITS | offset
 
 
-cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number, Py_ssize_t n) noexcept:
-    """Whether the payload is compressed and in a shared arena; there are `n` arenas."""
+cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
+                           Py_ssize_t arena_count) noexcept:
+    """Whether the payload is compressed and in a shared arena."""
     return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
-            and 0 <= pick.arena < n and arena_number[pick.arena] >= 0)
+            and 0 <= pick.arena < arena_count and arena_number[pick.arena] >= 0)
 
 
 def list_packed(bytes picks, bytes arena_numbers):
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(arena_numbers) // 4, i
+    cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
     return [payload_place(arena_number[pick[i].arena], pick[i].offset)
             for i in range(PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow))
-            if is_packed(&pick[i], arena_number, n)]
+            if is_packed(&pick[i], arena_number, arena_count)]
 
 
 def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(arena_numbers) // 4, i
-    cdef Py_ssize_t count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
+    cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
+    cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef bytes rows = PyBytes_FromStringAndSize(PyBytes_AS_STRING(picks), PyBytes_GET_SIZE(picks))
     cdef PickRow* pick = <PickRow*>PyBytes_AS_STRING(rows)
@@ -56,8 +57,8 @@ def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &missing, sizeof(PickRow))
-        for i in range(count):
-            if not is_packed(&pick[i], arena_number, n):
+        for i in range(pick_count):
+            if not is_packed(&pick[i], arena_number, arena_count):
                 continue
             place = payload_place(arena_number[pick[i].arena], pick[i].offset)
             store_place = stored.get(place)
@@ -81,12 +82,13 @@ def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dic
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(arena_numbers) // 4, i
-    cdef Py_ssize_t count = PyBytes_GET_SIZE(missing) // <Py_ssize_t>sizeof(PickRow)
-    if PyBytes_GET_SIZE(extents) != 16 * count:
+    cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
+    cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(missing) // <Py_ssize_t>sizeof(PickRow)
+    if PyBytes_GET_SIZE(extents) != 16 * pick_count:
         raise ValueError("one extent per payload")
-    for i in range(count):
-        if is_packed(&pick[i], arena_number, n) and extent[2 * i + 1] == pick[i].full_size:
+    for i in range(pick_count):
+        if (is_packed(&pick[i], arena_number, arena_count)
+                and extent[2 * i + 1] == pick[i].full_size):
             place = payload_place(arena_number[pick[i].arena], pick[i].offset)
             stored[place] = payload_place(store, extent[2 * i])
 
@@ -109,16 +111,16 @@ cdef void copy_file(void* context, size_t item) noexcept nogil:
 
 
 def compact(bytes arena, bytes extents):
-    cdef Py_ssize_t n = count_files(arena, extents), i
+    cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef Moving moving
     cdef uint64_t total = 0
     cdef bytes places, compacted
     cdef uint64_t* place
     moving.source = <const uint8_t*>PyBytes_AS_STRING(arena)
     moving.old_extents = <const uint64_t*>PyBytes_AS_STRING(extents)
-    places = PyBytes_FromStringAndSize(NULL, 16 * n)
+    places = PyBytes_FromStringAndSize(NULL, 16 * file_count)
     place = <uint64_t*>PyBytes_AS_STRING(places)
-    for i in range(n):
+    for i in range(file_count):
         place[2 * i] = total
         place[2 * i + 1] = moving.old_extents[2 * i + 1]
         total += padded_size(moving.old_extents[2 * i + 1])
@@ -129,5 +131,5 @@ def compact(bytes arena, bytes extents):
     moving.new_extents = place
     prefer_large_pages(moving.target, total)
     with nogil:
-        run_each(copy_file, &moving, n, total)
+        run_each(copy_file, &moving, file_count, total)
     return compacted, places
