@@ -104,15 +104,15 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tupl
 
 
 def split_rows(bytes data, bytes rows, str prefix):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
+    cdef Py_ssize_t member_count = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
     cdef const MemberRow* row = <const MemberRow*>PyBytes_AS_STRING(rows)
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(data)
-    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, n)
-    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
-    cdef bytes inlines = PyBytes_FromStringAndSize(NULL, n)
+    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, member_count)
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, member_count * 16)
+    cdef bytes inlines = PyBytes_FromStringAndSize(NULL, member_count)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
     cdef list names = []
-    for i in range(n):
+    for i in range(member_count):
         if row[i].name > limit or row[i].name_size > limit - row[i].name:
             raise IndexError("a name outside the data")
         names.append(prefix + PyUnicode_DecodeFSDefaultAndSize(

@@ -24,10 +24,10 @@ from picknumbers cimport (
 
 def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
     cdef Scanner scanner
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i
+    cdef Py_ssize_t source_count = PyBytes_GET_SIZE(kinds), i
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef bytes arena_pointers = find_arenas(arenas, arena_numbers, extents, n)
+    cdef bytes arena_pointers = find_arenas(arenas, arena_numbers, extents, source_count)
     cdef const uint8_t** arena_pointer = <const uint8_t**>PyBytes_AS_STRING(arena_pointers)
     cdef Scratch scratch
     scratch_init(&scratch)
@@ -36,7 +36,7 @@ def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
         scratch_vector(&scratch, &scanner.sources, sizeof(SourceRow))
         scratch_vector(&scratch, &scanner.faults, sizeof(FaultRow))
         with nogil:
-            for i in range(0 if scratch.failed else n):
+            for i in range(0 if scratch.failed else source_count):
                 scanner.arena = arena_pointer[i]
                 if not scan_source(&scanner, <uint32_t>i, kind[i], extent[2 * i],
                                    extent[2 * i + 1]):
@@ -50,21 +50,21 @@ def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
         scratch_free(&scratch)
 
 
-cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize_t n):
+cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize_t source_count):
     """Return a pointer for each source, to the start of its arena; checks all extents."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
-    cdef bytes arena_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef bytes arena_pointers = PyBytes_FromStringAndSize(NULL, source_count * sizeof(char*))
     cdef const uint8_t** arena_pointer = <const uint8_t**>PyBytes_AS_STRING(arena_pointers)
     cdef bytes arena
     cdef Py_ssize_t i
     cdef int32_t last = -1, number
     cdef uint64_t limit = 0
-    if PyBytes_GET_SIZE(extents) != 16 * n:
+    if PyBytes_GET_SIZE(extents) != 16 * source_count:
         raise ValueError("one kind per source")
-    if PyBytes_GET_SIZE(arena_numbers) not in (0, 4 * n):
+    if PyBytes_GET_SIZE(arena_numbers) not in (0, 4 * source_count):
         raise ValueError("one arena per source")
-    for i in range(n):
+    for i in range(source_count):
         number = arena_number[i] if PyBytes_GET_SIZE(arena_numbers) else 0
         if number != last:
             if number < 0 or number >= len(arenas):
@@ -119,19 +119,20 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, pick_number
+    cdef Py_ssize_t source_count = PyBytes_GET_SIZE(kinds), i, pick_number
     cdef int64_t containers
     cdef list numbers = [], special = [], unmatched = [], bare = []
     cdef set chosen
     cdef Scratch scratch
-    if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(arena_numbers) != 4 * n
-            or PyBytes_GET_SIZE(rows) != n * <Py_ssize_t>sizeof(SourceRow)):
+    if (PyBytes_GET_SIZE(extents) != 16 * source_count
+            or PyBytes_GET_SIZE(arena_numbers) != 4 * source_count
+            or PyBytes_GET_SIZE(rows) != source_count * <Py_ssize_t>sizeof(SourceRow)):
         raise ValueError("columns differ in length")
     start_picking(&picking, entries, faults, limit)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &picking.picks, sizeof(PickRow))
-        for i in range(n):
+        for i in range(source_count):
             pick_number = <Py_ssize_t>picking.picks.count
             source.number, source.arena_number = <uint32_t>i, arena_number[i]
             source.damaged = take_faults(&picking, source.number)
@@ -280,15 +281,15 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
 def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i
+    cdef Py_ssize_t source_count = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i
     cdef dict external = {}, internal = {}, variables = {}
     cdef bytes arena
     cdef int k
-    if PyBytes_GET_SIZE(arena_numbers) != 4 * n:
+    if PyBytes_GET_SIZE(arena_numbers) != 4 * source_count:
         raise ValueError("one arena per source")
     for number in numbers:
         i = number
-        if i < 0 or i >= n:
+        if i < 0 or i >= source_count:
             raise IndexError(f"no source {i}")
         if arena_number[i] < 0 or arena_number[i] >= len(arenas):
             raise IndexError(f"no arena {arena_number[i]}")

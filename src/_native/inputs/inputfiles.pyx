@@ -84,7 +84,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     global has_mapped
     cdef uint8_t* base
     cdef MappedRow* row
-    cdef Py_ssize_t n, written_file
+    cdef Py_ssize_t file_count, written_file
     cdef bint ended
     if mapped.arena is None:
         return -1
@@ -102,14 +102,14 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
         return -1
     base = <uint8_t*>PyBytes_AS_STRING(mapped.arena)
     row = <MappedRow*>PyByteArray_AS_STRING(mapped.rows)
-    n = len(mapped.paths)
+    file_count = len(mapped.paths)
     written_file = -1
     # Before a lease can run out, no file can have been written to.
     if nanoseconds(CLOCK_MONOTONIC) - mapped.since > LEASE_LASTS:
         written_file = find_written(mapped.paths, row)
     has_mapped = True
     with nogil:
-        ended = end_files(base, row, n, keeps)
+        ended = end_files(base, row, file_count, keeps)
     # Memory that is still mapped to a file must not be reused, so it is leaked.
     if not ended:
         Py_INCREF(mapped.arena)
@@ -167,8 +167,8 @@ cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
                uint64_t tail=0, *, bint maps_hosts=False):
-    cdef Py_ssize_t n = len(paths), i
-    if len(sizes) != n or len(data) != n:
+    cdef Py_ssize_t file_count = len(paths), i
+    if len(sizes) != file_count or len(data) != file_count:
         raise ValueError("one size and one place for data per path")
     cdef Reading reading
     cdef bytearray rows = None, seen_keys = None
@@ -182,11 +182,11 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     if size >= ALL_WORTH_MAPPING:
         renew_recycled()
     if mapped is not None and not recycles:
-        rows = bytearray(n * sizeof(MappedRow))
+        rows = bytearray(file_count * sizeof(MappedRow))
         reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
         seen_keys = bytearray(SEEN_KEYS * sizeof(uint64_t))
         reading.seen_keys = <uint64_t*>PyByteArray_AS_STRING(seen_keys)
-    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, file_count * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
     cdef uint64_t total = place_files(paths, sizes, extent, reading.mapped)
     if rows is not None:
@@ -199,35 +199,36 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     reading.base = <uint8_t*>PyBytes_AS_STRING(arena)
     reading.extent = extent
     if rows is not None:
-        align_files(extent, n, reading.base, PAGE)
+        align_files(extent, file_count, reading.base, PAGE)
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
     elif recycles:
-        mapped.pages = <char*>reading.base + align_files(extent, n, reading.base, LARGE_PAGE)
+        mapped.pages = <char*>reading.base + align_files(extent, file_count, reading.base,
+                                                         LARGE_PAGE)
         mapped.arena, mapped.size = arena, total - LARGE_PAGE
         with nogil:
             fill_room(mapped.pages, mapped.size)
     if mapped is not None:
         mapped.process = getpid()
-    cdef bytes outcome_buffer = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
+    cdef bytes outcome_buffer = PyBytes_FromStringAndSize(NULL, file_count * sizeof(int))
     reading.outcome = <int*>PyBytes_AS_STRING(outcome_buffer)
-    cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, file_count * sizeof(char*))
     reading.path = <const char**>PyBytes_AS_STRING(path_pointers)
-    cdef bytes data_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef bytes data_pointers = PyBytes_FromStringAndSize(NULL, file_count * sizeof(char*))
     reading.data = <const char**>PyBytes_AS_STRING(data_pointers)
-    reading.times = time_rows(times, n)
+    reading.times = time_rows(times, file_count)
     memset(reading.spent, 0, sizeof(reading.spent))
     fill_sources(&reading, paths, data)
     with nogil:
-        read_inputs(&reading, n, total, recycles)
+        read_inputs(&reading, file_count, total, recycles)
     if rows is not None:
         mapped.arena, mapped.paths, mapped.rows = arena, paths, rows
-    for i in range(n):
+    for i in range(file_count):
         if reading.outcome[i] != 0:
             return arena, extents, i, max(reading.outcome[i], 0)
     return arena, extents, -1, 0
 
 
-cdef uint64_t align_files(uint64_t* extent, Py_ssize_t n, const uint8_t* base,
+cdef uint64_t align_files(uint64_t* extent, Py_ssize_t file_count, const uint8_t* base,
                           uint64_t page) noexcept:
     """Move all files by less than a page, so that multiples of `page` are at such addresses, too.
 
@@ -235,7 +236,7 @@ cdef uint64_t align_files(uint64_t* extent, Py_ssize_t n, const uint8_t* base,
     """
     cdef uint64_t before = round_up(<uint64_t>base, page) - <uint64_t>base
     cdef Py_ssize_t i
-    for i in range(n):
+    for i in range(file_count):
         extent[2 * i] += before
     return before
 
@@ -269,11 +270,11 @@ cdef void read_inputs(Reading* reading, size_t count, uint64_t size, bint recycl
 
 
 def measure(list paths, uint64_t largest, list outputs):
-    cdef Py_ssize_t n = len(paths), i
+    cdef Py_ssize_t file_count = len(paths), i
     cdef bytes path
     cdef Measuring measuring
-    cdef bytes sizes = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
-    cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef bytes sizes = PyBytes_FromStringAndSize(NULL, file_count * sizeof(int64_t))
+    cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, file_count * sizeof(char*))
     measuring.size = <int64_t*>PyBytes_AS_STRING(sizes)
     measuring.path = <const char**>PyBytes_AS_STRING(path_pointers)
     measuring.largest = largest
@@ -282,15 +283,15 @@ def measure(list paths, uint64_t largest, list outputs):
     measuring.output = <uint64_t*>PyBytes_AS_STRING(pairs)
     for i in range(<Py_ssize_t>measuring.n_outputs):
         measuring.output[2 * i], measuring.output[2 * i + 1] = outputs[i]
-    for i in range(n):
+    for i in range(file_count):
         measuring.path[i] = NULL
         if paths[i] is not None:
             path = paths[i]
             if strlen(PyBytes_AS_STRING(path)) == <size_t>PyBytes_GET_SIZE(path):
                 measuring.path[i] = PyBytes_AS_STRING(path)
     with nogil:
-        run_each(measure_input, &measuring, n, n * STAT_COST)
-    return [measuring.size[i] for i in range(n)]
+        run_each(measure_input, &measuring, file_count, file_count * STAT_COST)
+    return [measuring.size[i] for i in range(file_count)]
 
 
 def are_unchanged(files, int directory):
@@ -352,12 +353,12 @@ def keep_blocks(*, bint owns_process):
 def classify(bytes arena, bytes extents):
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = count_files(arena, extents), i
-    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, n)
+    cdef Py_ssize_t file_count = count_files(arena, extents), i
+    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, file_count)
     cdef uint8_t* kind = <uint8_t*>PyBytes_AS_STRING(kinds)
     cdef uint8_t any_other = IN_CUBIN
     with nogil:
-        for i in range(n):
+        for i in range(file_count):
             kind[i] = input_kind(base + extent[2 * i], extent[2 * i + 1])
             any_other |= kind[i]    # IN_CUBIN is 0
     return kinds if any_other else b""

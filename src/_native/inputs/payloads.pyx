@@ -37,13 +37,13 @@ def use_codec(int codec, bytes path):
 
 
 def gather(bytes picks, list arenas, produce):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
+    cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint64_t size, total = 0, work = 0
     cdef bytes chunk
-    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, pick_count * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    for i in range(n):
+    for i in range(pick_count):
         extent[2 * i] = total
         extent[2 * i + 1] = size = pick[i].full_size
         if size > (<uint64_t>1 << 62) - total:
@@ -51,10 +51,10 @@ def gather(bytes picks, list arenas, produce):
         total += padded_size(size)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
-    cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, pick_count * sizeof(Packed))
     cdef Packed* payload = <Packed*>PyBytes_AS_STRING(packed_rows)
     prefer_large_pages(base, total)
-    for i in range(n):
+    for i in range(pick_count):
         payload[i].start = NULL
         payload[i].unpacked = False
         if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
@@ -63,8 +63,8 @@ def gather(bytes picks, list arenas, produce):
         payload[i].target = base + extent[2 * i]
         work += payload[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING_COST)
     with nogil:
-        run_each(unpack_payload, payload, n, work)
-    for i in range(n):
+        run_each(unpack_payload, payload, pick_count, work)
+    for i in range(pick_count):
         if payload[i].unpacked:
             continue
         chunk = produce(i)
@@ -90,20 +90,20 @@ cdef class Tail:
 
 
 def gather_in_place(bytes picks, list arenas, Tail tail not None):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, n_packed = 0
+    cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, packed_count = 0
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0, offset = tail.start
     cdef uint64_t work = 0
-    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, pick_count * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, pick_count * sizeof(Packed))
     cdef Packed* payload = <Packed*>PyBytes_AS_STRING(packed_rows)
     cdef Packed* packed
-    for i in range(n):
+    for i in range(pick_count):
         if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
             return None
-        packed = &payload[n_packed]
+        packed = &payload[packed_count]
         fill_packed(packed, &pick[i], i, arenas)
         if pick[i].codec == CODEC_STORED and packed.size == packed.full_size \
                 and arenas[pick[i].arena] is tail.arena:
@@ -118,15 +118,15 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
                 return None
             extent[2 * i] = offset
             packed.target = base + offset
-            n_packed += 1
+            packed_count += 1
             offset += padded_size(packed.full_size)
             end = offset
             work += packed.full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING_COST)
         extent[2 * i + 1] = pick[i].full_size
     tail.start = offset
     with nogil:
-        run_each(unpack_payload, payload, n_packed, work)
-    for i in range(n_packed):
+        run_each(unpack_payload, payload, packed_count, work)
+    for i in range(packed_count):
         if not payload[i].unpacked:
             return None
     return tail.arena, extents

@@ -77,20 +77,21 @@ ctypedef struct Selector:
 
 def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
     cdef Selector selector
-    cdef size_t n = count_files(arena, extents)
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
+    cdef size_t file_count = count_files(arena, extents)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, file_count)
     cdef Scratch scratch
     selector.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     selector.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     selector.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
     selector.group = <const int32_t*>PyBytes_AS_STRING(groups)
     selector.is_selected = <uint8_t*>PyBytes_AS_STRING(result)
-    selector.file_count = n
+    selector.file_count = file_count
     selector.n_missing = 0
     selector.relocatable = relocatable
-    if <size_t>PyBytes_GET_SIZE(demand) != n or <size_t>PyBytes_GET_SIZE(groups) != 4 * n:
+    if (<size_t>PyBytes_GET_SIZE(demand) != file_count
+            or <size_t>PyBytes_GET_SIZE(groups) != 4 * file_count):
         raise ValueError("columns differ in length")
-    memset(selector.is_selected, 0, n)
+    memset(selector.is_selected, 0, file_count)
     scratch_init(&scratch)
     try:
         begin_names(&selector, &scratch)
@@ -117,9 +118,9 @@ cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
 
 def find_missing(bytes arena, bytes extents):
     cdef Selector selector
-    cdef size_t n = count_files(arena, extents), i
-    cdef bytes selected_files = PyBytes_FromStringAndSize(NULL, n)
-    cdef bytes demand = bytes(n)
+    cdef size_t file_count = count_files(arena, extents), i
+    cdef bytes selected_files = PyBytes_FromStringAndSize(NULL, file_count)
+    cdef bytes demand = bytes(file_count)
     cdef const NameSlot* slot
     cdef const Name* name
     cdef list missing = []
@@ -128,7 +129,7 @@ def find_missing(bytes arena, bytes extents):
     selector.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     selector.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
     selector.is_selected = <uint8_t*>PyBytes_AS_STRING(selected_files)
-    selector.file_count = n
+    selector.file_count = file_count
     selector.relocatable = False
     scratch_init(&scratch)
     try:
