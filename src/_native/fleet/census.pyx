@@ -94,30 +94,32 @@ cdef class Census:
         cdef Py_ssize_t ends, stamps, roots, slots, text, stop
         ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
-        cdef Py_ssize_t n = (roots - stamps) // <Py_ssize_t>sizeof(Stamp), i
+        cdef Py_ssize_t file_count = (roots - stamps) // <Py_ssize_t>sizeof(Stamp), i
         cdef Py_ssize_t slot_count = (text - slots) // 4
         cdef Base* base = &self.base
         if self.roots or len(set(names)) != len(names):
             raise ValueError("the index has rows already")
         if (not 0 <= ends <= stamps <= roots <= slots <= text <= stop <= PyBytes_GET_SIZE(data)
-                or stamps - ends != 8 * (n + 1) or roots - stamps != n * <Py_ssize_t>sizeof(Stamp)
-                or slots - roots != 4 * n or text - slots != 4 * slot_count or slot_count <= n
+                or stamps - ends != 8 * (file_count + 1)
+                or roots - stamps != file_count * <Py_ssize_t>sizeof(Stamp)
+                or slots - roots != 4 * file_count or text - slots != 4 * slot_count
+                or slot_count <= file_count
                 or slot_count & (slot_count - 1) or (ends | stamps) % 8 or (roots | slots) % 4):
             raise ValueError("columns differ in length")
         base.end, base.stamp = <const int64_t*>(start + ends), <const Stamp*>(start + stamps)
         base.root, base.slots = <const int32_t*>(start + roots), <const int32_t*>(start + slots)
         base.text = <const uint8_t*>(start + text)
-        for i in range(n):
+        for i in range(file_count):
             if not 0 <= base.root[i] < len(names):
                 raise IndexError(f"no root {base.root[i]}")
             if not 0 <= base.end[i] <= base.end[i + 1] <= stop - text:
                 raise IndexError(f"path {i} is outside the text")
-        base.marks = <uint8_t*>scratch_zeros(&self.scratch, n + 1, 1)
+        base.marks = <uint8_t*>scratch_zeros(&self.scratch, file_count + 1, 1)
         check_memory(base.marks != NULL)
         self.buffers.append(data)
         for name in names:
             self.number_root(name)
-        base.mask, base.count = slot_count - 1, n
+        base.mask, base.count = slot_count - 1, file_count
 
     def add_rows(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
@@ -125,16 +127,17 @@ cdef class Census:
         cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
         cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
         cdef const char* is_gone = PyBytes_AS_STRING(gone)
-        cdef Py_ssize_t n = PyBytes_GET_SIZE(gone), i
+        cdef Py_ssize_t file_count = PyBytes_GET_SIZE(gone), i
         cdef NameIndex* index
         cdef NameSlot* slot
         cdef Indexed* row
         cdef list numbers = [self.number_root(name) for name in names]
-        if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1)
-                or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
+        if (PyBytes_GET_SIZE(roots) != 4 * file_count
+                or PyBytes_GET_SIZE(ends) != 8 * (file_count + 1)
+                or PyBytes_GET_SIZE(stamps) != file_count * <Py_ssize_t>sizeof(Stamp)):
             raise ValueError("columns differ in length")
         self.buffers.append(text)
-        for i in range(n):
+        for i in range(file_count):
             if root[i] < 0 or root[i] >= len(numbers):
                 raise IndexError(f"no root {root[i]}")
             if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
@@ -428,15 +431,15 @@ def build_slots(bytes roots not None, bytes ends not None, bytes text not None):
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
-    cdef size_t n = PyBytes_GET_SIZE(roots) // 4, slot_count = 64, i, slot
+    cdef size_t file_count = PyBytes_GET_SIZE(roots) // 4, slot_count = 64, i, slot
     cdef bytes table
     cdef int32_t* slots
-    while slot_count < 2 * n:
+    while slot_count < 2 * file_count:
         slot_count *= 2
     table = PyBytes_FromStringAndSize(NULL, 4 * slot_count)
     slots = <int32_t*>PyBytes_AS_STRING(table)
     memset(slots, 0xff, 4 * slot_count)
-    for i in range(n):
+    for i in range(file_count):
         slot = hash_path(root[i], base + end[i], end[i + 1] - end[i]) & (slot_count - 1)
         while slots[slot] >= 0:
             slot = (slot + 1) & (slot_count - 1)

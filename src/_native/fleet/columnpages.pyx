@@ -65,7 +65,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
 
 
 def flag_pages(bytes flags not None):
-    cdef size_t i, n = PyBytes_GET_SIZE(flags)
+    cdef size_t i, flag_count = PyBytes_GET_SIZE(flags)
     cdef const uint8_t* flag = <const uint8_t*>PyBytes_AS_STRING(flags)
     cdef uint8_t* place
     cdef Vec page
@@ -73,10 +73,10 @@ def flag_pages(bytes flags not None):
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &page, 1)
-        check_memory(put_levels(&page, NULL, n))
-        place = <uint8_t*>vec_extend(&page, (n + 7) // 8)
-        check_memory(not n or place != NULL)
-        for i in range(n):
+        check_memory(put_levels(&page, NULL, flag_count))
+        place = <uint8_t*>vec_extend(&page, (flag_count + 7) // 8)
+        check_memory(not flag_count or place != NULL)
+        for i in range(flag_count):
             if i % 8 == 0:
                 place[i // 8] = 0
             place[i // 8] |= (flag[i] != 0) << i % 8

@@ -42,9 +42,9 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef list names
     cdef bytes roots, ends, text, stamps
     names, roots, ends, text, stamps = files
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(roots) // 4, i
+    cdef Py_ssize_t file_count = PyBytes_GET_SIZE(roots) // 4, i
     cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
-    cdef bytes fates = PyBytes_FromStringAndSize(NULL, n)
+    cdef bytes fates = PyBytes_FromStringAndSize(NULL, file_count)
     cdef uint8_t* fate = <uint8_t*>PyBytes_AS_STRING(fates)
     cdef Columns columns
     cdef Vec paths              # uint8_t: paths that end with NUL
@@ -52,7 +52,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef bytes buffer_bytes     # not of large pages, since most files are smaller than one
     cdef uint8_t* buffer
     cdef Scratch scratch
-    if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
+    if PyBytes_GET_SIZE(stamps) != file_count * <Py_ssize_t>sizeof(Stamp) or largest < 0:
         raise ValueError("columns differ in length")
     buffer_bytes = PyBytes_FromStringAndSize(NULL, largest + 1)
     buffer = <uint8_t*>PyBytes_AS_STRING(buffer_bytes)
@@ -63,7 +63,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
         join_paths(&paths, names, roots, ends, text)
         path = <const char*>paths.data
         with nogil:
-            for i in range(n):
+            for i in range(file_count):
                 if scratch.failed:
                     break
                 fate[i] = F_UNDECIDED
@@ -81,11 +81,11 @@ cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text)
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(roots) // 4, i
+    cdef Py_ssize_t file_count = PyBytes_GET_SIZE(roots) // 4, i
     cdef bytes name
-    if PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1):
+    if PyBytes_GET_SIZE(roots) != 4 * file_count or PyBytes_GET_SIZE(ends) != 8 * (file_count + 1):
         raise ValueError("columns differ in length")
-    for i in range(n):
+    for i in range(file_count):
         if not 0 <= root[i] < len(names):
             raise IndexError(f"no root {root[i]}")
         if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):

@@ -10,7 +10,7 @@ from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
 def directories_of(bytes ends not None, bytes text not None, list directory_suffixes not None):
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(ends) // 8 - 1, i
+    cdef Py_ssize_t file_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* path
     cdef int64_t size
@@ -21,15 +21,15 @@ def directories_of(bytes ends not None, bytes text not None, list directory_suff
     cdef NameSlot* slot
     cdef list directories = [], are_containers = []
     cdef bint is_container
-    if n < 0 or PyBytes_GET_SIZE(ends) != 8 * (n + 1):
+    if file_count < 0 or PyBytes_GET_SIZE(ends) != 8 * (file_count + 1):
         raise ValueError("columns differ in length")
-    numbers = PyBytes_FromStringAndSize(NULL, 4 * n)
+    numbers = PyBytes_FromStringAndSize(NULL, 4 * file_count)
     number = <int32_t*>PyBytes_AS_STRING(numbers)
     scratch_init(&scratch)
     try:
         scratch_index(&scratch, &index, 64)
         check_memory(not scratch.failed)
-        for i in range(n):
+        for i in range(file_count):
             if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
                 raise IndexError(f"path {i} is outside the text")
             path = <const uint8_t*>PyBytes_AS_STRING(text) + end[i]

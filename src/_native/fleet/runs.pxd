@@ -67,7 +67,7 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
     return good
 
 
-cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
+cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t count,
                              size_t distinct) noexcept nogil:
     """Append numbers of a dictionary of `distinct` values, after their width in bits.
 
@@ -76,18 +76,19 @@ cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
     cdef uint8_t bits = 1
     while distinct > <size_t>1 << bits:
         bits += 1
-    return vec_append(page, &bits, 1) and put_runs(page, numbers, n, bits)
+    return vec_append(page, &bits, 1) and put_runs(page, numbers, count, bits)
 
 
-cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t bits) noexcept nogil:
+cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t count,
+                          uint8_t bits) noexcept nogil:
     """Append numbers of `bits` bits as runs; False without memory."""
     cdef size_t i = 0, run, packed = 0      # packed: numbers before `i` still to be bit-packed
-    while i < n:
+    while i < count:
         run = 1
-        while i + run < n and numbers[i + run] == numbers[i]:
+        while i + run < count and numbers[i + run] == numbers[i]:
             run += 1
         if run < GROUP:
-            run = min(<size_t>GROUP, n - i)
+            run = min(<size_t>GROUP, count - i)
             packed += run
         else:
             if not put_packed(page, numbers + i - packed, packed, bits):
@@ -97,17 +98,17 @@ cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t b
                     not vec_append(page, &numbers[i], (bits + 7) // 8)):
                 return False
         i += run
-    return put_packed(page, numbers + n - packed, packed, bits)
+    return put_packed(page, numbers + count - packed, packed, bits)
 
 
-cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
+cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t count,
                             uint8_t bits) noexcept nogil:
     """Append bit-packed numbers, padded with zeros to full groups; False without memory."""
-    cdef size_t groups = (n + GROUP - 1) // GROUP, i
+    cdef size_t groups = (count + GROUP - 1) // GROUP, i
     cdef uint64_t bits_to_write = 0
     cdef uint8_t pending_bits = 0
     cdef uint8_t* target
-    if n == 0:
+    if count == 0:
         return True
     if not put_varint(page, groups << 1 | 1):
         return False
@@ -115,7 +116,7 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
     if target == NULL:
         return False
     for i in range(groups * GROUP):
-        if i < n:
+        if i < count:
             bits_to_write |= <uint64_t>numbers[i] << pending_bits
         pending_bits += bits
         while pending_bits >= 8:
@@ -127,13 +128,13 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
 
 
 cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
-                           size_t n) noexcept nogil:
-    """Append `n` texts, each after its size in 4 bytes; False without memory."""
+                           size_t count) noexcept nogil:
+    """Append `count` texts, each after its size in 4 bytes; False without memory."""
     cdef size_t i
     cdef uint32_t size
-    if not vec_reserve(page, page.count + 4 * n + ends[n] - ends[0]):
+    if not vec_reserve(page, page.count + 4 * count + ends[count] - ends[0]):
         return False
-    for i in range(n):
+    for i in range(count):
         size = <uint32_t>(ends[i + 1] - ends[i])
         if not vec_append(page, &size, 4) or not vec_append(page, text + ends[i], size):
             return False

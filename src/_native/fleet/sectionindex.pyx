@@ -17,14 +17,14 @@ cdef extern from "<dlfcn.h>" nogil:
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = count_files(arena, extents), i
+    cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef Columns columns
     cdef Scratch scratch
     scratch_init(&scratch)
     try:
         start_columns(&columns, &scratch, <Hasher>hasher, first)
         with nogil:
-            for i in range(n):
+            for i in range(file_count):
                 if scratch.failed:
                     break
                 scratch.failed = not list_object(&columns, base + extent[2 * i],
