@@ -42,15 +42,15 @@ ctypedef struct ArrayTies:
 
 cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
     """Allocate the columns of the ties."""
-    cdef size_t n
+    cdef size_t node_count
     ties.uses = shared.extern_uses.rows
     ties.count = shared.extern_uses.count
     ties.kernel_count = <size_t>shared.kernel_count
     ties.tie_count = <size_t>shared.tie_count
-    n = ties.kernel_count + ties.tie_count
-    ties.leaders = <uint32_t*>scratch_room(scratch, n, 4)
-    ties.largest_end = <int64_t*>scratch_room(scratch, n, 8)
-    ties.aligns = <int64_t*>scratch_room(scratch, n, 8)
+    node_count = ties.kernel_count + ties.tie_count
+    ties.leaders = <uint32_t*>scratch_room(scratch, node_count, 4)
+    ties.largest_end = <int64_t*>scratch_room(scratch, node_count, 8)
+    ties.aligns = <int64_t*>scratch_room(scratch, node_count, 8)
 
 
 cdef inline void place_externs(ArrayTies* ties) noexcept nogil:

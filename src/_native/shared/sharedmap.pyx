@@ -36,7 +36,7 @@ def gather(MergedTables merged not None):
     if (merged.section_function.count != objects.sections.count
             or merged.section_resolution.count != objects.sections.count):
         raise ValueError("one function and one resolution per section")
-    cdef size_t n = merged.entities.count
+    cdef size_t entity_count = merged.entities.count
     cdef SharedLists lists
     cdef CallRows calls = calls_of(merged)
     cdef Scratch scratch
@@ -50,8 +50,8 @@ def gather(MergedTables merged not None):
         scratch_vector(&scratch, &lists.extern_uses, sizeof(ExternUseRow))
         scratch_vector(&scratch, &lists.references, sizeof(SharedReference))
         graph_init(&lists.graph, &scratch, &calls)
-        lists.list_number = scratch_nones(&scratch, n)
-        lists.first = scratch_nones(&scratch, n)
+        lists.list_number = scratch_nones(&scratch, entity_count)
+        lists.first = scratch_nones(&scratch, entity_count)
         lists.last_walk = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
         lists.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
         if not scratch.failed:
@@ -59,7 +59,7 @@ def gather(MergedTables merged not None):
                 scratch.failed = not list_all(&lists, &scratch)
         if scratch.failed:
             raise MemoryError
-        return SharedTables(lists.kernels.count, n,
+        return SharedTables(lists.kernels.count, entity_count,
                             variables=SharedVariables(vec_to_bytes(&lists.variables)),
                             uses=SharedUses(vec_to_bytes(&lists.uses)),
                             extern_uses=ExternUses(vec_to_bytes(&lists.extern_uses)),
@@ -115,15 +115,15 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count
+    cdef size_t entity_count = merged.entities.count
     if merged.section_function.count != objects.sections.count:
         raise ValueError("one function per section")
     cdef Values values = <Values>Table.writable(<PyObject*>placed.values)
     cdef Values symbol_values = <Values>values.copy(), merc_values = <Values>values.copy()
     cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
-    cdef Values dynamic = Values(new_rows(8 * n))
-    cdef Marks lost = Marks(new_rows(n))
+    cdef Values dynamic = Values(new_rows(8 * entity_count))
+    cdef Marks lost = Marks(new_rows(entity_count))
     cdef const UseRow* use = shared.uses.rows
     cdef size_t use_count = shared.uses.count
     cdef SharedPlaces places
@@ -139,7 +139,7 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
     places.keep_symbols = keep_symbols
     scratch_init(&scratch)
     try:
-        places.shared_out = scratch_nones(&scratch, n)
+        places.shared_out = scratch_nones(&scratch, entity_count)
         places.user = <int32_t*>scratch_room(&scratch, places.shared.variable_count, 4)
         if scratch.failed:
             raise MemoryError
@@ -248,15 +248,13 @@ cdef void place_variables(SharedPlaces* places) noexcept nogil:
         places.null_value += nameless * places.reserved
 
 
-cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) noexcept nogil:
-    """Set `user` of each of `n` variables: the kernel that alone uses it, NO_USER or MANY_USERS.
-
-    `count` is the number of uses.
-    """
+cdef void find_users(const UseRow* use, size_t use_count, int32_t* user,
+                     size_t variable_count) noexcept nogil:
+    """Set `user` of each variable: the kernel that alone uses it, NO_USER or MANY_USERS."""
     cdef size_t i
-    for i in range(n):
+    for i in range(variable_count):
         user[i] = NO_USER
-    for i in range(count):
+    for i in range(use_count):
         if user[use[i].variable] == NO_USER:
             user[use[i].variable] = <int32_t>use[i].kernel
         elif user[use[i].variable] != <int32_t>use[i].kernel:
@@ -315,7 +313,7 @@ cdef inline void set_size(OutRow* out, const KernelRow* kernel) noexcept nogil:
 
 
 def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):
-    cdef size_t n = shared.kernel_entities.count, i
+    cdef size_t kernel_count = shared.kernel_entities.count, i
     cdef const int32_t* kernel = shared.kernel_entities.rows
     cdef const KernelRow* row = shared.kernels.rows
     cdef uint32_t traits = FAMILY_TRAITS[family]
@@ -324,7 +322,7 @@ def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, 
     if traits & TRAIT_SHARED_RESERVE and (reserves or not traits & TRAIT_MERCURY):
         reserved = RESERVED
     cdef list sizes = []
-    for i in range(n):
+    for i in range(kernel_count):
         if row[i].size > limit + reserved:
             sizes.append((kernel[i], row[i].size - reserved))
     return sizes
