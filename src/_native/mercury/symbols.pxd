@@ -13,10 +13,10 @@ from mercury.objects cimport (
 )
 
 
-cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssize_t n,
+cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssize_t symbol_count,
                                         Span strings, const Span* sections,
                                         Py_ssize_t section_count) noexcept nogil:
-    """Fill `symbols` from `n` entries of .nv.merc.symtab and its string table.
+    """Fill `symbols` from `symbol_count` entries of .nv.merc.symtab and its string table.
 
     `sections` has the stripped names of the sections whose headers are compared, by section index;
     `data` is NULL for others. Returns the first entry whose name runs past `strings`, or -1.
@@ -27,7 +27,7 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
     cdef const uint8_t* end
     cdef Symbol* symbol
     cdef bint is_compared       # the header of the symbol's section is compared
-    for i in range(n):
+    for i in range(symbol_count):
         symbol = &object.symbols[i]
         name = table[i].st_name
         section = table[i].st_shndx

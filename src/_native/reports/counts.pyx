@@ -261,6 +261,6 @@ def count_fixups(PlacedTables placed not None):
 
 
 def list_fixups(Fixups fixups not None, int32_t out):
-    cdef size_t n = fixups.count, i
+    cdef size_t fixup_count = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows
-    return [(fixup[i].offset, fixup[i].type) for i in range(n) if fixup[i].out == out]
+    return [(fixup[i].offset, fixup[i].type) for i in range(fixup_count) if fixup[i].out == out]

@@ -191,7 +191,7 @@ def encode(list remarks, dict strings):
     cdef object next_number = len(strings)
     cdef RemarkRow* row
     cdef ArgRow* arg
-    cdef size_t n = PyList_GET_SIZE(remarks), i
+    cdef size_t remark_count = PyList_GET_SIZE(remarks), i
     cdef size_t room, size = 0
     cdef uint8_t* data = NULL
     scratch_init(&scratch)
@@ -202,17 +202,17 @@ def encode(list remarks, dict strings):
     try:
         scratch_vector(&scratch, &rows, sizeof(RemarkRow))
         scratch_vector(&scratch, &args, sizeof(ArgRow))
-        scratch_reserve(&scratch, &rows, n)
+        scratch_reserve(&scratch, &rows, remark_count)
         check_memory(not scratch.failed)
-        for i in range(n):
+        for i in range(remark_count):
             add_remark(<Remark?>remarks[i], &numbers, &rows, &args)
-        room = n * MOST_REMARK + args.count * MOST_ARGUMENT + 8
+        room = remark_count * MOST_REMARK + args.count * MOST_ARGUMENT + 8
         data = <uint8_t*>scratch_room(&scratch, room, 1)
         check_memory(data != NULL)
         row = <RemarkRow*>rows.data
         arg = <ArgRow*>args.data
         with nogil:
-            size = write_blocks(data, row, arg, n)
+            size = write_blocks(data, row, arg, remark_count)
         return PyBytes_FromStringAndSize(<char*>data, size)
     finally:
         Py_DECREF(<object>numbers.next_number)
@@ -253,8 +253,8 @@ cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args)
 
 
 cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
-                         size_t n) noexcept nogil:
-    """Write the blocks of `n` remarks to `data`, which has room for them. Returns their bytes."""
+                         size_t remark_count) noexcept nogil:
+    """Write the blocks of remarks to `data`, which has room for them. Returns their bytes."""
     cdef Bits bits
     cdef uint8_t* start
     cdef uint32_t words
@@ -262,7 +262,7 @@ cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
     bits.target = data
     bits.word = 0
     bits.used = 0
-    for i in range(n):
+    for i in range(remark_count):
         write_bits(&bits, ENTER_REMARK, 32)
         start = bits.target
         write_bits(&bits, 0, 32)            # the size in words, which is set below

@@ -128,20 +128,20 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
 
 
 def list_calls(MergedTables merged not None):
-    cdef size_t n = merged.entities.count
-    cdef size_t nodes = n + merged.prototypes.count, i, j
+    cdef size_t entity_count = merged.entities.count
+    cdef size_t nodes = entity_count + merged.prototypes.count, i, j
     cdef const EntityRow* entities = merged.entities.rows
     # list_number: place of each function among all functions, from 1. candidates: by prototype,
     # such numbers of the functions that an indirect call of that prototype may reach.
     cdef list result = [], candidate_numbers
     cdef FunctionCalls function
-    cdef list list_number = [0] * n, candidates = [None] * nodes
+    cdef list list_number = [0] * entity_count, candidates = [None] * nodes
     cdef CallGraph graph
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
     cdef uint32_t callee
     j = 0
-    for i in range(n):
+    for i in range(entity_count):
         if entities[i].kind == E_FUNC:
             j += 1
             list_number[i] = j
@@ -150,11 +150,11 @@ def list_calls(MergedTables merged not None):
         graph_init(&graph, &scratch, &calls)
         if scratch.failed:
             raise MemoryError
-        for i in range(n, nodes):
+        for i in range(entity_count, nodes):
             candidate_numbers = [list_number[graph.edges[j]] for j in range(graph.start[i],
                                                                        graph.start[i + 1])]
             candidates[i] = sorted(set(candidate_numbers), reverse=True)
-        for i in range(n):
+        for i in range(entity_count):
             if entities[i].kind != E_FUNC:
                 continue
             function = FunctionCalls.__new__(FunctionCalls)
@@ -162,7 +162,7 @@ def list_calls(MergedTables merged not None):
             function.registers = entities[i].regcount if entities[i].flags & EF_DEFINED else -1
             for j in range(graph.start[i + 1], graph.start[i], -1):
                 callee = graph.edges[j - 1]
-                if callee < n:
+                if callee < entity_count:
                     function.callees.append(list_number[callee])
                 else:
                     function.callees.extend(candidates[callee])
