@@ -86,7 +86,7 @@ MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int
 
 
 def schema_of(columns: Mapping[str, str]) -> Any:
-    """Return the schema of a table, of names and types."""
+    """Return the Arrow schema of a table; `columns` maps each name to its type."""
     pa = need("pyarrow")
     special = {"words": pa.string(), "digest": pa.binary(DIGEST_SIZE)}
     return pa.schema(

@@ -1,4 +1,4 @@
-"""The channel that passes emit remarks to: filters, shows on the terminal, writes to a file."""
+"""The channel for the remarks of a link's passes: it filters, prints and writes them to a file."""
 
 from __future__ import annotations
 
