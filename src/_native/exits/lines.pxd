@@ -191,9 +191,10 @@ cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
 
 cdef inline bint move_standard(Lines* lines, uint64_t op, uint64_t* offset,
                                RewriteFault* fault) noexcept nogil:
-    """Read the standard opcode at `op`, and move `offset`, the one after it, over its operands.
+    """Read the standard opcode at `op`, and advance `*offset` past its operands.
 
-    In the sequence of a changed kernel it is written. False with a fault.
+    `*offset` is just after the opcode. In the sequence of a changed kernel the opcode is written
+    anew. False with a fault.
     """
     cdef const Code* code = lines.code
     cdef uint8_t kind = lines.data[op]

@@ -27,9 +27,10 @@ cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
 
 
 cdef inline bint has_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether Mercury debug sections of that plain name always repeat the plain section's bytes.
+    """Whether Mercury debug sections of this name have no bytes of their own.
 
-    `name` is the name after `.nv.merc`. The file has such bytes only once, so nothing is to fold.
+    `name` is what follows `.nv.merc`. Their headers point to the bytes of the plain section, so
+    folding would save nothing.
     """
     return (has_prefix(name, size, b".nv_debug_ptx_txt")
             or has_prefix(name, size, b".debug_abbrev")

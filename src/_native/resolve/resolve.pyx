@@ -63,7 +63,8 @@ from tables.rows cimport (
 )
 
 
-# The copy of a function that each section is a part of.
+# For each input section: the function that it belongs to, and what became of the copy of the
+# function that it is part of.
 ctypedef struct SectionCopies:
     const Resolver* resolver
     EntityNumber* function      # by input section: the function, or -1
