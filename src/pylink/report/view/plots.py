@@ -1,4 +1,4 @@
-"""Plots as SVG or PNG, drawn_bars by matplotlib."""
+"""Plots as SVG or PNG, drawn by matplotlib."""
 
 from __future__ import annotations
 
