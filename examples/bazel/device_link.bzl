@@ -13,18 +13,18 @@ The objects may be outputs of rules_cuda's `cuda_objects` with relocatable devic
 
 def _device_link_impl(ctx):
     output = ctx.actions.declare_file(ctx.label.name + ".cubin")
-    words = ctx.actions.args()
-    words.add(ctx.attr.arch, format = "-arch=%s")
-    words.add("-o", output)
-    words.add_all(ctx.attr.options)
-    words.add_all(ctx.files.srcs)
+    link_arguments = ctx.actions.args()
+    link_arguments.add(ctx.attr.arch, format = "-arch=%s")
+    link_arguments.add("-o", output)
+    link_arguments.add_all(ctx.attr.options)
+    link_arguments.add_all(ctx.files.srcs)
 
-    # A worker reads its requests from a file of words.
-    words.use_param_file("@%s", use_always = True)
-    words.set_param_file_format("multiline")
+    # A worker reads its requests from a file of arguments.
+    link_arguments.use_param_file("@%s", use_always = True)
+    link_arguments.set_param_file_format("multiline")
     ctx.actions.run(
         executable = ctx.executable._pylink,
-        arguments = ["worker", "--worker_protocol=json", words],
+        arguments = ["worker", "--worker_protocol=json", link_arguments],
         inputs = ctx.files.srcs,
         outputs = [output],
         mnemonic = "CudaDeviceLink",
