@@ -11,7 +11,7 @@ from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 from _imp import extension_suffixes
 
-OBJECT = f"{__path__[0]}/kernels{extension_suffixes()[0]}"
+OBJECT_PATH = f"{__path__[0]}/kernels{extension_suffixes()[0]}"
 PREFIX = f"{__name__}."
 
 
@@ -22,7 +22,7 @@ class Kernels:
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if not name.startswith(PREFIX):
             return None
-        return ModuleSpec(name, ExtensionFileLoader(name, OBJECT), origin=OBJECT)
+        return ModuleSpec(name, ExtensionFileLoader(name, OBJECT_PATH), origin=OBJECT_PATH)
 
 
 sys.meta_path.insert(0, Kernels)

@@ -13,7 +13,7 @@ from marshal import loads
 from typing import NamedTuple
 
 from pylink import __version__
-from pylink._native import OBJECT
+from pylink._native import OBJECT_PATH
 from pylink.command.overlay import find_native_program
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.startup import bundle
@@ -62,7 +62,7 @@ def run_all() -> Iterator[Check]:
     yield Check("pylink", OK, f"{__version__}, in {bundle.PACKAGE}")
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("interpreter", OK, f"Python {version}, {sys.executable}")
-    yield Check("native code", OK, OBJECT)
+    yield Check("native code", OK, OBJECT_PATH)
     yield check_program()
     yield check_bundle()
     yield from check_codecs()

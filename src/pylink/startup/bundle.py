@@ -181,14 +181,14 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
     sys.path[:] = [path for path in sys.path if path != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
     module_lists = import_all(EVERY_LINK), import_all(SOME_LINKS)
-    from pylink._native import OBJECT
+    from pylink._native import OBJECT_PATH
 
     # Rows with the hashes of their sources.
     pairs, some_pairs = (
         [
             pair
             for module in modules
-            if (pair := make_row(module, OBJECT, shipped=shipped)) is not None
+            if (pair := make_row(module, OBJECT_PATH, shipped=shipped)) is not None
         ]
         for modules in module_lists
     )
@@ -207,7 +207,7 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
         later_rows.append((name, path, size, time_ns, len(bundle)))
         bundle += dumps(module_code)
     rows_offset = len(bundle)
-    bundle += dumps((rows, later_rows, f"_native/{kernels or os.path.basename(OBJECT)}"))
+    bundle += dumps((rows, later_rows, f"_native/{kernels or os.path.basename(OBJECT_PATH)}"))
     bundle += hashes + mark + rows_offset.to_bytes(4, "little")
     bundle[:4] = MAGIC_NUMBER
     bundle[12:16] = len(bundle).to_bytes(4, "little")  # so the launcher detects a truncated bundle
