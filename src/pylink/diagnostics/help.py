@@ -42,8 +42,8 @@ HELP: dict[str, str] = {
     "stray-character": "A quote is not closed, or a backslash ends the text, in an options file or "
     "in an argument that is a list. Close the quote; in an options file write a backslash "
     "twice.",
-    "too-many-options-files": "Options files include each other more than 200 levels deep, or there "
-    "are more than 16,384 of them; perhaps one includes itself. Include each file once.",
+    "too-many-options-files": "Options files include each other more than 200 levels deep, or "
+    "there are more than 16,384 of them; perhaps one includes itself. Include each file once.",
     "virtual-target": "The target is an architecture for link-time optimization only. Link for an "
     "`sm_` architecture.",
     "virtual-target-not-built": "The target is a virtual architecture. This version of pylink "
