@@ -30,7 +30,7 @@ help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
 	@echo "make unit      build, run the unit tests alone"
-	@echo "make lint      check style of Python and Cython, and imports"
+	@echo "make lint      check style of Python, Cython and C, and imports"
 	@echo "make types     check types with mypy"
 	@echo "make oracles   install the tools of every release of CUDA to compare with"
 	@echo "make matrix    compare generated programs of each release; MATRIX and RELEASES choose them"
@@ -109,6 +109,7 @@ lint: $(VENV)/extras $(VENV)/built
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	PATH=$(BIN):$$PATH cython-lint src/_native src/pylink/_native
+	$(BIN)/clang-format --dry-run --Werror src/_native/*/*.[ch]
 
 types: $(VENV)/extras $(VENV)/built
 	$(BIN)/mypy

@@ -140,6 +140,15 @@ def test_a_step_can_show_everything() -> None:
     assert done.stdout.endswith("out\n")
 
 
+def test_the_guide_names_the_programs_that_check_a_change() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^lint:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    programs = re.findall(r"^\t(?:PATH=\S+ |\$\(BIN\)/)([\w-]+)", recipe, re.MULTILINE)
+    assert sorted(set(programs)) == ["clang-format", "cython-lint", "lint-imports", "ruff"]
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [name for name in programs if f"`{name}`" not in guide] == []
+
+
 def test_other_versions_need_no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYLINK_REQUIRE_CLIENTS", "1")
     monkeypatch.setenv("MAKEFLAGS", "-n")
