@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 STEP = ROOT / "scripts" / "step.py"
@@ -147,6 +148,12 @@ def test_the_guide_names_the_programs_that_check_a_change() -> None:
     assert sorted(set(programs)) == ["clang-format", "cython-lint", "lint-imports", "ruff"]
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert [name for name in programs if f"`{name}`" not in guide] == []
+
+
+def test_the_workflow_runs_what_every_change_must_pass() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
+    commands = [step.get("run") for job in workflow["jobs"].values() for step in job["steps"]]
+    assert ".ci/run" in commands
 
 
 def test_other_versions_need_no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
