@@ -376,6 +376,11 @@ def test_every_room_and_native_package_has_a_place_in_the_architecture() -> None
     assert packages - named == set()
 
 
+def test_every_folder_of_tests_has_a_place_in_the_architecture() -> None:
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
+    assert folders - set(re.findall(r"`tests/(\w+)/`", TEXTS["ARCHITECTURE.md"])) == set()
+
+
 def test_the_architecture_is_short_and_names_what_there_is() -> None:
     text = TEXTS["ARCHITECTURE.md"]
     assert text.count("\n") < 150
