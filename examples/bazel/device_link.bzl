@@ -13,18 +13,18 @@ The objects may be outputs of rules_cuda's `cuda_objects` with relocatable devic
 
 def _device_link_impl(ctx):
     output = ctx.actions.declare_file(ctx.label.name + ".cubin")
-    link_arguments = ctx.actions.args()
-    link_arguments.add(ctx.attr.arch, format = "-arch=%s")
-    link_arguments.add("-o", output)
-    link_arguments.add_all(ctx.attr.options)
-    link_arguments.add_all(ctx.files.srcs)
+    arguments = ctx.actions.args()
+    arguments.add(ctx.attr.arch, format = "-arch=%s")
+    arguments.add("-o", output)
+    arguments.add_all(ctx.attr.options)
+    arguments.add_all(ctx.files.srcs)
 
-    # A worker reads its requests from a file of arguments.
-    link_arguments.use_param_file("@%s", use_always = True)
-    link_arguments.set_param_file_format("multiline")
+    # Bazel starts a worker only for actions whose arguments are in a file.
+    arguments.use_param_file("@%s", use_always = True)
+    arguments.set_param_file_format("multiline")
     ctx.actions.run(
         executable = ctx.executable._pylink,
-        arguments = ["worker", "--worker_protocol=json", link_arguments],
+        arguments = ["worker", "--worker_protocol=json", arguments],
         inputs = ctx.files.srcs,
         outputs = [output],
         mnemonic = "CudaDeviceLink",

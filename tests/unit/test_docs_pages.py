@@ -125,6 +125,8 @@ def runs_elsewhere(page: str) -> bool:
     return needs_compiler(SHOWN[page]) or page == WHEELS_PAGE
 
 
+# Shown on a page, and an example.
+BAZEL = "BUILD.bazel"
 # Languages of files that a reader creates or finds.
 FILES = {"cmake", "cuda", "make", "ninja", "protobuf", "starlark", "toml"}
 
@@ -135,6 +137,11 @@ def test_blocks_of_files_name_the_file() -> None:
     bare = [(page, block.text) for page, block in found if block.language in FILES]
     titles = [block.title for _, block in found if block.language in FILES]
     assert [shown for shown, title in zip(bare, titles, strict=True) if not title] == []
+
+
+def test_files_of_examples_are_shown_as_they_are() -> None:
+    (build,) = [block.text for block in blocks_of(TEXTS["docs/builds.md"]) if block.title == BAZEL]
+    assert build == (ROOT / "examples" / "bazel" / BAZEL).read_text(encoding="utf-8")
 
 
 def test_commands_in_blocks_have_prompts() -> None:
