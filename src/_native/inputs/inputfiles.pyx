@@ -196,8 +196,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     if tail > (<uint64_t>1 << 62) - total:
         raise MemoryError
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
-    reading.base = <uint8_t*>PyBytes_AS_STRING(arena)
-    reading.extent = extent
+    reading.base, reading.extent = <uint8_t*>PyBytes_AS_STRING(arena), extent
     if rows is not None:
         align_files(extent, file_count, reading.base, PAGE)
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
