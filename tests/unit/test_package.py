@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import pylink
-from pylink._native import OBJECT
+from pylink._native import OBJECT_PATH
 from pylink.renderers.sarif_document import HOME
 
 PACKAGE = Path(pylink.__file__).parent
@@ -108,9 +108,10 @@ def test_a_wheel_may_have_cubins_for_gpus_and_native_code_for_its_machine_alone(
         "print(*build_wheels.native_code(files), sep='\\n')"
     )
     cubin = ROOT / "demo" / "cubins" / "sm_90a" / "force_0.cubin"
-    words = [sys.executable, "-c", program, str(ROOT / "scripts"), str(cubin), OBJECT, __file__]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [OBJECT]
+    files = [str(cubin), OBJECT_PATH, __file__]
+    command = [sys.executable, "-c", program, str(ROOT / "scripts"), *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [OBJECT_PATH]
 
 
 def test_the_sets_of_compilers_have_the_same_tools() -> None:

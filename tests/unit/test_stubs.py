@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pylink._native
-from pylink._native import OBJECT
+from pylink._native import OBJECT_PATH
 
 PACKAGE = Path(pylink._native.__path__[0])
 STUBS = sorted(PACKAGE.glob("*.pyi"))
@@ -64,7 +64,7 @@ def test_every_native_module_has_a_stub() -> None:
 
 def test_all_native_modules_are_in_one_shared_object() -> None:
     modules = [importlib.import_module(f"pylink._native.{stub.stem}") for stub in STUBS]
-    assert {module.__file__ for module in modules} == {OBJECT}
+    assert {module.__file__ for module in modules} == {OBJECT_PATH}
 
 
 def test_a_native_module_that_is_not_there_is_an_import_error() -> None:

@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 
-from pylink._native import OBJECT
+from pylink._native import OBJECT_PATH
 from pylink.diagnostics.stream import printable, write
 from pylink.serve.request import ACCEPTED, REFUSED, ClientRequest, close_streams, link
 from pylink.serve.signals import Signals
@@ -115,7 +115,9 @@ class Server:
         for name in PRELOADED_MODULES:
             __import__(name)
         modules = [module for name, module in sys.modules.items() if name.startswith("pylink")]
-        self.files = sorted({OBJECT, *(module.__file__ for module in modules if module.__file__)})
+        self.files = sorted(
+            {OBJECT_PATH, *(module.__file__ for module in modules if module.__file__)}
+        )
         self.sources = sizes_and_times(self.files)
         gc.disable()
         gc.freeze()
