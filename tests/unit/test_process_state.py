@@ -25,7 +25,7 @@ KEPT = {
     "jitlink/__init__.py: _lock": "the lock of these",
     "remarks/scalars.py: scalar": "a text by that text",
     "report/file/conversion.py: _plans": "fields by class",
-    "report/sections/patterns.py: _slow": "expressions that took too long",
+    "report/sections/patterns.py: _slow_expressions": "expressions that took too long",
     "size/reductions.py: _number_of": "the number of a target by its name",
     "tabular/columns.py: kinds_of": "columns by class of rows",
     "tabular/columns.py: units_of": "units by class of rows",

@@ -214,8 +214,8 @@ ended = _thread.allocate_lock()
 ended.acquire()
 
 def run():
-    from pylink.subtools.runner import answer
-    print(answer(["echo", "said"], timeout=60))
+    from pylink.subtools.runner import output_of
+    print(output_of(["echo", "said"], timeout=60))
     ended.release()
 
 _thread.start_new_thread(run, ())

@@ -23,7 +23,7 @@ cdef enum:
     NAMES_PER_BYTE = 16
 
 
-cdef str fault_message(int fault, uint64_t value):
+cdef str text_of(int fault, uint64_t value):
     """Return the text of an ElfFault; `value` is that of the ElfFile."""
     return {
         ELF_SHORT: f"{value} bytes are too few for an ELF header",
@@ -75,7 +75,7 @@ cdef ElfSections list_sections(const uint8_t* data, uint64_t size):
     cdef uint64_t i, names = 0
     cdef int fault = open_sections(&elf, data, size)
     if fault != ELF_GOOD and fault != ELF_NO_TABLE:
-        raise ValueError(fault_message(fault, elf.value))
+        raise ValueError(text_of(fault, elf.value))
     file.type, file.machine, file.sections = elf.header.e_type, elf.header.e_machine, []
     for i in range(elf.count if fault == ELF_GOOD else 0):
         header = &elf.table[i]
@@ -124,7 +124,7 @@ cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_
     if fault == ELF_NO_TABLE:
         return None
     if fault != ELF_GOOD:
-        raise ValueError(fault_message(fault, elf.value))
+        raise ValueError(text_of(fault, elf.value))
     for i in range(elf.count):
         name = name_at(&elf, &elf.table[i])
         if name == NULL:
