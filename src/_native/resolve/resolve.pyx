@@ -24,7 +24,8 @@ several threads. `resolve` does this:
 `find_live` flags what the link keeps:
 
 1. `push_kept` begins at the kernels that are selected, and unless exactly one is, at those that
-   device code launches. A function whose address is taken is kept, but not what it calls.
+   device code launches. A function whose address is taken is kept, but not what it calls. A
+   function that only a table names is kept with what it calls (docs/nvlink-differences.md).
 2. `flag_reached` follows the call graph (tables/graph.pxd).
 3. `keep_undefined` and `update_inner_functions` flag what the graph does not lead to: run-time
    functions without a definition, and functions inside of others.
