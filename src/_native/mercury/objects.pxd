@@ -132,10 +132,10 @@ cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
     return out
 
 
-cdef inline bint is_equal_span(const uint8_t* a, size_t m, const uint8_t* b,
-                               size_t n) noexcept nogil:
-    """Whether the `m` bytes of `a` are the `n` bytes of `b`."""
-    return m == n and (m == 0 or memcmp(a, b, m) == 0)
+cdef inline bint is_equal_span(const uint8_t* a, size_t a_size, const uint8_t* b,
+                               size_t b_size) noexcept nogil:
+    """Whether the `a_size` bytes of `a` are the `b_size` bytes of `b`."""
+    return a_size == b_size and (a_size == 0 or memcmp(a, b, a_size) == 0)
 
 
 cdef inline bint is_equal_header(const Header* a, const Header* b) noexcept nogil:
