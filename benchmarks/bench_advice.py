@@ -78,7 +78,9 @@ def check(claimed: float, before: Profile, after: Profile, label: str) -> None:
 @oracle.needs_oracle
 @pytest.mark.parametrize("arch", ["90a", "100"])
 @pytest.mark.parametrize(
-    ("given", "advised"), [(("-G",), ("-lineinfo",)), (("-lineinfo",), ())], ids=["G", "lineinfo"]
+    ("flags_before", "flags_after"),
+    [(("-G",), ("-lineinfo",)), (("-lineinfo",), ())],
+    ids=["G", "lineinfo"],
 )
 def test_debug_data(
     arch: str, flags_before: tuple[str, ...], flags_after: tuple[str, ...], tmp_path: Path
