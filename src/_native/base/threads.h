@@ -10,8 +10,12 @@
 
 /* Claim the next `run` items of a row, and return the number of the first. */
 #define claim_items(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
-/* Set a byte to 1 that several threads may set, and none clears. */
-#define set_mark(mark) __atomic_store_n((mark), 1, __ATOMIC_RELAXED)
+/* Set a byte to 1 that several threads may set, and none clears. Only the first of them writes:
+   each write would take the cache line away from the others. */
+static inline void set_mark(uint8_t* mark) {
+    if (!__atomic_load_n(mark, __ATOMIC_RELAXED))
+        __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
+}
 
 /* Threads of the process that work besides the first of each link; for all native modules. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;

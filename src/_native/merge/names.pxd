@@ -27,13 +27,20 @@ cdef enum:
 
 cdef inline void write_names(Merge* merge) noexcept nogil:
     """Fill both string tables in parallel, and set the name offsets of sections and symbols."""
-    cdef size_t helpers = claim(merge.work.section_list.count * NAME_COST, 2, 1)
+    cdef size_t helpers = claim(merge.work.section_list.count * NAME_COST, 2, 1), i
+    cdef const ListEntry* entry
     if helpers:
         run_parts(write_table, merge, 2)
     else:
         write_table(merge, 0)
         write_table(merge, 1)
     release_threads(helpers)
+    # Not while names are written: both threads would write to the same rows at the same time, and
+    # take their cache lines away from each other.
+    for i in range(merge.work.section_list.count):
+        entry = <const ListEntry*>merge.work.section_list.data + i
+        if entry.out >= 0:
+            out_row(merge, entry.out).name = entry.tag
 
 
 cdef inline void write_table(void* context, size_t table) noexcept nogil:
@@ -45,18 +52,15 @@ cdef inline void write_table(void* context, size_t table) noexcept nogil:
 
 
 cdef inline void name_sections(Merge* merge) noexcept nogil:
-    """Write the names of sections to .shstrtab, and set their offsets."""
+    """Write the names of sections to .shstrtab, and set the tags of the list to their offsets."""
     cdef size_t i
-    cdef const ListEntry* entry
-    cdef int64_t offset
+    cdef ListEntry* entry
     if not reserve_names(&merge.work.section_list, &merge.columns.shstr, 0):
         merge.failed = True
         return
     for i in range(merge.work.section_list.count):
         entry = fetch_entry(&merge.work.section_list, &merge.columns.shstr, i)
-        offset = enter_name(merge, &merge.columns.shstr, entry)
-        if entry.out >= 0:
-            out_row(merge, entry.out).name = <uint32_t>offset
+        entry.tag = enter_name(merge, &merge.columns.shstr, entry)
 
 
 cdef inline bint reserve_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:
@@ -105,8 +109,8 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
             symbol.name = enter_global_name(merge, symbol.entity, tags[i % (2 * AHEAD)])
 
 
-cdef inline const ListEntry* fetch_entry(const Vec* list, StringTable* table,
-                                         size_t number) noexcept nogil:
+cdef inline ListEntry* fetch_entry(const Vec* list, StringTable* table,
+                                   size_t number) noexcept nogil:
     """Return element `number`; hash the name of a later one, and fetch its cell into the cache."""
     cdef ListEntry* entries = <ListEntry*>list.data
     cdef size_t ahead
