@@ -105,7 +105,7 @@ def empty_if_changed(directory: Path, settings: str) -> None:
     record = directory / "settings.txt"
     if not record.exists() or record.read_text() != settings:
         shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         record.write_text(settings)
 
 

@@ -8,9 +8,10 @@ import resource
 import subprocess
 import sys
 import threading
-from _thread import start_new_thread
-from collections.abc import Callable
+from _thread import allocate_lock, get_ident, start_new_thread
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import sleep
 
 import pytest
 from helpers.cubin_builder import Cubin
@@ -119,6 +120,32 @@ def test_steps_side_by_side_do_with_the_threads_that_start(monkeypatch: pytest.M
     assert (thread_numbers, sorted(done)) == ([0, 1, 2], [*range(9)])
     assert cores.take_threads(10) == 3
     cores.return_threads(3)
+
+
+def test_an_interrupt_between_two_steps_ends_those_that_wait() -> None:
+    """A step that waits for one that never begins sees what was raised."""
+    main_thread = get_ident()
+    raised: list[BaseException] = []
+    has_begun = allocate_lock()
+    has_begun.acquire()
+
+    class Steps(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            yield 0
+            if get_ident() != main_thread:
+                yield 1
+            raise KeyboardInterrupt
+
+    def work(step: int) -> None:
+        if get_ident() == main_thread:
+            assert has_begun.acquire(timeout=10)
+            return
+        has_begun.release()
+        while not raised:
+            sleep(0.01)
+
+    with threads(2), pytest.raises(KeyboardInterrupt):
+        run_side_by_side(work, Steps([0, 1]), 2, raised)
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])

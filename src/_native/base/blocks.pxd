@@ -19,7 +19,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from base.hugepages cimport (
-    LARGE_PAGE, MADV_HUGEPAGE, large_pages_pay, madvise, small_pages_lose, took_small_pages,
+    LARGE_PAGE, MADV_HUGEPAGE, has_small_pages, large_pages_pay, madvise, small_pages_lose,
     whole_pages,
 )
 
@@ -161,7 +161,7 @@ cdef inline void renew_recycled() noexcept nogil:
 
     A link on small pages takes a fifth more processor time, and each later link recycles them.
     """
-    cdef char* page = new_pages(LARGE_PAGE) if took_small_pages and has_recycled() else NULL
+    cdef char* page = new_pages(LARGE_PAGE) if has_small_pages() and has_recycled() else NULL
     if page != NULL:
         if small_pages_lose(page):
             drop_recycled()

@@ -37,11 +37,15 @@ static inline int pylink_large_pages_pay(char* page) {
     return !(known & 1);
 }
 
+/* Return whether small pages were taken, and large ones have not been found to pay since. */
+static inline int pylink_has_small_pages(void) {
+    return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED);
+}
+
 /* Return whether small pages were taken since the last such answer, and large ones pay by now.
    `page` is as above. */
 static inline int pylink_small_pages_lose(char* page) {
-    if (!__atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) ||
-        !pylink_large_pages_pay(page))
+    if (!pylink_has_small_pages() || !pylink_large_pages_pay(page))
         return 0;
     return __atomic_exchange_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }

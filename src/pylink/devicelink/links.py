@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from pylink.phases.sharing import SharedInputs
 
 DEVICE_RUNTIME = "cudadevrt"
+# Time for which a thread waits for links before it looks whether one was interrupted.
+SECONDS_BETWEEN_LOOKS = 0.1
 # Options whose output a link prints at once, not through its sink.
 TRACING_OPTIONS = ("edbg",)
 # Reports that a step writes once, unless their names depend on the architecture.
@@ -177,6 +179,37 @@ def thread_count(request: Request) -> int:
     return request.threads or count_cores()
 
 
+class LastLink:
+    """The end of the last of `count` links, for which threads wait.
+
+    `raised` gets what their threads raise: a link that is interrupted may not end.
+    """
+
+    __slots__ = ("_ended", "_lock", "_raised", "_unfinished")
+
+    def __init__(self, count: int, raised: list[BaseException]) -> None:
+        self._unfinished = count  # guarded by `_lock`
+        self._lock = allocate_lock()
+        self._ended = allocate_lock()  # held until the last link has ended
+        self._ended.acquire()
+        self._raised = raised
+
+    def count_end(self) -> None:
+        """Count a link that has ended."""
+        with self._lock:
+            self._unfinished -= 1
+            if not self._unfinished:
+                self._ended.release()
+
+    def wait(self) -> bool:
+        """Wait for the last link, and return True; False as soon as something was raised."""
+        while not self._ended.acquire(timeout=SECONDS_BETWEEN_LOOKS):
+            if self._raised:
+                return False
+        self._ended.release()
+        return True
+
+
 def link_all(
     request: Request,
     shared: SharedInputs,
@@ -200,18 +233,13 @@ def link_all(
     count = thread_count(request)
     one_by_one = count > 1 and writes_reports(values)
 
-    lock = allocate_lock()
-    unfinished = len(links)  # guarded by `lock`
-    all_ended = allocate_lock()
-    all_ended.acquire()
+    raised: list[BaseException] = []
+    last_link = LastLink(len(links), raised)
 
     def work(number: int) -> None:
         """Do a link and pack its result; numbers after the last one are of `when_linked`."""
-        nonlocal unfinished
         if number >= len(links):
-            with all_ended:  # waits for the last link
-                pass
-            if not any(map(has_failed, links)):
+            if last_link.wait() and not any(map(has_failed, links)):
                 when_linked[number - len(links)](shared, links)
             return
         current = links[number]
@@ -219,10 +247,7 @@ def link_all(
         try:
             linked = link(current)
         finally:
-            with lock:
-                unfinished -= 1
-                if not unfinished:
-                    all_ended.release()
+            last_link.count_end()
         if linked and pack is not None and not one_by_one:
             pack(current)
 
@@ -247,13 +272,16 @@ def link_all(
             )
         except LinkError:
             current.failed = True
+        except BaseException:
+            current.failed = True  # nobody uses what there is of its result
+            raise
         current.link_ms = elapsed_ms(start, now())
         if callbacks.on_link_end is not None:
             callbacks.on_link_end()
         return not current.failed
 
     items = range(len(links) + len(when_linked))
-    run_side_by_side(work, items, 1 if one_by_one else min(count, len(links)))
+    run_side_by_side(work, items, 1 if one_by_one else min(count, len(links)), raised)
     for finished in links:
         _show_messages(finished, sink, names_target=len(links) > 1)
         if finished.failed:

@@ -19,14 +19,21 @@ if TYPE_CHECKING:
 INPUT_BYTES_PER_MOVED = 4
 
 
-def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
+def run_side_by_side(
+    work: Callable[[Item], None],
+    items: Sequence[Item],
+    count: int,
+    raised: list[BaseException] | None = None,
+) -> None:
     """Call `work` for each item, in order, from `count` threads; raises the first exception.
 
     Kernels use the remaining threads of the process, and more of them as these threads end.
+    Exceptions are appended to `raised` at once: work that waits for other work looks there.
     """
     remaining = iter(items)
     lock = allocate_lock()
-    raised: list[BaseException] = []
+    if raised is None:
+        raised = []
     helper_count = max(min(count, len(items)) - 1, 0)
     threads_taken = take_threads(helper_count) if helper_count else 0
 
@@ -47,24 +54,20 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
 
     def work_off() -> None:
         """Take items and work on them, until none is left or an exception was raised."""
-        while not raised:
-            with lock:
-                item = next(remaining, None)
-            if item is None:
-                return
-            try:
+        try:
+            while not raised:
+                with lock:
+                    item = next(remaining, None)
+                if item is None:
+                    return
                 work(item)
-            except BaseException as error:
-                raised.append(error)
+        except BaseException as error:
+            raised.append(error)
 
     helpers: list[LockType] = []
     for _ in range(helper_count):
-        # Importing `threading` takes longer than a small step.
-        running = allocate_lock()
-        running.acquire()
-        try:
-            start_new_thread(run_helper, (running,))
-        except RuntimeError:  # the process may not have more threads
+        running = _start_thread(run_helper)
+        if running is None:
             return_thread()
         else:
             helpers.append(running)
@@ -73,6 +76,21 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
         running.acquire()  # once its thread has ended
     if raised:
         raise raised[0]
+
+
+def _start_thread(run: Callable[[LockType], None]) -> LockType | None:
+    """Start a thread, and return the lock that it releases at its end.
+
+    None if the process may not have more threads.
+    """
+    # Importing `threading` takes longer than a small step.
+    running = allocate_lock()
+    running.acquire()
+    try:
+        start_new_thread(run, (running,))
+    except RuntimeError:
+        return None
+    return running
 
 
 def map_side_by_side(
