@@ -18,9 +18,10 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from base.clocks cimport CLOCK_MONOTONIC, nanoseconds
 from base.hugepages cimport (
-    LARGE_PAGE, MADV_HUGEPAGE, has_small_pages, large_pages_pay, madvise, small_pages_lose,
-    whole_pages,
+    LARGE_PAGE, MADV_HUGEPAGE, collapse_page, large_pages_pay, madvise, may_collapse,
+    note_large_pages, whole_pages,
 )
 
 cdef extern from "base/blocks.h":
@@ -48,7 +49,9 @@ cdef enum:
     # Bytes from which on a block is large: zeroing a large page takes as long as getting 0.5 MB of
     # small pages.
     LARGE_BLOCK = 1 << 20
-    MOST_RECYCLED = 256         # pages; the tables of a link of 1,600 inputs take 40, of 10,000 300
+    # Pages. The tables of a link of 1,600 inputs take 40, of 10,000 300, their files as many.
+    MOST_RECYCLED = 768
+    COLLAPSED_BYTES = 10        # of files in the time of a link, for each ns of `renew_recycled`
 
 
 cdef inline void drop_recycled() noexcept nogil:
@@ -156,16 +159,30 @@ cdef inline bint has_recycled() noexcept nogil:
     return False
 
 
-cdef inline void renew_recycled() noexcept nogil:
-    """Give up what waits to be recycled if it is small pages and large ones pay by now.
+cdef inline void renew_recycled(uint64_t size) noexcept nogil:
+    """Make large pages of recycled small ones, if large ones pay by now.
 
-    A link on small pages takes a fifth more processor time, and each later link recycles them.
+    A link on small pages takes a fifth more processor time, and each later link recycles them. A
+    link that reads `size` bytes spends a twentieth of its time here, and leaves the rest to others.
     """
-    cdef char* page = new_pages(LARGE_PAGE) if has_small_pages() and has_recycled() else NULL
-    if page != NULL:
-        if small_pages_lose(page):
-            drop_recycled()
-        munmap(page, LARGE_PAGE)
+    cdef size_t i, k, count
+    cdef uint64_t run, end = nanoseconds(CLOCK_MONOTONIC) + size // COLLAPSED_BYTES
+    cdef char* first
+    cdef bint all_large = may_collapse()
+    for i in range(RECYCLED_RUNS):
+        if not all_large:
+            return
+        run = detach_run(i) if peek_run(i) else 0
+        count = run % LARGE_PAGE
+        first = <char*>(run - count)
+        for k in range(count):
+            if not collapse_page(first + k * LARGE_PAGE) or nanoseconds(CLOCK_MONOTONIC) > end:
+                all_large = False
+                break
+        if run and not put_run(i, run):
+            release_pages(first, count * LARGE_PAGE)
+    if all_large:
+        note_large_pages()
 
 
 cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:

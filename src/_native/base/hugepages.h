@@ -2,10 +2,14 @@
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <time.h>
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1; older ones and other systems refuse the number */
+#endif
 #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
 #define PYLINK_SLOW_PAGE  1000000   /* ns for one large page from which on they do not pay */
 #define PYLINK_KNOWN_FOR  500000000 /* ns for which a result is used: about one link */
@@ -37,17 +41,30 @@ static inline int pylink_large_pages_pay(char* page) {
     return !(known & 1);
 }
 
-/* Return whether small pages were taken, and large ones have not been found to pay since. */
-static inline int pylink_has_small_pages(void) {
-    return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED);
+/* Make a large page of the small ones at `page`, with their bytes; nothing happens to one that is
+   large. Returns 0 if that cannot be done, or if it took so long that others do not pay, either. */
+static inline int pylink_collapse_page(char* page) {
+    uint64_t start = pylink_time(CLOCK_THREAD_CPUTIME_ID), now;
+    int failure = madvise(page, PYLINK_LARGE_PAGE, MADV_COLLAPSE) == 0 ? 0 : errno;
+    if (failure == EINVAL) /* a system that does not know this, which says nothing about its pages */
+        return 0;
+    if (!failure && pylink_time(CLOCK_THREAD_CPUTIME_ID) - start <= PYLINK_SLOW_PAGE)
+        return 1;
+    now = pylink_time(CLOCK_MONOTONIC);
+    __atomic_store_n(&pylink_timed_page, now * 2 | 1, __ATOMIC_RELAXED);
+    return 0;
 }
 
-/* Return whether small pages were taken since the last such answer, and large ones pay by now.
-   `page` is as above. */
-static inline int pylink_small_pages_lose(char* page) {
-    if (!pylink_has_small_pages() || !pylink_large_pages_pay(page))
-        return 0;
-    return __atomic_exchange_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
+/* Whether memory with small pages was taken, and no large page was slow of late. */
+static inline int pylink_may_collapse(void) {
+    uint64_t known = __atomic_load_n(&pylink_timed_page, __ATOMIC_RELAXED);
+    return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) &&
+           !((known & 1) && pylink_time(CLOCK_MONOTONIC) - known / 2 < PYLINK_KNOWN_FOR);
+}
+
+/* Note that all pages are large now. */
+static inline void pylink_note_large_pages(void) {
+    __atomic_store_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }
 
 /* Return a size rounded up to whole large pages. */

@@ -50,7 +50,7 @@ cdef extern from "<sys/stat.h>" nogil:
 
 cdef enum:
     # Large pages of the largest arena that is put into recycled pages: half of those that are kept.
-    MOST_ARENA_PAGES = 128
+    MOST_ARENA_PAGES = 384
 
 
 @cython.no_gc
@@ -180,7 +180,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     # Pages of an arena with a tail hold more than its files, so they are not recycled.
     cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
     if size >= ALL_WORTH_MAPPING:
-        renew_recycled()        # and read to the new ones, which later links recycle
+        renew_recycled(size)
     if mapped is not None and not recycles:
         rows = bytearray(file_count * sizeof(MappedRow))
         reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
