@@ -4,7 +4,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink._native.tables import Blob, MergedTables, ObjectTables
+    from pylink._native.results import MergedTables, ObjectTables
+    from pylink._native.tables import Blob
 
 # Bytes of an extent: offset and size of a file in an arena, 8 bytes each. Modules of a plain link
 # pack integers without `struct`, whose import takes half a millisecond.

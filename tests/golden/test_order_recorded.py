@@ -12,7 +12,7 @@ from helpers import oracle
 from helpers.order import difference, observe, predict, read, selection
 
 from pylink._native import elfread, inputfiles, resolve
-from pylink._native.tables import MergedTables, ObjectTables
+from pylink._native.results import MergedTables, ObjectTables
 from pylink.facts.rownumbers import EntityKind
 from pylink.tables import entity_name
 

@@ -12,16 +12,8 @@ from helpers.tables import merged, objects, table
 from pylink._native import image as native_image
 from pylink._native import relocs
 from pylink._native.image import Canvas
-from pylink._native.tables import (
-    FilePlaces,
-    Indices,
-    Numbers,
-    Outs,
-    Patches,
-    PlacedTables,
-    Spans,
-    Values,
-)
+from pylink._native.results import PlacedTables
+from pylink._native.tables import FilePlaces, Indices, Numbers, Outs, Patches, Spans, Values
 from pylink.facts import sectionkinds
 
 

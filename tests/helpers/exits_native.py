@@ -8,7 +8,7 @@ from helpers.exits_reference import Object
 
 from pylink._native import elfread, inputfiles
 from pylink._native.exits import rewrite_exits as rewrite_native
-from pylink._native.tables import ObjectTables
+from pylink._native.results import ObjectTables
 from pylink.tables import section_name
 
 

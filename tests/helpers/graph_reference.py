@@ -7,7 +7,8 @@ from random import Random
 
 from helpers.tables import merged, table
 
-from pylink._native.tables import Calls, Entities, MergedTables, ObjectTables
+from pylink._native.results import MergedTables, ObjectTables
+from pylink._native.tables import Calls, Entities
 from pylink.facts.rownumbers import EntityFlag
 
 NO_BOUND = 0xFFFFFFFF  # the stack of a kernel that may recurse

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from struct import Struct
 from typing import TypeVar
 
-from pylink._native.tables import Files, MergedTables, ObjectTables, Sections, Symbols, Table
+from pylink._native.results import MergedTables, ObjectTables
+from pylink._native.tables import Files, Sections, Symbols, Table
 from pylink.facts import sectionkinds
 
 T = TypeVar("T", bound="Table[object]")

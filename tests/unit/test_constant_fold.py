@@ -13,7 +13,8 @@ from helpers.tables import merged, objects, table
 
 import pylink
 from pylink._native import constants
-from pylink._native.tables import Numbers, Outs, PlacedTables, Values
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Numbers, Outs, Values
 from pylink.facts import sectionkinds
 
 

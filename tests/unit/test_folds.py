@@ -10,7 +10,7 @@ from helpers.tables import merged, objects
 
 from pylink._native.elfread import find_ties
 from pylink._native.folds import find_winning_symbol, pair_sections
-from pylink._native.tables import ObjectTables
+from pylink._native.results import ObjectTables
 
 CAPMERC, MERC_DEBUG, MERC_RELA, TEXT = 26, 27, 30, 20
 LOST, LOST_EARLY, REPLACED, WON = 1, 2, 3, 4

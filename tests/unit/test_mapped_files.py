@@ -22,7 +22,7 @@ import pylink
 from pylink._native import image as native_image
 from pylink._native import inputfiles
 from pylink._native.image import Canvas
-from pylink._native.tables import PlacedTables
+from pylink._native.results import PlacedTables
 from pylink.command.cli import main
 
 SIZE = 1 << 20

@@ -24,7 +24,7 @@ from helpers.tables import merged, objects
 
 import pylink
 from pylink._native import counts, elfread, hardware, inputfiles
-from pylink._native.tables import PlacedTables
+from pylink._native.results import PlacedTables
 from pylink.facts.relocations import relocation_name
 from pylink.phases.init import Job
 from pylink.profile.clock import Clock, cost_between, read_counter

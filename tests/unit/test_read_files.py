@@ -16,7 +16,7 @@ from helpers.threads import THREADS, threads
 
 import pylink
 from pylink._native import elfread, inputfiles
-from pylink._native.tables import ObjectTables
+from pylink._native.results import ObjectTables
 from pylink.command.cli import main
 from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.inspect.image import Image

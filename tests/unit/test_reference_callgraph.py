@@ -18,7 +18,8 @@ from helpers.callgraph_reference import (
 from helpers.tables import merged, objects, table
 
 from pylink._native import callgraph
-from pylink._native.tables import Calls, Entities, Indices, PlacedTables
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Calls, Entities, Indices
 from pylink.facts.rownumbers import EntityFlag
 
 RELOCATABLE = 1  # bit of the mode

@@ -10,6 +10,7 @@ from helpers.tables import merged, objects, table
 
 from pylink._native import image as native_image
 from pylink._native.image import Canvas
+from pylink._native.results import PlacedTables
 from pylink._native.tables import (
     Entities,
     FilePlaces,
@@ -18,7 +19,6 @@ from pylink._native.tables import (
     Numbers,
     Outs,
     Patches,
-    PlacedTables,
     Values,
 )
 from pylink.facts import sectionkinds

@@ -10,7 +10,8 @@ from helpers.constants_reference import FOLDABLE, Piece, fold_reference, places
 from helpers.tables import merged, objects, table
 
 from pylink._native import constants
-from pylink._native.tables import Emitted, Fixups, Numbers, Outs, PlacedTables, Values
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Emitted, Fixups, Numbers, Outs, Values
 from pylink.facts import sectionkinds
 
 ALIGNS = (1, 2, 4, 8, 16, 64, 256)

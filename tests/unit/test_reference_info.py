@@ -31,15 +31,8 @@ from helpers.info_reference import (
 from helpers.tables import merged, objects, table
 
 from pylink._native import info
-from pylink._native.tables import (
-    Entities,
-    Functions,
-    Indices,
-    Marks,
-    Numbers,
-    Outs,
-    PlacedTables,
-)
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Entities, Functions, Indices, Marks, Numbers, Outs
 from pylink.facts import inheritance, sectionkinds
 from pylink.facts.rownumbers import EntityFlag
 from pylink.facts.target import FAMILY_C

@@ -10,7 +10,8 @@ from helpers.layout_reference import FAMILY_C, File, Header, Section, place_refe
 from helpers.tables import merged, objects, table
 
 from pylink._native import layout
-from pylink._native.tables import Blob, Indices, Numbers, Outs, OutSymbols, PlacedTables, Spans
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Blob, Indices, Numbers, Outs, OutSymbols, Spans
 from pylink.facts import elf, sectionkinds
 from pylink.facts.sectiontable import Kind, kinds
 

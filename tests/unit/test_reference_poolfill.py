@@ -10,7 +10,8 @@ from helpers.poolfill_reference import Piece, Pool, fill_reference
 from helpers.tables import merged, objects, table
 
 from pylink._native import poolfill
-from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, PlacedTables, Values
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, Values
 from pylink.facts import sectionkinds
 from pylink.facts.rownumbers import EntityKind
 

@@ -9,7 +9,8 @@ from helpers.poolmerge_reference import Merged, Pool, Symbol
 from helpers.tables import merged, objects, table
 
 from pylink._native import poolmerge
-from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, PlacedTables, Values
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, Values
 from pylink.facts import sectionkinds
 from pylink.facts.rownumbers import EntityFlag, EntityKind
 

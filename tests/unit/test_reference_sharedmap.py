@@ -10,16 +10,8 @@ from helpers.sharedmap_reference import Program, Variable, symbols
 from helpers.tables import merged, objects, table
 
 from pylink._native import shared, sharedmap
-from pylink._native.tables import (
-    Entities,
-    Fixups,
-    Marks,
-    MergedTables,
-    Numbers,
-    Outs,
-    PlacedTables,
-    Values,
-)
+from pylink._native.results import MergedTables, PlacedTables
+from pylink._native.tables import Entities, Fixups, Marks, Numbers, Outs, Values
 from pylink.facts import sectionkinds
 from pylink.facts.rownumbers import EntityFlag, Resolution
 

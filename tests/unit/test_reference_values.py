@@ -18,16 +18,8 @@ from helpers.values_reference import (
 )
 
 from pylink._native import relocs
-from pylink._native.tables import (
-    Entities,
-    FilePlaces,
-    Fixups,
-    Marks,
-    Numbers,
-    Outs,
-    PlacedTables,
-    Values,
-)
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Entities, FilePlaces, Fixups, Marks, Numbers, Outs, Values
 from pylink.facts import relocations, sectionkinds
 from pylink.facts.rownumbers import EntityFlag
 

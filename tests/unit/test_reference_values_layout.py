@@ -9,7 +9,8 @@ from helpers.tables import merged, objects, table
 from helpers.values_layout_reference import Variable, place_common, place_reserved
 
 from pylink._native import layout
-from pylink._native.tables import Entities, Numbers, Outs, OutSymbols, PlacedTables, Values
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Entities, Numbers, Outs, OutSymbols, Values
 from pylink.facts import sectionkinds
 
 COMMON = 32  # flag of an entity

@@ -23,7 +23,7 @@ from helpers.cubin_builder import (
 
 import pylink
 from pylink._native import elfread, inputfiles, resolve
-from pylink._native.tables import MergedTables, ObjectTables
+from pylink._native.results import MergedTables, ObjectTables
 from pylink.facts import sectionkinds
 from pylink.facts.rownumbers import Resolution
 from pylink.tables import entity_name

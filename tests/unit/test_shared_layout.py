@@ -21,7 +21,7 @@ from helpers.shared_reference import layout_relocatable as relocatable_reference
 from helpers.shared_reference import layout_shared as layout_reference
 
 from pylink._native import shared
-from pylink._native.tables import SharedTables
+from pylink._native.results import SharedTables
 
 FAMILIES = (FAMILY_A, FAMILY_B, FAMILY_C)
 

@@ -9,7 +9,7 @@ from helpers.tables import merged as merge_of
 from helpers.tables import objects
 
 from pylink._native import notes
-from pylink._native.tables import ObjectTables
+from pylink._native.results import ObjectTables
 from pylink.facts import sectionkinds
 from pylink.facts.compat import pack_rows
 from pylink.facts.target import FAMILY_B, FAMILY_C, Target

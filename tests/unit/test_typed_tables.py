@@ -10,18 +10,8 @@ import pytest
 from helpers.tables import merged, objects, table
 
 from pylink._native import layout, resolve, tables
-from pylink._native.tables import (
-    Emitted,
-    Entities,
-    Marks,
-    MergedTables,
-    Numbers,
-    Outs,
-    PlacedTables,
-    Spans,
-    Table,
-    Values,
-)
+from pylink._native.results import MergedTables, PlacedTables
+from pylink._native.tables import Emitted, Entities, Marks, Numbers, Outs, Spans, Table, Values
 from pylink.facts import header, rowtypes
 from pylink.facts.rownumbers import EntityFlag
 
@@ -77,13 +67,13 @@ def fields_of(text: str, head: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("view", "result"), VIEWS.items())
 def test_a_view_has_the_columns_of_its_result(view: str, result: str) -> None:
-    """And `tables.pyx` fills each from the column of that name."""
-    declared = (ROOT / "src/pylink/_native/tables.pxd").read_text(encoding="utf-8")
+    """And `results.pyx` fills each from the column of that name."""
+    declared = (ROOT / "src/pylink/_native/results.pxd").read_text(encoding="utf-8")
     views = (NATIVE / "tables" / "views.pxd").read_text(encoding="utf-8")
     columns = fields_of(declared, rf"cdef class {result}\(Result\)")
     arena = [("arena", "uint8_t")] if view == "ObjectsView" else []
     assert fields_of(views, f"ctypedef struct {view}") == arena + columns
-    source = (NATIVE / "tables" / "tables.pyx").read_text(encoding="utf-8")
+    source = (NATIVE / "tables" / "results.pyx").read_text(encoding="utf-8")
     body = source.partition(f"cdef void view(self, {view}* view)")[2].partition("\n\n")[0]
     filled = re.findall(r"view\.(\w+) = self\.(\w+)\.rows", body)
     assert filled == [(name, name) for name, _ in columns]

@@ -29,7 +29,8 @@ from libc.string cimport memcmp
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
-from pylink._native.tables cimport Emitted, Fixups, MergedTables, Outs, Table, detach_rows
+from pylink._native.results cimport MergedTables
+from pylink._native.tables cimport Emitted, Fixups, Outs, Table, detach_rows
 from relocationtypes cimport R_CUDA_32
 from rownumbers cimport EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC
 from sectionkinds cimport IS_DEBUG

@@ -59,7 +59,8 @@ from kernelmodes cimport (
     MODE_BARRIERS, MODE_EARLY_CAPSULES, MODE_EARLY_CODE, MODE_GUARDED, MODE_LASTING_BARRIERS,
     MODE_NO_BARRIERS,
 )
-from pylink._native.tables cimport ObjectTables, Table
+from pylink._native.results cimport ObjectTables
+from pylink._native.tables cimport Table
 from tables.rows cimport FileRow, SectionRow, SymbolRow
 from tables.views cimport ObjectsView
 from traits cimport TRAIT_EARLY_FILES

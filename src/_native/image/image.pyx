@@ -23,7 +23,8 @@ from image.windows cimport (
     write_at,
 )
 from image.writer cimport Writer, contents_at, index_of
-from pylink._native.tables cimport Blob, Patches, PlacedTables, Spans
+from pylink._native.results cimport PlacedTables
+from pylink._native.tables cimport Blob, Patches, Spans
 from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
 from tables.rows cimport OF_LATE
 from traits cimport TRAIT_LEAN_NAMES

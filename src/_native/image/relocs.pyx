@@ -26,7 +26,8 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
 from image.capsules cimport bank_of
-from pylink._native.tables cimport Patches, PlacedTables, detach_rows
+from pylink._native.results cimport PlacedTables
+from pylink._native.tables cimport Patches, detach_rows
 from relocationtypes cimport (
     FORM_BYTE, FORM_NONE, FORM_ZERO, PLAIN_TYPES, RELOCATION, R_CUDA_32, R_CUDA_64, R_CUDA_NONE,
     R_CUDA_UNUSED_CLEAR32, R_CUDA_UNUSED_CLEAR64, RelocationFacts, facts_of,

@@ -24,9 +24,8 @@ from info.filerecords cimport emit_file_info, is_file_record_kept
 from info.functionrecords cimport emit_function_info
 from info.preexit cimport find_preexits, put_closing
 from info.records cimport Info, InheritRow, Record, make_barriers_record, set_rules, source_of_info
-from pylink._native.tables cimport (
-    Blob, MergedTables, ObjectTables, PlacedTables, Spans, detach_rows,
-)
+from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables
+from pylink._native.tables cimport Blob, Spans, detach_rows
 from rownumbers cimport EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC
 from sectionkinds cimport IS_RECORDS, KIND, K_INFO
 from tables.attributes cimport record_size

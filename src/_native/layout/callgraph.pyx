@@ -16,7 +16,7 @@ from libc.string cimport memset
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from layout.names cimport PAIR
-from pylink._native.tables cimport MergedTables, PlacedTables
+from pylink._native.results cimport MergedTables, PlacedTables
 from rownumbers cimport BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN
 from tables.rows cimport CallRow
 from tables.views cimport MergedView, PlacedView

@@ -29,7 +29,8 @@ from base.nameindex cimport NameIndex, NameSlot, TextPool, scratch_index, scratc
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_extend, vec_push
 from layout.repeats cimport find_piece, is_null, is_small
-from pylink._native.tables cimport Blob, Outs, PlacedTables, Spans, Table, detach_rows
+from pylink._native.results cimport PlacedTables
+from pylink._native.tables cimport Blob, Outs, Spans, Table, detach_rows
 from sectionkinds cimport IS_ENTRIES
 from tables.kinds cimport is_plain, is_user_bank
 from tables.rows cimport EmittedRow, FixupRow, OutRow, SectionRow, SpanRow

@@ -24,9 +24,10 @@ from layout.order cimport Ordering, has_lean_names, order_sections, order_symbol
 from layout.plan cimport Plan, assign_offsets
 from layout.segments cimport add_program_headers
 from layout.values cimport Assignment, assign_all
+from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables
 from pylink._native.tables cimport (
-    Blob, FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs, PlacedTables,
-    Spans, Table, Values, detach_rows, new_rows,
+    Blob, FilePlaces, Indices, Numbers, OutSymbols, Outs, Spans, Table, Values, detach_rows,
+    new_rows,
 )
 from rownumbers cimport BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN
 from sectionkinds cimport (

@@ -8,7 +8,7 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_append, vec_to_bytes
 from info.compat cimport FASTPATH_CODE, Compat, CompatRow, compat_finish, compat_init, compat_read
 from info.fastpath cimport has_code_off_fastpath
-from pylink._native.tables cimport MergedTables, ObjectTables
+from pylink._native.results cimport MergedTables, ObjectTables
 from sectionkinds cimport IS_CODE, K_COMPAT, K_INFO, K_TKINFO
 from tables.attributes cimport find_record, record_size
 from tables.kinds cimport is_a

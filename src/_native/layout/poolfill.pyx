@@ -27,10 +27,8 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
 from base.vector cimport Vec, vec_extend, vec_push
-from pylink._native.tables cimport (
-    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
-    detach_rows,
-)
+from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables
+from pylink._native.tables cimport Blob, Numbers, Outs, Spans, Table, Values, detach_rows
 from rownumbers cimport E_CONSTANT
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_relocation_lists

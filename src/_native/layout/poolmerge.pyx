@@ -45,7 +45,8 @@ from base.scratch cimport (
 )
 from base.vector cimport Vec, vec_extend, vec_push
 from layout.repeats cimport find_piece, is_null, is_small
-from pylink._native.tables cimport Blob, Numbers, Outs, PlacedTables, Spans, Values, detach_rows
+from pylink._native.results cimport PlacedTables
+from pylink._native.tables cimport Blob, Numbers, Outs, Spans, Values, detach_rows
 from rownumbers cimport EF_KERNEL, E_CONSTANT
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_LOST, PoolRow

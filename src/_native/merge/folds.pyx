@@ -10,7 +10,8 @@ from libc.string cimport memcmp, memset
 
 from base.elf64 cimport STT_FUNC
 from mercury.ties cimport can_fold
-from pylink._native.tables cimport MergedTables, Numbers, ObjectTables
+from pylink._native.results cimport MergedTables, ObjectTables
+from pylink._native.tables cimport Numbers
 from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_merc
 from tables.rows cimport FileNumber, FileRow, SectionRow, SymbolRow, has_lost

@@ -23,7 +23,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
-from pylink._native.tables cimport Functions, MergedTables
+from pylink._native.results cimport MergedTables
+from pylink._native.tables cimport Functions
 from rownumbers cimport (
     EF_DEFINED, EF_INNER, EF_KERNEL, EF_LIVE, EF_UNBOUNDED, E_FUNC, KEEPS_ALL, KEEPS_REGISTERS,
     NO_STACK_BOUND, RESOLUTION_WON,

@@ -56,9 +56,10 @@ from merge.state cimport (
     create_link_section_with_symbol, intern_empty_string, name_out_text, new_local,
     new_section_of_kind, new_symbol, out_row, reserve_name, reserve_number,
 )
+from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport (
-    Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, OutSymbols, Outs, Rebuilds,
-    Values, detach_rows, new_rows,
+    Blob, Emitted, Fixups, Indices, Marks, Numbers, OutSymbols, Outs, Rebuilds, Values, detach_rows,
+    new_rows,
 )
 from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, LINK_RELOCATABLE
 from sectionkinds cimport (

@@ -24,7 +24,8 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
 from base.vector cimport Vec, vec_append, vec_push
-from pylink._native.tables cimport Emitted, MergedTables, Outs, Table, detach_rows
+from pylink._native.results cimport MergedTables
+from pylink._native.tables cimport Emitted, Outs, Table, detach_rows
 from sectionkinds cimport IS_LITERALS
 from tables.kinds cimport is_plain
 from tables.poolrows cimport POOL_LOST, PoolRow, find_relocation_lists

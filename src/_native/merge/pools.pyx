@@ -38,7 +38,8 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
 from base.vector cimport Vec, vec_push, vec_to_bytes
-from pylink._native.tables cimport LiteralPools, MergedTables, Table
+from pylink._native.results cimport MergedTables
+from pylink._native.tables cimport LiteralPools, Table
 from rownumbers cimport EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool

@@ -16,7 +16,8 @@ from base.scratch cimport (
 )
 from base.vector cimport Vec, vec_append, vec_push
 from elfnumbers cimport SHF_INFO_LINK, SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
-from pylink._native.tables cimport Emitted, MergedTables, Outs, PlacedTables, detach_rows
+from pylink._native.results cimport MergedTables, PlacedTables
+from pylink._native.tables cimport Emitted, Outs, detach_rows
 from rownumbers cimport EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC
 from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
 from tables.kinds cimport is_a

@@ -84,7 +84,7 @@ cdef enum SectionMark:
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose
 
 
-# The tables of the result while they grow; `MergedTables` in tables.pyi says what each holds.
+# The tables of the result while they grow; `MergedTables` in results.pyi says what each holds.
 ctypedef struct Columns:
     Vec outs                    # OutRow
     Vec out_symbols             # OutSymbolRow

@@ -16,7 +16,8 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from base.elf64 cimport Rel, Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
-from pylink._native.tables cimport Entities, MergedTables, Table
+from pylink._native.results cimport MergedTables
+from pylink._native.tables cimport Entities, Table
 from resolve.kernelnames cimport has_parts_of_pattern
 from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK

@@ -13,7 +13,7 @@ from base.elffile cimport (
     ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_NO_TABLE, ELF_SHORT, ELF_STRINGS,
     ELF_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_sections, open_table,
 )
-from pylink._native.tables cimport ObjectTables
+from pylink._native.results cimport ObjectTables
 from sectionkinds cimport KIND
 from tables.rows cimport FileRow, SectionRow
 from tables.views cimport ObjectsView

@@ -16,7 +16,8 @@ from base.threads cimport MOST_THREADS, claim, release_threads, run_each, run_pa
 from base.vector cimport vec_over
 from exits.trap cimport is_only_trap
 from mercury.ties cimport Tie, keep_tied, tie_key
-from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, detach_rows
+from pylink._native.results cimport ObjectTables
+from pylink._native.tables cimport Faults, Files, Sections, Symbols, detach_rows
 from read.faults cimport F_NONE, Reader
 from read.links cimport check_references
 from read.notes cimport TOOL_STEP

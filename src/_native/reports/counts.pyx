@@ -11,7 +11,8 @@ from libc.string cimport memset
 from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from pylink._native.tables cimport Fixups, PlacedTables, Values
+from pylink._native.results cimport PlacedTables
+from pylink._native.tables cimport Fixups, Values
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
 from rownumbers cimport FROM_INPUTS
 from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER

@@ -10,7 +10,8 @@ from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
-from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables
+from pylink._native.tables cimport Blob, Outs, Spans
 from rownumbers cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
 )

@@ -40,9 +40,9 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport run_each
 from base.vector cimport vec_to_bytes
+from pylink._native.results cimport MergedTables, ObjectTables
 from pylink._native.tables cimport (
-    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values,
-    detach_rows, new_rows,
+    Calls, Clashes, Entities, Marks, Numbers, Table, Values, detach_rows, new_rows,
 )
 from read.runtime cimport is_runtime_function
 from resolve.calls cimport read_calls

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from base.elf64 cimport round_up
 from base.scratch cimport Scratch, scratch_room
-from pylink._native.tables cimport SharedTables
+from pylink._native.results cimport SharedTables
 from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRow
 
 

@@ -43,7 +43,8 @@ from libc.string cimport memset
 from base.elf64 cimport round_up
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
-from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
+from pylink._native.results cimport SharedTables
+from pylink._native.tables cimport Offsets, SharedSizes
 from shared.arrays cimport ArrayTies, allocate_ties, place_externs
 from tables.sharedrows cimport (
     COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, RESERVED, STAYS, SURVIVES,

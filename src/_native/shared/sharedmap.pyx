@@ -11,9 +11,9 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
 from base.vector cimport vec_to_bytes
+from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables, SharedTables
 from pylink._native.tables cimport (
-    ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
-    SharedUses, SharedVariables, Table, Values, new_rows,
+    ExternUses, Marks, Numbers, Outs, SharedUses, SharedVariables, Table, Values, new_rows,
 )
 from rownumbers cimport EF_UNSIZED, E_SHARED, LINK_DEBUG
 from sectionkinds cimport IS_COMMON_SHARED, IS_KERNEL_SHARED

@@ -21,7 +21,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t
 
 from base.scratch cimport Scratch, scratch_zeros
-from pylink._native.tables cimport MergedTables
+from pylink._native.results cimport MergedTables
 from rownumbers cimport BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_TAKEN, EF_TAKEN, EF_UNSELECTED
 from tables.rows cimport CallRow, EntityRow
 

@@ -1,9 +1,9 @@
 # Views of results for native functions: pointers to the rows of their tables.
 #
-# A result fills its view (`tables.pyx`). The view is good for one call of a native function: the
+# A result fills its view (`results.pyx`). The view is good for one call of a native function: the
 # result owns the tables, and a later table may take over the rows of an old one. A column without
 # its own count has one element for each row of the table in its comment. What no phase has filled
-# yet has no rows. `tables.pyi` says what the columns are.
+# yet has no rows. `results.pyi` says what the columns are.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

@@ -1,6 +1,6 @@
 """Contents of .nv.callgraph and .nv.prototype."""
 
-from pylink._native.tables import PlacedTables
+from pylink._native.results import PlacedTables
 
 def emit_callgraph(placed: PlacedTables) -> tuple[bytes, bytes]:
     """Make the contents of .nv.callgraph and .nv.prototype: block by block, by function.

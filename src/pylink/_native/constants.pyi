@@ -4,7 +4,7 @@ A link that selects kernels writes a small `.nv.constant3` piece only once
 (docs/format-notes.md). Symbols and relocations still describe the unfolded bank.
 """
 
-from pylink._native.tables import PlacedTables
+from pylink._native.results import PlacedTables
 
 def fold_pieces(placed: PlacedTables) -> None:
     """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents.

@@ -5,7 +5,8 @@ Tables are those of `rows.pxd`. `ValueError` for columns of different lengths.
 
 from typing import TypeAlias
 
-from pylink._native.tables import Fixups, PlacedTables, Values
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Fixups, Values
 
 # A relocation type, 0xffffffff for all types without a name, and how many relocations of this type
 # the link applied and kept.

@@ -5,7 +5,7 @@ Plain links do not use this.
 
 from typing_extensions import Buffer
 
-from pylink._native.tables import ObjectTables
+from pylink._native.results import ObjectTables
 
 class Section:
     """A section header: the fields of ELF, and two more."""

@@ -4,7 +4,8 @@ After `parse` every offset, count, name and index in its tables is inside its fi
 kernels need not check them. Sources: System V gABI, chapter 4, and docs/format-notes.md.
 """
 
-from pylink._native.tables import Faults, Files, ObjectTables, Sections, Symbols
+from pylink._native.results import ObjectTables
+from pylink._native.tables import Faults, Files, Sections, Symbols
 
 def parse(
     arena: bytes, extents: bytes, times: bytearray | None = None

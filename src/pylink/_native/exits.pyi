@@ -2,7 +2,8 @@
 
 from typing import TypeAlias
 
-from pylink._native.tables import ObjectTables, Sections, Symbols
+from pylink._native.results import ObjectTables
+from pylink._native.tables import Sections, Symbols
 
 # A step that a file's format forbids: the number of the file, the SectionRow, the offset in the
 # section in bytes, and the reason, which is empty if the file is valid but cannot be changed.

@@ -4,7 +4,8 @@ A fold pairs a candidate file with an earlier file, its reference, whose Mercury
 replace the candidate's.
 """
 
-from pylink._native.tables import MergedTables, Numbers, ObjectTables
+from pylink._native.results import MergedTables, ObjectTables
+from pylink._native.tables import Numbers
 
 def find_winning_symbol(merged: MergedTables, reference: int, candidate: int) -> int:
     """Return a function of the candidate whose copy is kept while the reference's copy lost, or -1.

@@ -1,6 +1,6 @@
 """Registers, barriers, stack and recursion that a kernel inherits from functions it reaches."""
 
-from pylink._native.tables import MergedTables
+from pylink._native.results import MergedTables
 
 def analyze(merged: MergedTables) -> None:
     """Compute registers and stack of every function, O(calls): fills `functions`.

@@ -6,7 +6,8 @@ Offsets and sizes are bytes. Each function raises `ValueError` for a canvas of t
 
 from __future__ import annotations
 
-from pylink._native.tables import Patches, PlacedTables
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Patches
 
 class Canvas:
     """The memory or file in which the `size` bytes of the output are written."""

@@ -4,7 +4,7 @@ Records of the inputs are written in reverse order; kernels inherit attributes o
 reach (docs/format-notes.md, "Attributes of kernels").
 """
 
-from pylink._native.tables import MergedTables, PlacedTables
+from pylink._native.results import MergedTables, PlacedTables
 
 def emit_info(placed: PlacedTables, inherited: bytes, closing: bytes) -> list[int]:
     """Make the contents of every information section, and add them to `placed`.

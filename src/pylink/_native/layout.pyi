@@ -3,7 +3,8 @@
 Sizes, offsets and alignments are bytes. Each function fills columns of `placed`, which it names.
 """
 
-from pylink._native.tables import Outs, PlacedTables
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Outs
 
 def assign_values(placed: PlacedTables) -> None:
     """Assign offsets of data symbols in their sections: fills `values`, `homes` and `outs`.

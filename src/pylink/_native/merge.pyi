@@ -5,7 +5,7 @@ order. String tables, symbol order and section order all follow from this (docs/
 Afterwards no section or symbol appears.
 """
 
-from pylink._native.tables import MergedTables
+from pylink._native.results import MergedTables
 
 def merge(merged: MergedTables) -> None:
     """Create the sections and symbols of the output, and decide about each relocation.

@@ -1,6 +1,6 @@
 """Notes and compatibility attributes: one output section from all input sections of a kind."""
 
-from pylink._native.tables import MergedTables, ObjectTables
+from pylink._native.results import MergedTables, ObjectTables
 
 class VirtualArchs:
     """The lowest and highest SM number of the PTX that inputs were compiled from.

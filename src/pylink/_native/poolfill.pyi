@@ -1,6 +1,6 @@
 """Fills the pools that `pools.place_pools` placed."""
 
-from pylink._native.tables import PlacedTables
+from pylink._native.results import PlacedTables
 
 def apply_pools(placed: PlacedTables) -> None:
     """Fill the kernels' pools, and add the contents of every pool that grew.

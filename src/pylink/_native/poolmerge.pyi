@@ -1,6 +1,6 @@
 """One pool of literals and jump tables for all kernels, if that of a kernel exceeds its bank."""
 
-from pylink._native.tables import PlacedTables
+from pylink._native.results import PlacedTables
 
 def merge_pools(placed: PlacedTables, limit: int) -> bool:
     """Merge the pools of all kernels into one, unless it would have more than `limit` bytes.

@@ -1,6 +1,6 @@
 """Mercury relocations of pools, which go where `pools.place_pools` placed their bytes."""
 
-from pylink._native.tables import MergedTables
+from pylink._native.results import MergedTables
 
 def adopt_relocations(merged: MergedTables) -> None:
     """Add the Mercury relocations of placed pools to `outs` and `emitted`, from sm_100 on.

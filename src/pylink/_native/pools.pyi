@@ -6,7 +6,8 @@ copies of a weak function that lost against an earlier one. The table of pools h
 each such piece (`tables/poolrows.pxd`).
 """
 
-from pylink._native.tables import MergedTables, Sections
+from pylink._native.results import MergedTables
+from pylink._native.tables import Sections
 
 def cut_pools(merged: MergedTables) -> Sections:
     """Return the input sections with the pools of linked copies cut after their last constant.

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from pylink._native.debug import HeaderPatches, LineUnits, Moved, PieceRelocations, Pieces
-from pylink._native.tables import MergedTables
+from pylink._native.results import MergedTables
 
 # The RebuildRow number (i32) of each relocation row.
 RebuildNumbers: TypeAlias = bytes

@@ -5,7 +5,8 @@ row for each field: `offset` in the image, `value` S + A or, if `implicit` says 
 itself holds A, S. `image.write_contents` writes them.
 """
 
-from pylink._native.tables import Patches, PlacedTables
+from pylink._native.results import PlacedTables
+from pylink._native.tables import Patches
 
 def find_unfit(patches: Patches, size: int) -> int:
     """Return the number of the first row that cannot be written, or -1.

@@ -3,7 +3,8 @@
 Functions and kernels are numbers of entities.
 """
 
-from pylink._native.tables import MergedTables, Outs, PlacedTables
+from pylink._native.results import MergedTables, PlacedTables
+from pylink._native.tables import Outs
 
 def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
     """Return the bytes of global memory, and (bank, bytes) of the link's own constant banks."""

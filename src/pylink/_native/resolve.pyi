@@ -5,7 +5,8 @@ functions before other symbols. For each entity one definition wins; functions t
 the call graph are live. `MemoryError` is the only error that inputs can raise.
 """
 
-from pylink._native.tables import Clashes, Marks, MergedTables
+from pylink._native.results import MergedTables
+from pylink._native.tables import Clashes, Marks
 
 def resolve(merged: MergedTables) -> Clashes:
     """Find the entities of the link and the definition that wins for each.

@@ -1,6 +1,6 @@
 """--preserve-relocs: the record of relocations that the link resolved (docs/format-notes.md)."""
 
-from pylink._native.tables import MergedTables, PlacedTables
+from pylink._native.results import MergedTables, PlacedTables
 
 def record_resolved(merged: MergedTables) -> None:
     """List the resolved relocations of each section S in its `.nv.resolvedrela.S`.

@@ -34,7 +34,7 @@ tie        i64                            address of extern arrays in that funct
 ========== ============================== =====================================================
 """
 
-from pylink._native.tables import SharedTables
+from pylink._native.results import SharedTables
 
 def layout_shared(
     shared: SharedTables,

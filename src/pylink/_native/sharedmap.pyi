@@ -1,6 +1,6 @@
 """Converts between the tables of the link and `pylink._native.shared`."""
 
-from pylink._native.tables import MergedTables, PlacedTables, SharedTables
+from pylink._native.results import MergedTables, PlacedTables, SharedTables
 
 def gather(merged: MergedTables) -> SharedTables:
     """Make the tables of shared variables and their users.

@@ -1,6 +1,7 @@
 """Drops constant variables that no code of the link reads, if the bank would overflow."""
 
-from pylink._native.tables import MergedTables, Sections
+from pylink._native.results import MergedTables
+from pylink._native.tables import Sections
 
 def drop_constants(merged: MergedTables, names: list[bytes], limit: int) -> Sections:
     """Return the input sections without unused constants, if the used ones fit into `limit` bytes.

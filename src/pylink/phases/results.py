@@ -5,7 +5,7 @@ This module is below the phases, so code that reads results does not import them
 
 from __future__ import annotations
 
-from pylink._native.tables import MergedTables, ObjectTables, PlacedTables
+from pylink._native.results import MergedTables, ObjectTables, PlacedTables
 from pylink.facts.releases import release_to_follow
 from pylink.facts.rownumbers import LinkMode
 

@@ -7,7 +7,7 @@ from pylink.facts.releases import TRAIT_ALIGNS_ARRAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink._native.tables import SharedTables
+    from pylink._native.results import SharedTables
     from pylink.phases.results import Merged, Placed
 
 
