@@ -26,7 +26,7 @@ KEPT = {
     "remarks/scalars.py: scalar": "a text by that text",
     "report/file/conversion.py: _plans": "fields by class",
     "report/sections/patterns.py: _slow_expressions": "expressions that took too long",
-    "size/reductions.py: _number_of": "the number of a target by its name",
+    "size/chips.py: _number_of": "the number of a target by its name",
     "tabular/columns.py: kinds_of": "columns by class of rows",
     "tabular/columns.py: units_of": "units by class of rows",
 }

@@ -20,7 +20,8 @@ from pylink.size import measure
 from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
 from pylink.size.experiments import Experiments
 from pylink.size.levels import rows
-from pylink.size.reductions import Reduction, reductions
+from pylink.size.model import Reduction
+from pylink.size.reductions import reductions
 
 MARK = struct.pack("<BBH", 1, 0x35, 0)  # EIATTR_SW2861232_WAR
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -20,8 +20,10 @@ from pylink.inputs.payload import load_codec
 from pylink.inspect.embedded import leaves_registration
 from pylink.size import Sizes, hostnames, measure, rows
 from pylink.size import entries as entries_module
+from pylink.size.chips import is_covered
 from pylink.size.experiments import Experiments
-from pylink.size.reductions import Reduction, is_covered, reductions
+from pylink.size.model import Reduction
+from pylink.size.reductions import reductions
 from pylink.size.sources import MemorySource
 
 TEXT = b".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -12,14 +12,17 @@ from pylink.prune.entries import ZSTANDARD_MODES, Changes
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
 from pylink.prune.rewriting import is_archive, is_finished, is_host
-from pylink.size.model import CUBIN, DEVICE_KINDS, LTOIR, RELOCATABLE, UNREADABLE, Leaf, Sizes
-from pylink.size.reductions import (
-    COMPRESSION,
-    PRUNABLE,
+from pylink.size.model import (
+    CUBIN,
+    DEVICE_KINDS,
+    LTOIR,
+    RELOCATABLE,
+    UNREADABLE,
+    Leaf,
     Reduction,
-    functions_by_entry,
-    reductions,
+    Sizes,
 )
+from pylink.size.reductions import COMPRESSION, PRUNABLE, functions_by_entry, reductions
 from pylink.size.sources import ZIP_MAGICS
 from pylink.size.walk import measure
 

@@ -1,4 +1,4 @@
-"""The results of measuring: leaves, which cover every byte of a file once, and their ledger."""
+"""The results of measuring: leaves, which cover every byte once, their ledger, and reductions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pylink._native.ledger import Ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pylink.size.savings import Saving
 
@@ -140,3 +140,62 @@ class Sizes:
     def downloads(self) -> bool:
         """Whether any file has download bytes."""
         return any(file.download is not None for file in self.files)
+
+
+class Reduction:
+    """The bytes that one rule saves in some entries, as a line of output.
+
+    `rule` is the name for programs, `title` the text for people, and `letter` the class.
+    `condition` must be met first, `how` is the option to use. `installed` are bytes of files,
+    `download` those of archives (None outside archives). `estimated` means that the entries were
+    not compressed again. `leaves` are the entries concerned.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        title: str,
+        letter: str,
+        *,
+        installed: int,
+        download: int | None,
+        entries: int,
+        condition: str,
+        how: str,
+        estimated: bool = False,
+        leaves: list[Leaf] | None = None,
+    ) -> None:
+        self.rule, self.title, self.letter = rule, title, letter
+        self.installed, self.download, self.entries = installed, download, entries
+        self.condition, self.how, self.estimated = condition, how, estimated
+        self.leaves = leaves or []
+
+    def as_row(self) -> dict[str, object]:
+        """Return the fields of the JSON document, which does not have the leaves."""
+        return {name: value for name, value in vars(self).items() if name != "leaves"}
+
+
+def whole_leaves(
+    rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
+) -> Iterable[Reduction]:
+    """Yield the reduction that removes these leaves completely, if there are any."""
+    if leaves:
+        installed = sum(leaf.installed for leaf in leaves)
+        yield Reduction(
+            rule,
+            title,
+            letter,
+            installed=installed,
+            download=_sum_downloads(leaves),
+            entries=len(leaves),
+            condition=condition,
+            how=how,
+            estimated=False,
+            leaves=leaves,
+        )
+
+
+def _sum_downloads(leaves: list[Leaf]) -> int | None:
+    """Return the archive bytes of leaves, or None if none is in an archive."""
+    downloads = [leaf.download for leaf in leaves if leaf.download is not None]
+    return sum(downloads) if downloads else None

@@ -1,4 +1,4 @@
-"""Formats numbers of bytes with decimal units: 1 MB is 1,000,000."""
+"""Formats numbers for people; those of bytes with decimal units: 1 MB is 1,000,000."""
 
 from __future__ import annotations
 
@@ -18,3 +18,9 @@ def bytes_text(size: int, *, estimated: bool = False) -> str:
 def share_text(size: int, total: int) -> str:
     """Return the size in percent of the total; nothing if the total is 0."""
     return f"{100 * size / total:.0f} %" if total else ""
+
+
+def count_text(count: int, noun: str) -> str:
+    """Return a number with a noun in singular or plural, such as `2 entries`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"

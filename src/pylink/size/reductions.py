@@ -1,17 +1,17 @@
 """Rules on removable bytes, each proved from the bytes of a file, and the bytes they save.
 
 A reduction of class A follows from the bytes and NVIDIA's documents. One of class B needs a run on
-a GPU, or has a condition that is printed. One of class C changes the sources. Each rule is
-independent: savings of several do not add up.
+a GPU, or has a condition that is printed. One of class C changes the sources (`sourcerules.py`).
+Each rule is independent: savings of several do not add up.
 """
 
 from __future__ import annotations
 
 from array import array
-from functools import cache
 from itertools import pairwise
 
-from pylink.size.levels import SHARED, rows
+from pylink.size.chips import CAPABILITIES, is_covered, next_choice, plain_number
+from pylink.size.levels import rows
 from pylink.size.model import (
     CUBIN,
     LOADED,
@@ -22,7 +22,16 @@ from pylink.size.model import (
     RELOCATABLE,
     SMALLER_MODE,
     Leaf,
+    Reduction,
     Sizes,
+    whole_leaves,
+)
+from pylink.size.numbers import count_text
+from pylink.size.sourcerules import (
+    arm_only_chips,
+    large_templates,
+    repeated_contents,
+    unnamed_kernels,
 )
 
 TYPE_CHECKING = False
@@ -31,52 +40,9 @@ if TYPE_CHECKING:
 
     from pylink.size.levels import Row
 
-# Compute capabilities of all GPUs, from NVIDIA's list, as 10 * major + minor. Tegra GPUs run only
-# code for exactly their capability, and this code runs on no other GPU.
-CAPABILITIES = (
-    50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121,
-)  # fmt: skip
-TEGRA = (53, 62, 72, 87, 101, 110)
-
 # Rules of `pylink prune` that compress, and all of its rules.
 COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
 PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cubins")
-
-# Limit of listed templates, and the least number of instances of a listed template.
-_MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
-
-
-class Reduction:
-    """The bytes that one rule saves in some entries, as a line of output.
-
-    `rule` is the name for programs, `title` the text for people, and `letter` the class.
-    `condition` must be met first, `how` is the option to use. `installed` are bytes of files,
-    `download` those of archives (None outside archives). `estimated` means that the entries were
-    not compressed again. `leaves` are the entries concerned.
-    """
-
-    def __init__(
-        self,
-        rule: str,
-        title: str,
-        letter: str,
-        *,
-        installed: int,
-        download: int | None,
-        entries: int,
-        condition: str,
-        how: str,
-        estimated: bool = False,
-        leaves: list[Leaf] | None = None,
-    ) -> None:
-        self.rule, self.title, self.letter = rule, title, letter
-        self.installed, self.download, self.entries = installed, download, entries
-        self.condition, self.how, self.estimated = condition, how, estimated
-        self.leaves = leaves or []
-
-    def as_row(self) -> dict[str, object]:
-        """Return the fields of the JSON document, which does not have the leaves."""
-        return {name: value for name, value in vars(self).items() if name != "leaves"}
 
 
 def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reduction]:
@@ -92,10 +58,10 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
         *_twins(sizes),
         *_experiment_savings(sizes, SMALLER_MODE),
         *_experiment_savings(sizes, NO_DEBUG),
-        *_repeated_contents(sizes),
-        *_unnamed_kernels(sizes),
-        *_large_templates(sizes, rows(sizes, ("template",)) if templates is None else templates),
-        *_arm_only_chips(sizes),
+        *repeated_contents(sizes),
+        *unnamed_kernels(sizes),
+        *large_templates(sizes, rows(sizes, ("template",)) if templates is None else templates),
+        *arm_only_chips(sizes),
     ]
     column = "download" if sizes.downloads else "installed"
     all_reductions.sort(
@@ -107,32 +73,6 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
         )
     )
     return all_reductions
-
-
-def _whole_leaves(
-    rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
-) -> Iterable[Reduction]:
-    """Yield the reduction that removes these leaves completely, if there are any."""
-    if leaves:
-        installed = sum(leaf.installed for leaf in leaves)
-        yield Reduction(
-            rule,
-            title,
-            letter,
-            installed=installed,
-            download=_sum_downloads(leaves),
-            entries=len(leaves),
-            condition=condition,
-            how=how,
-            estimated=False,
-            leaves=leaves,
-        )
-
-
-def _sum_downloads(leaves: list[Leaf]) -> int | None:
-    """Return the archive bytes of leaves, or None if none is in an archive."""
-    downloads = [leaf.download for leaf in leaves if leaf.download is not None]
-    return sum(downloads) if downloads else None
 
 
 def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
@@ -159,7 +99,7 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
         and (leaf.file, leaf.target) in linked
         and (kernels[leaf.number] or functions[leaf.number]) <= linked[leaf.file, leaf.target]
     ]
-    return _whole_leaves(
+    return whole_leaves(
         "linked-copies",
         "relocatable code that is linked",
         "B",
@@ -215,7 +155,7 @@ def _other_compression(sizes: Sizes, codec: str, rule: str, mode_name: str) -> I
         )
     yield Reduction(
         rule,
-        f"{_count_text(leaves, 'cubin')} {mode_name}",
+        f"{count_text(len(leaves), 'cubin')} {mode_name}",
         "B",
         installed=installed,
         download=download,
@@ -248,40 +188,13 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
             )
         }
         leaves += [leaf for leaf in entries if plain_number(leaf, PTX) in unreached]
-    return _whole_leaves(
+    return whole_leaves(
         "unreached-ptx",
         f"{len(leaves)} PTX beside code for each GPU",
         "A",
         leaves,
         "CUDA_FORCE_PTX_JIT=1 is not set",
         "-gencode with code=sm_N only",
-    )
-
-
-def plain_number(leaf: Leaf, kind: str) -> int:
-    """Return 90 for a leaf of `kind` with the target `sm_90`; 0 for other kinds, and suffixes."""
-    return _number_of(leaf.target) if leaf.kind == kind else 0
-
-
-@cache
-def _number_of(target: str) -> int:
-    number = target.partition("_")[2]
-    return int(number) if number.isdigit() else 0
-
-
-def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
-    """Return whether a GPU runs one of the cubins, on an Arm host or another one.
-
-    `gpu` is its capability, such as 90, and `cubins` are the capabilities of the cubins. A GPU runs
-    code for its major version and no higher minor version.
-    """
-    if gpu in cubins:
-        return True
-    if gpu in TEGRA and is_arm:
-        return False
-    return any(
-        cubin // 10 == gpu // 10 and cubin % 10 <= gpu % 10 and cubin not in TEGRA
-        for cubin in cubins
     )
 
 
@@ -302,7 +215,7 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
     for (file, _), by_target in containers.items():
         is_arm = sizes.files[file].is_arm
         for number in sorted(by_target, reverse=True):
-            chosen_number = _next_choice(number, by_target, is_arm=is_arm)
+            chosen_number = next_choice(number, by_target, is_arm=is_arm)
             if (
                 chosen_number is None
                 or len(by_target[number]) > 1
@@ -321,29 +234,15 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
                 twins.setdefault(key, []).append(leaf)
     for (number, chosen_number, exact), leaves in sorted(twins.items()):
         exception = "" if exact else ", except for a mark"
-        yield from _whole_leaves(
+        count = count_text(len(leaves), "cubin")
+        yield from whole_leaves(
             "twins",
-            f"{_count_text(leaves, 'cubin')} of sm_{number} as of sm_{chosen_number}{exception}",
+            f"{count} of sm_{number} as of sm_{chosen_number}{exception}",
             "B",
             leaves,
             f"one run on a GPU of sm_{number}",
             f"omit code=sm_{number}",
         )
-
-
-def _next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | None:
-    """Return the capability whose cubin a GPU of `number` runs without a cubin for itself.
-
-    `others` are the capabilities of all cubins; None if the GPU runs none of them.
-    """
-    if number in TEGRA:
-        return None
-    fits = [
-        other
-        for other in others
-        if other < number and other not in TEGRA and is_covered(number, {other}, is_arm=is_arm)
-    ]
-    return max(fits, default=None)
 
 
 def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
@@ -358,7 +257,7 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
     if name == SMALLER_MODE:
         yield Reduction(
             name,
-            f"{_count_text(leaves, 'entry')} with the smallest mode",
+            f"{count_text(len(leaves), 'entry')} with the smallest mode",
             "B",
             installed=installed,
             download=download,
@@ -370,7 +269,7 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
         return
     yield Reduction(
         name,
-        f"debug data of {_count_text(leaves, 'cubin')}",
+        f"debug data of {count_text(len(leaves), 'cubin')}",
         "A",
         installed=installed,
         download=download,
@@ -380,130 +279,3 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
         estimated=estimated,
         leaves=leaves,
     )
-
-
-def _repeated_contents(sizes: Sizes) -> Iterable[Reduction]:
-    """Functions and data that linked cubins of one file and target contain more than once.
-
-    The real savings depend on the sources, so the figure is the part of the entries' bytes that all
-    copies but the first have.
-    """
-    groups: dict[tuple[int, str], int] = {}
-    entry_groups = array("i", [-1]) * sizes.entry_count
-    by_number = {}
-    for leaf in sizes.leaves:
-        if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
-            key = leaf.file, leaf.target
-            entry_groups[leaf.number] = groups.setdefault(key, len(groups))
-            by_number[leaf.number] = leaf
-    repeated: dict[bool, list[tuple[Leaf, int]]] = {True: [], False: []}
-    for copy in sizes.ledger.repeats(entry_groups.tobytes()):
-        repeated[bool(copy.function)].append((by_number[copy.entry], copy.size))
-    for is_code, rule, noun, how in (
-        (True, "repeated-functions", "functions whose code another unit has", "-rdc=true"),
-        (False, "repeated-data", "tables that another unit has", "define data in one unit"),
-    ):
-        copies = repeated[is_code]
-        installed = sum(
-            size * (leaf.installed - leaf.header) // max(1, leaf.unpacked) for leaf, size in copies
-        )
-        if not installed:
-            continue
-        download = None
-        if sizes.downloads:
-            download = sum(
-                size * ((leaf.download or 0) - leaf.header_download) // max(1, leaf.unpacked)
-                for leaf, size in copies
-            )
-        yield Reduction(
-            rule,
-            f"{len(copies)} {noun if len(copies) > 1 else noun.replace('s ', ' ', 1)}",
-            "C",
-            installed=installed,
-            download=download,
-            entries=len({id(leaf) for leaf, _ in copies}),
-            condition="sources changed",
-            how=how,
-            estimated=True,
-            leaves=list({id(leaf): leaf for leaf, _ in copies}.values()),
-        )
-
-
-def _unnamed_kernels(sizes: Sizes) -> Iterable[Reduction]:
-    """Kernels in linked code of files whose host code does not have their names.
-
-    Such host code cannot register the kernels, so it cannot launch them by `<<<>>>`. A program that
-    loads the code by itself, with names that it builds or lists, still may.
-    """
-    entry_groups = array("i", [-1]) * sizes.entry_count
-    leaves_by_file: dict[int, list[Leaf]] = {}
-    for leaf in sizes.leaves:
-        if leaf.kind == CUBIN and leaf.number != NO_NUMBER and sizes.files[leaf.file].unnamed:
-            leaves_by_file.setdefault(leaf.file, []).append(leaf)
-            entry_groups[leaf.number] = leaf.file
-    function_groups = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    installed = download = 0
-    kernels: set[tuple[int, int]] = set()
-    for row in sizes.ledger.sums(entry_groups.tobytes(), function_groups, by_part=False):
-        if row.function_group in sizes.files[row.entry_group].unnamed:
-            kernels.add((row.entry_group, row.function_group))
-            installed += row.installed
-            download += row.download
-    if kernels:
-        leaves = [leaf for file_leaves in leaves_by_file.values() for leaf in file_leaves]
-        yield Reduction(
-            "unnamed-kernels",
-            f"{len(kernels)} kernel{'s' * (len(kernels) > 1)} that host code does not name",
-            "C",
-            installed=installed,
-            download=download if sizes.downloads else None,
-            entries=len(leaves),
-            condition="no program loads them by itself",
-            how="omit kernels that nothing launches",
-            estimated=True,
-            leaves=leaves,
-        )
-
-
-def _large_templates(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
-    """Yield the largest templates with many instances; only the sources can change this."""
-    large = [row for row in templates if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED]
-    for row in large[:_MAX_TEMPLATES]:
-        yield Reduction(
-            "many-instances",
-            f"{row.keys[0]}: {row.count} instances",
-            "C",
-            installed=row.installed,
-            download=row.download if sizes.downloads else None,
-            entries=row.count,
-            condition="all of them would have to go",
-            how="fewer instances",
-            estimated=row.estimated,
-        )
-
-
-def _arm_only_chips(sizes: Sizes) -> Iterable[Reduction]:
-    """Code for chips that, as far as is known, only have Arm hosts."""
-    tegra_targets = {f"sm_{number}" for number in TEGRA}
-    leaves = [
-        leaf
-        for leaf in sizes.leaves
-        if sizes.files[leaf.file].is_x86
-        and leaf.kind in (CUBIN, RELOCATABLE)
-        and leaf.target.rstrip("af") in tegra_targets
-    ]
-    chips = sorted({leaf.target for leaf in leaves})
-    yield from _whole_leaves(
-        "other-hosts",
-        f"{_count_text(leaves, 'cubin')} for {', '.join(chips)} in x86-64 files",
-        "C",
-        leaves,
-        "these chips have Arm hosts only",
-        "omit their code=sm_N",
-    )
-
-
-def _count_text(leaves: list[Leaf], noun: str) -> str:
-    """Return the number of leaves with the noun in singular or plural."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{len(leaves)} {noun if len(leaves) == 1 else plural}"

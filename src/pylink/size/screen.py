@@ -12,10 +12,11 @@ from pylink.size.model import (
     RELOCATABLE,
     RELOCATABLE_PTX,
     UNREADABLE,
+    Reduction,
     Sizes,
 )
-from pylink.size.numbers import bytes_text, share_text
-from pylink.size.reductions import Reduction, reductions
+from pylink.size.numbers import bytes_text, count_text, share_text
+from pylink.size.reductions import reductions
 from pylink.terminal.tables import align_columns
 
 TYPE_CHECKING = False
@@ -58,8 +59,8 @@ def summary_lines(sizes: Sizes) -> list[str]:
         size = f"{bytes_text(download)} to download, {size}"
     verb = "has" if len(with_code) == 1 else "have"
     return [
-        f"{size}; {len(with_code)} of {_count_text(files, 'file')} {verb} device code, "
-        f"for {_count_text(len(architectures), 'architecture')}"
+        f"{size}; {len(with_code)} of {count_text(files, 'file')} {verb} device code, "
+        f"for {count_text(len(architectures), 'architecture')}"
     ]
 
 
@@ -232,8 +233,3 @@ def short_name(name: str) -> str:
     """Return a name on one line, cut if it is too long for a table."""
     name = printable(name)
     return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 3]}..."
-
-
-def _count_text(count: int, noun: str) -> str:
-    """Return a number with a noun in singular or plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

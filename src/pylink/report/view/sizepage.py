@@ -9,9 +9,18 @@ from pylink import __version__
 from pylink.diagnostics.stream import printable
 from pylink.report.view.template import page_from
 from pylink.size.levels import rows
-from pylink.size.model import CUBIN, DEVICE_KINDS, LTOIR, PTX, RELOCATABLE, RELOCATABLE_PTX, Leaf
+from pylink.size.model import (
+    CUBIN,
+    DEVICE_KINDS,
+    LTOIR,
+    PTX,
+    RELOCATABLE,
+    RELOCATABLE_PTX,
+    Leaf,
+    Reduction,
+)
 from pylink.size.numbers import bytes_text
-from pylink.size.reductions import COMPRESSION, Reduction, reductions
+from pylink.size.reductions import COMPRESSION, reductions
 from pylink.size.screen import summary_lines
 
 TYPE_CHECKING = False
