@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pylink.audit.launchers import Launcher
-    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.model import LinkedFile
     from pylink.audit.process import Process
     from pylink.audit.registration import Image, Module, Outcome
     from pylink.audit.remedies import Remedy

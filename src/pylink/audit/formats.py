@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.model import LinkedFile
     from pylink.audit.process import Process
     from pylink.audit.search import Finder
     from pylink.diagnostics.record import Diagnostic

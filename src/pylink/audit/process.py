@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.model import LinkedFile
     from pylink.audit.search import Finder
 
 _MOST_FILES = 1 << 14  # that one process may load

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.model import LinkedFile
     from pylink.audit.process import Group
 
 

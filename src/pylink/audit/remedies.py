@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.model import LinkedFile
     from pylink.audit.process import Group
     from pylink.audit.registration import FileState, Image, Module, Outcome
 

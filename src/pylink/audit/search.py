@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.model import LinkedFile
 
 # Directories that loaders search last, and the directory names of Debian's layout by machine.
 _DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")

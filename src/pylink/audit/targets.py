@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.audit.linkedfile import Entry, LinkedFile
+    from pylink.audit.model import Entry, LinkedFile
 
 
 def sm_number(text: str) -> int:

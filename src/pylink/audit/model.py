@@ -1,0 +1,105 @@
+"""What an audit knows of a program or shared library: its device code and its libraries."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pylink.facts.fatbinentries import WRAPPER_PREFIX
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A piece of device code in a container; `size` is the number of its bytes in the file.
+
+    `kind` is one of EntryKind, `sm` the SM number, and `flags` are those of its header.
+    """
+
+    kind: int
+    sm: int
+    flags: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Container:
+    """A fat binary in a file, from offset `start` to `end`."""
+
+    start: int
+    end: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(eq=False)
+class LinkedFile:
+    """A program or shared library; `machine` is its e_machine.
+
+    * `needed`, `soname`, `rpath`, `runpath`: from the dynamic segment: names of libraries, its own
+      name, and directories to search.
+    * `is_symbolic`: its references use its own definitions (-Bsymbolic).
+    * `defined`, `functions`, `undefined`: names of dynamic symbols; `functions` are defined ones.
+    * `calls`: ids of the modules whose host code it contains, in the order in which they register.
+    * `answers`: ids of the modules in its image.
+    * `self_bound`: ids for which its calls always reach its own image.
+    * `needs`: ids of modules whose fat binaries its image refers to in other files.
+    * `images`: fat binaries that are registered.
+    * `modules`: fat binaries of relocatable code.
+    * `module_count`: number of these, -1 without a section for them.
+    * `faults`: messages about parts that could not be read.
+    """
+
+    path: str
+    machine: int
+    is_program: bool
+    needed: list[str] = field(default_factory=list)
+    soname: str = ""
+    rpath: list[str] = field(default_factory=list)
+    runpath: list[str] = field(default_factory=list)
+    is_symbolic: bool = False
+    defined: set[bytes] = field(default_factory=set)
+    functions: set[bytes] = field(default_factory=set)
+    undefined: set[bytes] = field(default_factory=set)
+    self_bound: set[bytes] = field(default_factory=set)
+    calls: list[bytes] = field(default_factory=list)
+    answers: list[bytes] = field(default_factory=list)
+    needs: set[bytes] = field(default_factory=set)
+    images: list[Container] = field(default_factory=list)
+    modules: list[Container] = field(default_factory=list)
+    has_sections: bool = True
+    module_count: int = -1
+    faults: list[str] = field(default_factory=list)
+
+    def add_fault(self, fault: str) -> None:
+        """Record a fault; a repeated one counts once."""
+        if fault not in self.faults:
+            self.faults.append(fault)
+
+    @property
+    def display_path(self) -> str:
+        """The path for messages: relative if the file is below the working directory."""
+        return (
+            os.path.relpath(self.path) if self.path.startswith(_working_directory()) else self.path
+        )
+
+    @cached_property
+    def defined_wrappers(self) -> set[bytes]:
+        """The ids of modules whose fat binaries this file exports."""
+        return set(ids_in_names(self.defined, WRAPPER_PREFIX))
+
+    @property
+    def has_device_code(self) -> bool:
+        return bool(self.images or self.modules or self.calls or self.answers)
+
+
+def _working_directory() -> str:
+    """The working directory with a separator at its end."""
+    try:
+        return os.path.join(os.getcwd(), "")
+    except OSError:
+        return "\0"  # no path begins with this
+
+
+def ids_in_names(names: set[bytes], prefix: bytes) -> list[bytes]:
+    """The ids in the names with this prefix, sorted."""
+    return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
