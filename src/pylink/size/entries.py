@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 
 from pylink._native import ledger as native
 from pylink._native.cores import count_cores
 from pylink.facts.elf import ET_REL
-from pylink.facts.fatbinentries import suffix_of
 from pylink.facts.picknumbers import Codec, EntryKind
 from pylink.inputs.payload import LZ4, ZSTD, load_codec
 from pylink.size.model import (
@@ -17,7 +15,6 @@ from pylink.size.model import (
     NO_NUMBER,
     PTX,
     RELOCATABLE,
-    RELOCATABLE_PTX,
     UNREADABLE,
     Leaf,
     Sizes,
@@ -51,24 +48,6 @@ _BATCH_WORK, _FRAME_WORK = 4 << 20, 8
 _MOST_BATCH_ENTRIES = 256
 # Limit of the waiting batches for each thread, if their payloads are in memory already.
 _WAITING_BATCHES = 2
-
-# The part of a local symbol's name that tells the source file: a hash, the length of the file's
-# name, and this name with _ for all signs that a C name cannot have.
-_UNIT_MARK = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
-
-
-def target_of(kind: int, sm: int, flags: int) -> str:
-    """Return the target of an entry by its fields, such as `sm_90a` or `compute_100f`."""
-    return f"{'sm' if kind == EntryKind.ELF else 'compute'}_{sm}{suffix_of(flags)}"
-
-
-def unit_of(mark: bytes) -> str:
-    """Return the source file that `mark`, the name of a local symbol, tells; else nothing."""
-    match = re.match(_UNIT_MARK, mark) if mark else None
-    if match is None:
-        return ""
-    name = match[2][: int(match[1][:4])].decode("ascii", "replace")
-    return re.sub(r"_(cu|cpp|cc|c|cxx|ptx|ii)$", r".\1", name)
 
 
 class _EntryResult:
@@ -382,26 +361,3 @@ def _decompress_by_package(stored: bytes, flags: int, full: int, name: str) -> b
         return Unpacker(full, 0, Sink()).unpack(memoryview(stored), flags, full, name)
     except DamagedPayload as error:
         return str(error)
-
-
-def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
-    """Name the units of a container's entries that have no name, if all known names agree.
-
-    `hints` are those of the counter.
-    """
-    units = {unit for leaf in leaves if (unit := unit_of(hints.get(id(leaf), b"")))}
-    unit_name = units.pop() if len(units) == 1 else ""
-    for leaf in leaves:
-        if unit_name and leaf.unit.startswith("container "):
-            leaf.unit = unit_name
-
-
-def mark_relocatable(leaves: list[Leaf], section: str) -> None:
-    """Mark the PTX of a container as relocatable, if a cubin or the section shows that it is.
-
-    `leaves` are the entries of the container.
-    """
-    if section == "__nv_relfatbin" or any(leaf.kind == RELOCATABLE for leaf in leaves):
-        for leaf in leaves:
-            if leaf.kind == PTX:
-                leaf.kind = RELOCATABLE_PTX

@@ -32,7 +32,7 @@ from pylink.inspect.embedded import (
     leaves_registration,
     sections_of,
 )
-from pylink.size.entries import Counter, mark_relocatable, name_units, target_of
+from pylink.size.entries import Counter
 from pylink.size.model import (
     CONTAINER,
     DIRECTORY,
@@ -51,6 +51,7 @@ from pylink.size.sources import (
     Source,
     open_source,
 )
+from pylink.size.units import mark_relocatable, name_units, target_of
 
 # Least offset of a file name in the header of an entry, after the fixed fields.
 _LEAST_NAME_OFFSET = 64
