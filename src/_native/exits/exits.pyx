@@ -61,7 +61,7 @@ from kernelmodes cimport (
 )
 from pylink._native.results cimport ObjectTables
 from pylink._native.tables cimport Table
-from tables.rows cimport FileRow, SectionRow, SymbolRow
+from tables.rows cimport FileRow, SectionRow, SymbolRow, function_symbol
 from tables.views cimport ObjectsView
 from traits cimport TRAIT_EARLY_FILES
 
@@ -184,7 +184,7 @@ cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogi
             continue
         code = <const Code*>file.kernels.data + row
         if is_defined_function(symbol):
-            if file.sections[code.text].target != file.first_symbol + <int32_t>i:
+            if function_symbol(&file.sections[code.text]) != file.first_symbol + <int32_t>i:
                 return set_fault(fault, code.text, symbol.value, R_WHOLE)
             symbol.size = code.rewritten_size
             file.codes[i] = row

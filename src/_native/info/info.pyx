@@ -31,7 +31,9 @@ from sectionkinds cimport IS_RECORDS, KIND, K_INFO
 from tables.attributes cimport record_size
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_info
-from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, is_root
+from tables.rows cimport (
+    EntityRow, OutRow, SectionRow, SpanRow, SymbolNumber, function_symbol, is_root,
+)
 
 
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
@@ -154,12 +156,14 @@ cdef void count_aliases(Info* info) noexcept nogil:
     """Fill `aliases`: the number of live entities that are another name of a function."""
     cdef size_t i
     cdef const EntityRow* entity
+    cdef SymbolNumber function
     cdef int32_t section
     for i in range(info.merged.entity_count):
         entity = &info.merged.entities[i]
         if entity.flags & EF_ALIAS and entity.flags & EF_LIVE:
             section = info.objects.symbols[entity.winner].section
-            info.aliases[info.merged.symbol_entity[info.objects.sections[section].target]] += 1
+            function = function_symbol(&info.objects.sections[section])
+            info.aliases[info.merged.symbol_entity[function]] += 1
 
 
 # A search by several threads for functions with records that kernels inherit. Each takes runs of

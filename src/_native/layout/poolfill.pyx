@@ -32,7 +32,7 @@ from pylink._native.tables cimport Blob, Numbers, Outs, Spans, Table, Values, de
 from rownumbers cimport E_CONSTANT
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_relocation_lists
-from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
+from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow, function_symbol
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -231,7 +231,7 @@ cdef int compare_labels(const void* a, const void* b) noexcept nogil:
 cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRow* pool,
                                        uint64_t* count) noexcept nogil:
     """Return the mercury relocations of a function's pool, `count` in all; NULL without any."""
-    cdef int32_t section = tables.list_of[tables.sections[pool.target].target]
+    cdef int32_t section = tables.list_of[function_symbol(&tables.sections[pool.target])]
     count[0] = tables.sections[section - 1].size // sizeof(Rela) if section else 0
     return <const Rela*>(tables.arena + tables.sections[section - 1].offset) if section else NULL
 

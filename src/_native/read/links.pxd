@@ -31,7 +31,7 @@ from sectionkinds cimport (
 )
 from sectionrules cimport MAX_BANK
 from tables.kinds cimport is_a, is_function_bank, is_merc, is_owned, is_plain
-from tables.rows cimport FileRow, SectionRow, SymbolNumber, SymbolRow
+from tables.rows cimport FileRow, SectionRow, SymbolNumber, SymbolRow, function_symbol
 
 cdef enum:
     SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the record of the last slot
@@ -65,7 +65,7 @@ cdef inline bint check_references(Reader* reader, FileRow* file) noexcept nogil:
         section = &sections[i]
         if is_a(section.kind, IS_CODE):
             if (is_mercury(file)
-                    and not (marks[section.target - <int32_t>file.first_symbol]
+                    and not (marks[function_symbol(section) - <int32_t>file.first_symbol]
                              & kind_bit(K_CAPMERC))):
                 return refuse(reader, <int32_t>i, -1, F_NO_CAPSULE, 0, 0)
         elif KIND[section.kind].info == HEAD_TARGET:
@@ -123,20 +123,21 @@ cdef inline bint check_code(Reader* reader, FileRow* file, SectionRow* section,
     """Check code and set its target, the symbol of its function; False with a fault."""
     # Before sm_90 the top byte of sh_info is the number of registers.
     cdef uint32_t info = section.info & CODE_SYMBOL if not is_mercury(file) else section.info
+    cdef SymbolNumber function
     if info >= file.symbol_count:
         info = section.info & CODE_SYMBOL
     if info == 0 or info >= file.symbol_count:
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
-    section.target = <int32_t>(file.first_symbol + info)
+    section.target = function = <SymbolNumber>(file.first_symbol + info)
     # Otherwise two sections could name one function.
-    if ((<SymbolRow*>reader.symbols.data)[section.target].section
+    if ((<SymbolRow*>reader.symbols.data)[function].section
             != <int32_t>(file.first_section + index)):
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
-    if ((<SymbolRow*>reader.symbols.data)[section.target].info & 15) != STT_FUNC:
+    if ((<SymbolRow*>reader.symbols.data)[function].info & 15) != STT_FUNC:
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
     if section.size % CODE_UNIT:
         return refuse(reader, <int32_t>index, -1, F_TEXT_SIZE, section.size, CODE_UNIT)
-    return check_function_name(reader, file, section, index, section.target)
+    return check_function_name(reader, file, section, index, function)
 
 
 cdef inline bint check_function_name(Reader* reader, const FileRow* file, const SectionRow* section,
@@ -152,17 +153,18 @@ cdef inline bint check_capsule(Reader* reader, FileRow* file, SectionRow* sectio
                                uint32_t index) noexcept nogil:
     """Check a capsule and set its target, the symbol of a function with code; False with a fault.
     """
+    cdef SymbolNumber function
     cdef const SymbolRow* symbol
     if section.info == 0 or section.info >= file.symbol_count:
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
-    section.target = <int32_t>(file.first_symbol + section.info)
-    symbol = <SymbolRow*>reader.symbols.data + section.target
-    if (symbol.section < 0
-            or (<SectionRow*>reader.sections.data)[symbol.section].target != section.target):
+    section.target = function = <SymbolNumber>(file.first_symbol + section.info)
+    symbol = <SymbolRow*>reader.symbols.data + function
+    if (symbol.section < 0 or function_symbol(
+            <SectionRow*>reader.sections.data + symbol.section) != function):
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
     if section.size < SHORTEST_CAPSULE:
         return refuse(reader, <int32_t>index, -1, F_CAPSULE_SIZE, section.size, SHORTEST_CAPSULE)
-    return mark_section_of_function(reader, file, section, index, section.target)
+    return mark_section_of_function(reader, file, section, index, function)
 
 
 cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRow* section,
@@ -183,7 +185,7 @@ cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRo
                  or sections[section.info].info >= file.symbol_count)):
         return refuse(reader, <int32_t>section.info, -1, F_SH_INFO, sections[section.info].info,
                       file.symbol_count)
-    function = (sections[section.info].target if is_a(owner_kind, IS_CODE)
+    function = (function_symbol(&sections[section.info]) if is_a(owner_kind, IS_CODE)
                 else <int32_t>(file.first_symbol + sections[section.info].info))
     return (check_function_name(reader, file, section, index, function)
             and mark_section_of_function(reader, file, section, index, function))
