@@ -48,7 +48,7 @@ from sectionkinds cimport (
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
 from tables.rows cimport (
     OF_EMPTY_STAYS, EntityNumber, FileRow, OutNumber, OutRow, SectionNumber, SectionRow,
-    SymbolNumber,
+    SymbolNumber, function_symbol,
 )
 
 
@@ -391,7 +391,7 @@ cdef inline EntityNumber resolve_alias(const Merge* merge, EntityNumber entity) 
     if entity < 0 or not merge.merged.entities[entity].flags & EF_ALIAS:
         return entity
     section = merge.objects.symbols[merge.merged.entities[entity].winner].section
-    return merge.merged.symbol_entity[merge.objects.sections[section].target]
+    return merge.merged.symbol_entity[function_symbol(&merge.objects.sections[section])]
 
 
 cdef inline bint is_of_lost_bytes(Merge* merge, const RelocList* relocs, const Rela* input,

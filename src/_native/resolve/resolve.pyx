@@ -205,7 +205,7 @@ cdef void assign_sections(void* context, size_t number) noexcept nogil:
             section = &resolver.objects.sections[section.target]
         copies.function[i] = -1
         copies.resolution[i] = RESOLUTION_NONE
-        if is_function(section.kind) and section.target >= 0:
+        if is_function(section.kind) and function_symbol(section) >= 0:
             copies.function[i] = resolver.entity_of[function_symbol(section)]
             copies.resolution[i] = resolver.resolution_of[function_symbol(section)]
 
