@@ -1,4 +1,4 @@
-"""What an audit knows of a program or shared library: its device code and its libraries."""
+"""The model of an audited program or shared library: its device code and needed libraries."""
 
 from __future__ import annotations
 

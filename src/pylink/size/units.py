@@ -1,4 +1,4 @@
-"""What entries of a container are: their targets, the source files of their units, their kinds."""
+"""The names of an entry: its target, the source file of its unit, and its kind by its container."""
 
 from __future__ import annotations
 
