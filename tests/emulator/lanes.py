@@ -55,10 +55,6 @@ def signed(value: Row) -> npt.NDArray[Any]:
     return value.view(np.int32)
 
 
-def unsigned(value: npt.NDArray[Any]) -> Row:
-    return value.view(np.uint32)
-
-
 def singles(value: Row) -> Single:
     return value.view(np.float32)
 

@@ -28,11 +28,6 @@ class Call:
     function: int
     other: int
 
-    @property
-    def names_function(self) -> bool:
-        """Whether `other` is a function, not a prototype."""
-        return self.block in (DIRECT, CANDIDATE)
-
 
 @dataclass
 class Program:

@@ -11,7 +11,6 @@ from helpers.cubin_builder import EHDR, SHDR
 
 MAGIC = 0xBA55ED50
 PTX, ELF, LTOIR = 1, 2, 8  # kinds of entries
-LTO_FLAG = 0x10000
 # Flags of an entry by its compression, and numbers in its header by its kind.
 MODES = {"none": 0, "lz4": 0x2000, "zstd": 0x8000}
 VERSIONS = {PTX: (0, 9), ELF: (8, 1), LTOIR: (65, 1)}

@@ -135,8 +135,3 @@ def too_large(limit: int) -> RefusedError:
 def is_text(head: bytes) -> bool:
     """Return whether a file with this head may be text."""
     return b"\0" not in head
-
-
-def is_elf(head: bytes) -> bool:
-    """Return whether a file with this head is ELF by its magic number."""
-    return head[:4] == b"\x7fELF"

@@ -1,11 +1,11 @@
-"""Remarks as rows of a table: those shown by a link, and those of a file."""
+"""Remarks of a link as rows of a table."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from pylink.remarks.channel import DIAGNOSTICS
-from pylink.remarks.record import FAILURE, PASSED, TAGS, parts_of_place
+from pylink.remarks.record import FAILURE, PASSED, TAGS
 from pylink.tabular.columns import Place
 from pylink.tabular.table import Table
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pylink.diagnostics.record import Diagnostic
-    from pylink.remarks.record import Remark
 
 # The kind of remark for each kind of diagnostic.
 _KINDS = {DIAGNOSTICS[kind]: TAGS[kind] for kind in range(FAILURE, PASSED - 1, -1)}
@@ -35,33 +34,6 @@ class RemarkRow(NamedTuple):
     line: int | None
     hotness: Place | None
     message: str
-
-
-def remark_table(remarks: Iterable[Remark]) -> Table[RemarkRow]:
-    """A table with a row for each remark, such as those of `pylink.remarks.read_remarks`."""
-    return Table(
-        RemarkRow,
-        (
-            RemarkRow(
-                TAGS[remark.kind],
-                remark.pass_name,
-                remark.name,
-                remark.function,
-                _file_of(remark),
-                remark.line or None,
-                remark.hotness,
-                remark.message,
-            )
-            for remark in remarks
-        ),
-    )
-
-
-def _file_of(remark: Remark) -> str | None:
-    """The file of a remark, without the section that a location without a line has."""
-    if remark.file is None or remark.line > 0:
-        return remark.file
-    return parts_of_place(remark.file)[0]
 
 
 def shown_remarks(records: Iterable[Diagnostic]) -> Table[RemarkRow]:
