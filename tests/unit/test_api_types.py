@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pylink
-from pylink.api import generate
+from pylink.api import generate, optiontypes
 from pylink.api.keywords import LinkKeywords
 from pylink.api.values import ALIASES
 from pylink.options.table import NUMBER, OPTIONS, SIZE, Option
@@ -203,10 +203,10 @@ def test_every_option_is_a_keyword_and_an_attribute_with_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [option for option in generate.call_options() if option.takes in (NUMBER, SIZE)]
+    "option", [option for option in optiontypes.call_options() if option.takes in (NUMBER, SIZE)]
 )
 def test_every_number_has_a_unit(option: Option) -> None:
-    unit = generate.unit_of(option)
+    unit = optiontypes.unit_of(option)
     assert unit in UNITS
     assert described(option.attribute).endswith(f"Unit: {unit}.")
 
@@ -215,5 +215,5 @@ def test_the_reference_names_all_that_is_public() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     for name in set(pylink.__all__) - {"__version__"}:
         assert f"### `pylink.{name}`\n" in page
-    for option in generate.call_options():
+    for option in optiontypes.call_options():
         assert f"* `{option.attribute}: " in page

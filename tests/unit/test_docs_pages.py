@@ -31,8 +31,8 @@ from helpers.sessions import commands as commands_of
 
 import pylink
 from pylink import remarks
-from pylink.api.generate import REFERENCE
 from pylink.api.keywords import LinkKeywords
+from pylink.api.reference import REFERENCE
 from pylink.bench.processes import Run
 from pylink.bench.results import WARM, WHOLE, Results
 from pylink.command.optionhelp import command_options
