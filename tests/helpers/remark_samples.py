@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from pylink.facts.bitstreamnumbers import VBR
 from pylink.remarks import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -25,7 +26,6 @@ from pylink.remarks.container import (
     LOCATION,
     RECORDS,
     REMARK,
-    VBR,
     BitWriter,
     encode_block,
     encode_head,

@@ -11,15 +11,13 @@ from helpers.remark_samples import SAMPLE, any_remark, bitstream_reference, writ
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pylink.facts.bitstreamnumbers import ARRAY, BLOCK_INFO, FIXED, SET_BLOCK, VBR
 from pylink.remarks import MalformedRemarks, Remark, read_remarks
 from pylink.remarks.bitread import read_bitstream
 from pylink.remarks.container import (
     ARGUMENT,
-    ARRAY,
-    BLOCK_INFO,
     CONTAINER,
     EXTERNAL,
-    FIXED,
     HEADER,
     HOTNESS,
     LLVM_19,
@@ -28,9 +26,7 @@ from pylink.remarks.container import (
     MAGIC,
     META,
     REMARK,
-    SET_BLOCK,
     STRINGS,
-    VBR,
     VERSION,
     WIDTHS,
     BitWriter,

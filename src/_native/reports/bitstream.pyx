@@ -16,26 +16,13 @@ from libc.string cimport memcpy
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_push, vec_reserve, vec_to_bytes
+from bitstreamnumbers cimport (
+    ARRAY, BLOB, DEFINE, END_BLOCK, ENTER_BLOCK, FIRST_ABBREVIATION, FIXED, LITERAL,
+    OUTER_WIDTH, SET_BLOCK, UNABBREVIATED, VBR,
+)
 from reports.bits cimport Cursor, align_read, read_bits, read_vbr, stop_reading
 
 cdef enum:
-    # Abbreviation ids that every block has.
-    END_BLOCK = 0
-    ENTER_BLOCK = 1
-    DEFINE = 2
-    UNABBREVIATED = 3
-    FIRST_ABBREVIATION = 4
-    # Encodings of an operand.
-    LITERAL = 0
-    FIXED = 1
-    VBR = 2
-    ARRAY = 3
-    CHAR6 = 4
-    BLOB = 5
-    # The block that defines abbreviations of other blocks, and its record that names the block.
-    BLOCK_INFO = 0
-    SET_BLOCK = 1
-    OUTER_WIDTH = 2             # bits of an abbreviation id outside of blocks
     MOST_WIDTH = 32             # bits of an abbreviation id or operand
     # Limits of what takes few bits of a file and much time or memory here. Files of remarks stay
     # far below them.

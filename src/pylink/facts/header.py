@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pylink.facts import (
     attributes,
+    bitstreamnumbers,
     compat,
     elf,
     inheritance,
@@ -234,6 +235,7 @@ HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "rownumbers.pxd": row_numbers,
     "inputkinds.pxd": input_kinds,
     "picknumbers.pxd": lambda: class_numbers(picknumbers.PREFIXES),
+    "bitstreamnumbers.pxd": lambda: enum_lines(integer_constants(bitstreamnumbers, ("",))),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import iter_unpack
 
 from pylink._native.bitstream import find_blocks, read_block_info, read_records
+from pylink.facts.bitstreamnumbers import BLOCK_INFO
 from pylink.remarks import container
 from pylink.remarks.record import MalformedRemarks, Remark
 
@@ -44,7 +45,7 @@ class _Container:
         self.data = data
         self.rows = find_blocks(data, len(container.MAGIC))
         self.blocks: list[Block] = list(iter_unpack(_ROW, self.rows))
-        if not self.blocks or self.blocks[0][0] != container.BLOCK_INFO:
+        if not self.blocks or self.blocks[0][0] != BLOCK_INFO:
             raise ValueError("byte 0x4: the block info block is missing")
         _, width, start, end = self.blocks[0]
         self.abbreviations = read_block_info(data, start, end, width)

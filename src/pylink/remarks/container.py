@@ -10,6 +10,19 @@ that `llvm-bcanalyzer --dump` shows for files of both releases.
 from __future__ import annotations
 
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.bitstreamnumbers import (
+    BLOB,
+    BLOCK_INFO,
+    DEFINE,
+    END_BLOCK,
+    ENTER_BLOCK,
+    FIRST_ABBREVIATION,
+    FIXED,
+    OUTER_WIDTH,
+    SET_BLOCK,
+    UNABBREVIATED,
+    VBR,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,13 +43,11 @@ STANDALONE = {LLVM_19: 2, LLVM_22: 1}
 # Version of the remarks themselves: LLVM has no other.
 REMARK_VERSION = 0
 
-# Numbers of blocks.
-BLOCK_INFO = 0
+# Numbers of blocks, beside BLOCK_INFO.
 META = 8
 REMARK = 9
 
-# Codes of the records of the block info block.
-SET_BLOCK = 1
+# Codes of the records of the block info block, beside SET_BLOCK.
 BLOCK_NAME = 2
 RECORD_NAME = 3
 
@@ -51,24 +62,8 @@ HOTNESS = 7
 ARGUMENT_WITH_LOCATION = 8
 ARGUMENT = 9
 
-# Meanings of the abbreviation id in front of each record. Ids from FIRST_ABBREVIATION on are those
-# that the block defines, in the order of RECORDS.
-END_BLOCK = 0
-ENTER_BLOCK = 1
-DEFINE = 2
-UNABBREVIATED = 3
-FIRST_ABBREVIATION = 4
-# Bits of an abbreviation id outside of blocks, and in each block.
-OUTER_WIDTH = 2
+# Bits of an abbreviation id in each block.
 WIDTHS = {BLOCK_INFO: 2, META: 3, REMARK: 4}
-
-# Encodings of an operand.
-LITERAL = 0
-FIXED = 1
-VBR = 2
-ARRAY = 3
-CHAR6 = 4
-BLOB = 5
 
 # Operands: a 32-bit number; a location as number of the file's name in the string table, line and
 # column.

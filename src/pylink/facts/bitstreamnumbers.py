@@ -1,0 +1,28 @@
+"""Numbers of the LLVM bitstream format, which both the writer and the reader of remarks use.
+
+`header.py` writes these constants for native code. Source: the LLVM Bitstream File Format.
+"""
+
+from __future__ import annotations
+
+# Meanings of the abbreviation id in front of each record. Ids from FIRST_ABBREVIATION on are those
+# that the block defines.
+END_BLOCK = 0
+ENTER_BLOCK = 1
+DEFINE = 2
+UNABBREVIATED = 3
+FIRST_ABBREVIATION = 4
+
+# Encodings of an operand.
+LITERAL = 0
+FIXED = 1
+VBR = 2
+ARRAY = 3
+CHAR6 = 4
+BLOB = 5
+
+# The block that defines abbreviations of other blocks, and its record that names the block.
+BLOCK_INFO = 0
+SET_BLOCK = 1
+
+OUTER_WIDTH = 2  # bits of an abbreviation id outside of blocks
