@@ -12,6 +12,7 @@ import pytest
 
 from pylink.facts import elf, records, rowformats
 from pylink.inputs import archiveformat, damage
+from pylink.mercury import reasons
 from pylink.phases import faults
 
 NATIVE = Path(__file__).parents[2] / "src" / "_native"
@@ -88,8 +89,19 @@ def test_every_reason_of_a_kernel_has_its_words(
 
 
 def test_elf_numbers_are_those_of_the_kernels() -> None:
-    found = re.findall(r"^\s+((?:SHN|STB|STT)_\w+) = (\w+)\s*$", source("elf64.pxd"), re.M)
+    found = re.findall(
+        r"^\s+((?:EM|ET|PT|SHN|STB|STO|STT)_\w+) = (\w+)\s*$", source("elf64.pxd"), re.M
+    )
     native = {name: int(value, 0) for name, value in found}
     both = {name for name in native if hasattr(elf, name)}
-    assert {"SHN_XINDEX", "STB_LOCAL", "STT_FUNC"} <= both
+    assert {"EM_CUDA", "ET_REL", "PT_LOAD", "SHN_XINDEX", "STB_LOCAL", "STO_ENTRY"} <= both
     assert named(elf, both) == {name: native[name] for name in both}
+
+
+def test_reasons_of_a_comparison_are_those_of_the_kernel() -> None:
+    (body,) = re.findall(r"enum Reason:\n((?:[ \t]+.*\n|\n)+)", source("objects.pxd"))
+    native = {name: int(value) for name, value in re.findall(r"^\s+(\w+) = (\d+)\s*$", body, re.M)}
+    assert sorted(native.values()) == list(range(len(reasons.REASONS)))
+    both = {name for name in native if hasattr(reasons, name)}
+    assert {"ACCEPTED", "BYTES_DIFFER", "TARGET_TWIN", "NEEDS_DIGESTS"} <= both
+    assert named(reasons, both) == {name: native[name] for name in both}

@@ -15,6 +15,10 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_start
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from picknumbers cimport (
+    DYNAMIC_ANCHOR, DYNAMIC_CLOSED, DYNAMIC_MODULE, DYNAMIC_OPEN, DYNAMIC_WRAPPER, LIBRARY_BAD_NAME,
+    LIBRARY_BAD_SYMBOLS, LIBRARY_HAS_CODE, LIBRARY_NO_CODE,
+)
 
 cdef enum:
     DT_SYMBOLIC = 16
@@ -28,21 +32,6 @@ cdef enum:
 
 cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 
-# The state of a file; pylink/inputs/sharedlib.py has the same numbers, and the messages.
-cdef enum State:
-    NO_CODE = 0                 # not a shared library, or one without code for this link
-    HAS_CODE = 1
-    BAD_SYMBOLS = 2             # the dynamic symbols lie outside the file
-    BAD_NAME = 3                # the name of a dynamic symbol lies outside the string table
-
-# Meaning of a row.
-cdef enum SymbolKind:
-    W_OPEN = 1                  # __cudaRegisterLinkedBinary<ID>, undefined
-    W_CLOSED = 2                # the same, defined
-    W_WRAPPER = 3               # __fatbinwrap<ID>, defined
-    W_ANCHOR = 4                # the first function that no other file defines as well
-    W_MODULE = 5                # a module in the file, by `__nv_module_id`
-
 # The parts of relocatable code that a library has.
 cdef enum Part:
     P_NOTHING
@@ -51,11 +40,11 @@ cdef enum Part:
 
 # A dynamic symbol about device code, or a module in the file.
 cdef packed struct DynamicRow:
-    uint32_t kind               # a SymbolKind
-    uint32_t interposable       # W_CLOSED: calls inside the library use another file's definition
-    uint64_t name               # offset of the ID, of W_ANCHOR the name, from the file's start
+    uint32_t kind               # a DynamicKind
+    uint32_t interposable       # of CLOSED: calls inside the library use another file's definition
+    uint64_t name               # offset of the ID, of an ANCHOR the name, from the file's start
     uint64_t size               # bytes from there to the end of the name
-    uint64_t index              # number of the dynamic symbol; UINT64_MAX for W_MODULE
+    uint64_t index              # number of the dynamic symbol; UINT64_MAX for a MODULE
 
 # A shared library, and what its symbols say.
 ctypedef struct Library:
@@ -73,7 +62,7 @@ cdef extern from "string.h":
 def find_symbols(data, uint64_t offset, uint64_t size):
     cdef Py_buffer view
     cdef Library library
-    cdef int state = NO_CODE
+    cdef int state = LIBRARY_NO_CODE
     cdef Part part
     cdef Scratch scratch
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -88,9 +77,9 @@ def find_symbols(data, uint64_t offset, uint64_t size):
             part = find_relocatable_code(&library, <const uint8_t*>view.buf + offset, size)
             if part != P_NOTHING:
                 state = find_rows(&library)
-            if state == HAS_CODE:
+            if state == LIBRARY_HAS_CODE:
                 state = find_modules(&library)
-            if state == HAS_CODE and part == P_LINK:
+            if state == LIBRARY_HAS_CODE and part == P_LINK:
                 state = find_link_state(&library)
         if scratch.failed or state < 0:
             raise MemoryError
@@ -134,7 +123,7 @@ cdef Part find_relocatable_code(Library* library, const uint8_t* data,
 
 
 cdef int find_modules(Library* library) noexcept nogil:
-    """Add the ids of the modules in the file; HAS_CODE, or -1 without memory."""
+    """Add the ids of the modules in the file; LIBRARY_HAS_CODE, or -1 without memory."""
     cdef const Shdr* section
     cdef const char* name
     cdef const uint8_t* text
@@ -155,24 +144,25 @@ cdef int find_modules(Library* library) noexcept nogil:
                 break
             # Other texts are not modules: `def ID` of a device link, and a word for other code.
             if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
-                    and not add_row(library, W_MODULE, <const char*>text, UINT64_MAX)):
+                    and not add_row(library, DYNAMIC_MODULE, <const char*>text, UINT64_MAX)):
                 return -1
             text = stop + 1
-    return HAS_CODE
+    return LIBRARY_HAS_CODE
 
 
 cdef int find_link_state(Library* library) noexcept nogil:
-    """Return the State of a library without modules: HAS_CODE if it defines a registration."""
+    """Return the LibraryState of a library without modules: HAS_CODE if it defines a registration.
+    """
     cdef const DynamicRow* row = <const DynamicRow*>library.rows.data
     cdef size_t i
     for i in range(library.rows.count):
-        if row[i].kind == W_CLOSED:
-            return HAS_CODE
-    return NO_CODE
+        if row[i].kind == DYNAMIC_CLOSED:
+            return LIBRARY_HAS_CODE
+    return LIBRARY_NO_CODE
 
 
 cdef int find_rows(Library* library) noexcept nogil:
-    """Add a row for each dynamic symbol about device code; a State, or -1 without memory."""
+    """Add a row for each dynamic symbol about device code; a LibraryState, or -1 without memory."""
     cdef const Shdr* section
     cdef const Shdr* strings
     cdef uint64_t i
@@ -183,36 +173,37 @@ cdef int find_rows(Library* library) noexcept nogil:
             continue
         if (not is_in_file(&library.elf, section) or section.sh_link >= library.elf.count
                 or section.sh_size % sizeof(Sym)):
-            return BAD_SYMBOLS
+            return LIBRARY_BAD_SYMBOLS
         strings = &library.elf.table[section.sh_link]
         if not is_string_table(&library.elf, strings):
-            return BAD_SYMBOLS
+            return LIBRARY_BAD_SYMBOLS
         library.names = <const char*>library.elf.data + strings.sh_offset
         library.names_size = strings.sh_size
         state = read_dynamic_symbols(library, <const Sym*>(library.elf.data + section.sh_offset),
                                      section.sh_size // sizeof(Sym))
-        if state == HAS_CODE and not is_symbolic(library):
+        if state == LIBRARY_HAS_CODE and not is_symbolic(library):
             mark_interposable(library, <uint32_t>i)
         return state            # a file has one such table
-    return HAS_CODE
+    return LIBRARY_HAS_CODE
 
 
 cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t count) noexcept nogil:
-    """Add rows of the symbols about device code; a State, or -1 without memory."""
+    """Add rows of the symbols about device code; a LibraryState, or -1 without memory."""
     cdef uint64_t i
     cdef const char* name
     cdef bint defined, has_anchor = False
     cdef bint ok = True
     for i in range(1, count):
         if symbol[i].st_name >= library.names_size:
-            return BAD_NAME
+            return LIBRARY_BAD_NAME
         name = library.names + symbol[i].st_name
         defined = symbol[i].st_shndx != 0
         if name[0] == c"_" and has_start(name, REGISTER):
-            ok = add_row(library, W_CLOSED if defined else W_OPEN, name + REGISTER_SIZE - 1, i)
+            ok = add_row(library, DYNAMIC_CLOSED if defined else DYNAMIC_OPEN,
+                         name + REGISTER_SIZE - 1, i)
         elif name[0] == c"_" and has_start(name, b"__fatbinwrap_"):
             if defined:
-                ok = add_row(library, W_WRAPPER, name + WRAPPER_SIZE - 1, i)
+                ok = add_row(library, DYNAMIC_WRAPPER, name + WRAPPER_SIZE - 1, i)
         elif not defined and is_of_runtime(name):
             library.calls_runtime = True
         elif not defined and strcmp(name, b"dlsym") == 0:
@@ -221,10 +212,10 @@ cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t coun
                 and (symbol[i].st_other & VISIBILITY) == 0 and strcmp(name, b"_init") != 0
                 and strcmp(name, b"_fini") != 0):
             has_anchor = True
-            ok = add_row(library, W_ANCHOR, name, i)
+            ok = add_row(library, DYNAMIC_ANCHOR, name, i)
         if not ok:
             return -1
-    return HAS_CODE
+    return LIBRARY_HAS_CODE
 
 
 cdef inline bint is_of_runtime(const char* name) noexcept nogil:
@@ -276,7 +267,7 @@ cdef void mark_interposable(Library* library, uint32_t symbol_table) noexcept no
     cdef size_t low, high, middle
     cdef bint any_closed = False
     for i in range(library.rows.count):
-        any_closed |= row[i].kind == W_CLOSED
+        any_closed |= row[i].kind == DYNAMIC_CLOSED
     if not any_closed:
         return
     for i in range(1, library.elf.count):

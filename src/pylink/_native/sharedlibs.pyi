@@ -7,8 +7,9 @@ def find_symbols(
 ) -> tuple[int, bytes, bool]:
     """Find the symbols of a file, `size` bytes from `offset` of `data`: (state, rows, has_runtime).
 
-    `pylink.inputs.sharedlib` has the states and reads the rows, which are rows of DYNAMIC of
-    `pylink.rowformats`. The state is 0 for a library without relocatable device code, and for any
-    other file. Offsets of names in the rows are relative to `offset`. `has_runtime` says that the
-    library contains a CUDA runtime. `IndexError` for a file that runs past the data.
+    The state is a LibraryState, and the rows are rows of DYNAMIC of `pylink.rowformats`, each with
+    a DynamicKind (`pylink.facts.picknumbers`). The state is NO_CODE for a library without
+    relocatable device code, and for any other file. Offsets of names in the rows are relative to
+    `offset`. `has_runtime` says that the library contains a CUDA runtime. `IndexError` for a file
+    that runs past the data.
     """

@@ -50,6 +50,25 @@ class EntryKind:
     LTOIR = 8
 
 
+class LibraryState:
+    """Results of reading a shared library."""
+
+    NO_CODE = 0  # not a shared library, or one without code for this link
+    HAS_CODE = 1
+    BAD_SYMBOLS = 2  # the dynamic symbols lie outside the file
+    BAD_NAME = 3  # the name of a dynamic symbol lies outside the string table
+
+
+class DynamicKind:
+    """Meanings of a dynamic symbol, or of an id, of a shared library."""
+
+    OPEN = 1  # __cudaRegisterLinkedBinary<ID>, undefined
+    CLOSED = 2  # the same, defined
+    WRAPPER = 3  # __fatbinwrap<ID>, defined
+    ANCHOR = 4  # the first function that no other file defines as well
+    MODULE = 5  # a module in the file, by `__nv_module_id`
+
+
 # The class whose numbers have each prefix in native code.
 PREFIXES = {
     "DEMAND_": Demand,
@@ -57,4 +76,6 @@ PREFIXES = {
     "PICK_": PickState,
     "ORIGIN_": PickOrigin,
     "ENTRY_": EntryKind,
+    "LIBRARY_": LibraryState,
+    "DYNAMIC_": DynamicKind,
 }

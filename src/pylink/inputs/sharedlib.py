@@ -17,7 +17,7 @@ import os
 
 from pylink._native import sharedlibs
 from pylink.facts.inputkinds import HOST
-from pylink.facts.picknumbers import Demand
+from pylink.facts.picknumbers import Demand, DynamicKind, LibraryState
 from pylink.inputs.kinds import ELF_MAGIC, SYSTEM_LIBRARY
 from pylink.inputs.registration import Module, find_contained, find_losses, report_losses
 from pylink.inputs.sources import Library
@@ -35,12 +35,9 @@ if TYPE_CHECKING:
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
 
-# Numbers of a DynamicRow, and the states of a file.
-OPEN, CLOSED, WRAPPER, ANCHOR, MODULE = 1, 2, 3, 4, 5
-NO_CODE, HAS_CODE = 0, 1
 DAMAGE = {
-    2: "its dynamic symbols lie outside the file",
-    3: "the name of a dynamic symbol lies outside the string table",
+    LibraryState.BAD_SYMBOLS: "its dynamic symbols lie outside the file",
+    LibraryState.BAD_NAME: "the name of a dynamic symbol lies outside the string table",
 }
 
 # Entries of `__nv_module_id` that are not ids of modules: a fixed word for each module that is not
@@ -56,7 +53,7 @@ def read_library(
 ) -> Library | None:
     """Read the library's dynamic symbols; None without relocatable code. Damage is reported."""
     state, rows, has_runtime = sharedlibs.find_symbols(data, offset, size)
-    if state == NO_CODE:
+    if state == LibraryState.NO_CODE:
         return None
     if state in DAMAGE:
         sink.report("host-format", file=name, reason=DAMAGE[state])
@@ -65,15 +62,15 @@ def read_library(
     library.has_runtime = has_runtime
     for kind, interposable, start, length, _ in DYNAMIC.iter_unpack(rows):
         text = data[offset + start : offset + start + length]
-        if kind == OPEN:
+        if kind == DynamicKind.OPEN:
             library.open[text] = None
-        elif kind == CLOSED:
+        elif kind == DynamicKind.CLOSED:
             library.closed[text] = None
             if interposable:
                 library.interposable.add(text)
-        elif kind == WRAPPER:
+        elif kind == DynamicKind.WRAPPER:
             library.wrappers.add(text)
-        elif kind == MODULE:
+        elif kind == DynamicKind.MODULE:
             library.contained.add(text)
         else:
             library.anchor = text
