@@ -101,7 +101,8 @@ def test_elf_numbers_are_those_of_the_kernels() -> None:
 def test_reasons_of_a_comparison_are_those_of_the_kernel() -> None:
     (body,) = re.findall(r"enum Reason:\n((?:[ \t]+.*\n|\n)+)", source("objects.pxd"))
     native = {name: int(value) for name, value in re.findall(r"^\s+(\w+) = (\d+)\s*$", body, re.M)}
-    assert sorted(native.values()) == list(range(len(reasons.REASONS)))
+    outcomes = native.keys() - {"NEEDS_DIGESTS"}  # which asks for another call
+    assert sorted(native[name] for name in outcomes) == list(range(len(reasons.REASONS)))
     both = {name for name in native if hasattr(reasons, name)}
     assert {"ACCEPTED", "BYTES_DIFFER", "TARGET_TWIN", "NEEDS_DIGESTS"} <= both
     assert named(reasons, both) == {name: native[name] for name in both}
