@@ -46,7 +46,7 @@ static inline int pylink_large_pages_pay(char* page) {
 static inline int pylink_collapse_page(char* page) {
     uint64_t start = pylink_time(CLOCK_THREAD_CPUTIME_ID), now;
     int failure = madvise(page, PYLINK_LARGE_PAGE, MADV_COLLAPSE) == 0 ? 0 : errno;
-    if (failure == EINVAL) /* a system that does not know this, which says nothing about its pages */
+    if (failure == EINVAL) /* the system cannot do this, which says nothing of its pages */
         return 0;
     if (!failure && pylink_time(CLOCK_THREAD_CPUTIME_ID) - start <= PYLINK_SLOW_PAGE)
         return 1;
