@@ -56,10 +56,13 @@ class Program:
 
     name: str
     repository: str  # OWNER/NAME
-    sources: tuple[str, ...]  # globs below the repository
+    sources: tuple[str, ...]  # globs below the repository, or below {made}
     options: tuple[str, ...] = ()  # of nvcc; {repo} stands for the checkout
     needs: tuple[str, ...] = ()  # other repositories, OWNER/NAME; {NAME} stands for each
     made: tuple[tuple[str, str], ...] = ()  # headers that the build writes; {made} is their folder
+    prepare: str = ""  # a shell command, run once in {made}, for other files that the build writes
+    members: tuple[str, ...] = ()  # like sources, for the objects of the program's own archive
+    libraries: tuple[str, ...] = ()  # names of other archives, for -l
     archs: tuple[str, ...] = ()  # empty: those of the command line
     limit: int = 40  # sources taken, in order of name
 
@@ -88,12 +91,7 @@ def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
     name = repository.rpartition("/")[2]
     if (checkouts / name / ".git").exists():
         return checkouts / name
-    bare = (
-        checkouts / name,
-        checkouts / f"{name}.git",
-        checkouts / repository.replace("/", "+") / "repo",
-    )
-    clone = next((path for path in bare if (path / "objects").is_dir()), None)
+    clone = find_bare_clone(repository, checkouts)
     if clone is None:
         return None
     target = cache / "files" / name
@@ -104,6 +102,25 @@ def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
         unpack(clone, part)
         part.rename(target)
     return target
+
+
+def find_bare_clone(repository: str, checkouts: Path) -> Path | None:
+    """The directory of a bare clone, or None without one."""
+    name = repository.rpartition("/")[2]
+    bare = (
+        checkouts / name,
+        checkouts / f"{name}.git",
+        checkouts / repository.replace("/", "+") / "repo",
+    )
+    return next((path for path in bare if (path / "objects").is_dir()), None)
+
+
+def commit_of(repository: str, checkouts: Path) -> str:
+    """The commit of a checkout, or the newest of a bare clone, in eight digits."""
+    checkout = checkouts / repository.rpartition("/")[2]
+    clone = checkout if (checkout / ".git").exists() else find_bare_clone(repository, checkouts)
+    argv = ["git", "-C", str(clone), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def unpack(bare: Path, folder: Path) -> None:
@@ -129,14 +146,39 @@ def unpack(bare: Path, folder: Path) -> None:
             target.write_bytes(data)
 
 
-def write_generated_headers(program: Program, cache: Path) -> Path:
-    """Write the headers that the program's own build would write, and return their folder."""
-    folder = cache / "made" / program.name
+def find_places(program: Program, checkouts: Path, cache: Path) -> dict[str, Path] | str:
+    """The directories that stand for {repo}, {made} and {NAME}, or a repository that is missing."""
+    places = {}
+    for name in (program.repository, *program.needs):
+        files = find_checkout(name, checkouts, cache)
+        if files is None:
+            return name
+        places["repo" if name == program.repository else name.rpartition("/")[2]] = files
+    places["made"] = cache / "made" / program.name
+    write_generated_files(program, places)
+    return places
+
+
+def write_generated_files(program: Program, places: dict[str, Path]) -> None:
+    """Write the files that the program's own build would write, into its folder."""
+    folder = places["made"]
     for name, text in program.made:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return folder
+    done = folder / ".prepared"
+    if program.prepare and not (done.is_file() and done.read_text() == program.prepare):
+        folder.mkdir(parents=True, exist_ok=True)
+        command = fill_in(program.prepare, places)
+        subprocess.run(["/bin/sh", "-ec", command], cwd=folder, check=True)
+        done.write_text(program.prepare)
+
+
+def fill_in(text: str, places: dict[str, Path]) -> str:
+    """The text with directories in place of {repo}, {made} and {NAME}."""
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", str(place))
+    return text
 
 
 def compile_one(source: Path, flavour: Flavour, options: Sequence[str], cache: Path) -> Path:
@@ -184,11 +226,9 @@ def compile_all(
 
     `places` are the directories that stand for {repo}, {made} and {NAME} in options.
     """
-    files = places["repo"]
-    sources = sorted({path for glob in program.sources for path in files.glob(glob)})
+    sources = [path for globs in (program.sources, program.members) for path in find(globs, places)]
     options = [f"-arch=sm_{arch}", *program.options, *flavour.options]
-    for name, place in places.items():
-        options = [option.replace(f"{{{name}}}", str(place)) for option in options]
+    options = [fill_in(option, places) for option in options]
     cubins, failures = [], []
     for source in sources[: program.limit]:
         try:
@@ -196,5 +236,17 @@ def compile_all(
         except CompileError as error:
             lines = str(error).strip().splitlines() or ["nvcc failed without a word"]
             reason = next((line for line in lines if "error" in line), lines[-1])
-            failures.append(f"{source.relative_to(files)}: {reason[:200]}")
+            files = places["repo"]
+            name = source.relative_to(files) if source.is_relative_to(files) else source.name
+            failures.append(f"{name}: {reason[:200]}")
     return cubins, failures
+
+
+def find(globs: Sequence[str], places: dict[str, Path]) -> list[Path]:
+    """The files of patterns below {made} or, without such a beginning, below the repository."""
+    found = set()
+    for glob in globs:
+        below_made = glob.removeprefix("{made}/")
+        place = places["repo" if below_made == glob else "made"]
+        found |= set(place.glob(below_made))
+    return sorted(found)

@@ -38,9 +38,8 @@ from program_sources import (
     IR,
     Program,
     compile_all,
-    find_checkout,
+    find_places,
     read_table,
-    write_generated_headers,
 )
 
 LINK_LIMIT = 300  # seconds
@@ -193,6 +192,8 @@ def link_program(
     cubins: Sequence[Path],
     names: Iterable[str],
     folder: Path,
+    *,
+    library_paths: Sequence[str] = (),
 ) -> list[Outcome]:
     """Do all links of a compiled program in `folder`, which stays if a link differs."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -203,7 +204,8 @@ def link_program(
         shutil.copy(cubin, folder / name)
     if flavour.kind == IR:
         write_nvvm(folder)
-    library = [f"-L{oracle.device_runtime()}", "-lcudadevrt"]
+    library = [f"-L{oracle.device_runtime()}", *library_paths]
+    library += [f"-l{name}" for name in (*program.libraries, "cudadevrt")]
     outcomes = []
     for name in names:
         options, prepare = LINKS[name]
@@ -270,6 +272,9 @@ def main() -> int:
     parser.add_argument(
         "--include", type=Path, action="append", default=[], help="headers of CUDA's libraries"
     )
+    parser.add_argument(
+        "--library-path", type=Path, action="append", default=[], help="of the rows' `libraries`"
+    )
     parser.add_argument("--links", default=",".join(LINKS))
     parser.add_argument("--only", default="", help="parts of program names, with commas")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
@@ -283,23 +288,20 @@ def main() -> int:
     programs = [p for p in programs if not name_parts or any(part in p.name for part in name_parts)]
     cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
     includes = tuple(f"-I{path.resolve()}" for path in arguments.include)
+    library_paths = [f"-L{path.resolve()}" for path in arguments.library_path]
     jobs: list[tuple[Program, dict[str, Path], str, str]] = []
     skipped: list[str] = []
     for row in programs:
         program = replace(row, options=row.options + includes)
-        places = {"made": write_generated_headers(program, cache)}
-        for name in (program.repository, *program.needs):
-            files = find_checkout(name, checkouts, cache)
-            if files is None:
-                skipped.append(f"{program.name}: no {name} in {arguments.checkouts}")
-                break
-            places["repo" if name == program.repository else name.rpartition("/")[2]] = files
-        else:
-            jobs += [
-                (program, places, arch, flavour)
-                for arch in program.archs or arguments.archs.split(",")
-                for flavour in arguments.flavours.split(",")
-            ]
+        places = find_places(program, checkouts, cache)
+        if isinstance(places, str):
+            skipped.append(f"{program.name}: no {places} in {arguments.checkouts}")
+            continue
+        jobs += [
+            (program, places, arch, flavour)
+            for arch in program.archs or arguments.archs.split(",")
+            for flavour in arguments.flavours.split(",")
+        ]
 
     def work(job: tuple[Program, dict[str, Path], str, str]) -> list[Outcome]:
         """Compile and link one program for an architecture and flavour; returns the outcomes."""
@@ -309,7 +311,10 @@ def main() -> int:
         if not cubins:
             return []
         folder = cache / "links" / f"{program.name}-{arch}-{flavour}-{arguments.release}"
-        return link_program(program, arch, flavour, cubins, arguments.links.split(","), folder)
+        links = arguments.links.split(",")
+        return link_program(
+            program, arch, flavour, cubins, links, folder, library_paths=library_paths
+        )
 
     with oracle.release(arguments.release), ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = [outcome for some in pool.map(work, jobs) for outcome in some]

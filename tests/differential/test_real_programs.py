@@ -99,3 +99,30 @@ def test_a_broken_row_is_an_error(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert done.returncode == 2
     assert "table.json, program 1: " in done.stderr
+
+
+def test_files_that_the_build_writes_and_archives(repositories: Path) -> None:
+    """Sources below {made} come from `prepare`, and `members` and `libraries` are linked."""
+    (repositories / "libraries").mkdir()
+    nvcc = oracle.toolchain().tool("nvcc")
+    (repositories / "g.cu").write_text("__device__ int g(int n) { return n + 1; }\n")
+    library = repositories / "libraries/libg.a"
+    argv = [nvcc, "-dc", "-arch=sm_80", "g.cu", "-o", "g.o"]
+    subprocess.run(argv, cwd=repositories, check=True)
+    subprocess.run(["ar", "crD", library, "g.o"], cwd=repositories, check=True)
+    text = "extern __device__ int f(int), g(int); __global__ void m(int *p) { *p = g(f(*p)); }"
+    row = {**ROW, "sources": ["{made}/*.cu"], "members": ["src/b.cu"], "libraries": ["g"]}
+    row["prepare"] = f"test -f {{repo}}/src/a.cu; echo '{text}' > made.cu"
+    (repositories.parent / "table.json").write_text(json.dumps([row]))
+    words = ["--library-path", str(library.parent)]
+    done = run(repositories.parent, "--flavours", "host", "--links", "exec,archive", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 programs, 2 links: 2 equal" in done.stdout
+    argv = [sys.executable, str(ROOT / "benchmarks/time_programs.py"), "--table", "table.json"]
+    argv += ["--checkouts", "repositories", "--cache", "cache", "--rounds", "1", "--step", *words]
+    timed = subprocess.run(
+        argv, cwd=repositories.parent, capture_output=True, text=True, check=False
+    )
+    assert timed.returncode == 0, timed.stdout + timed.stderr
+    rows = [line for line in timed.stdout.splitlines() if line.startswith("| small | sm_80 |")]
+    assert [row.split(" | ")[2] for row in rows] == ["1 + 3 (1)"] * 2

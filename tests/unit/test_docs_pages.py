@@ -80,8 +80,9 @@ OTHERS = {
     *("--strict", "--bench-large", "--seeds", "--archs", "--variants"),  # of tests and benchmarks
     *("--import", "--print-summary", "--parser", "--count-by", "--args", "--group-by", "--build"),
     *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
-    # Of scripts/real_programs.py.
+    # Of scripts/real_programs.py and benchmarks/time_programs.py.
     *("--cache", "--checkouts", "--flavours", "--include", "--links", "--only", "--release"),
+    *("--step", "--table"),
     *("--disable-optimizer-constants", "--compile-as-tools-patch"),  # of ptxas
     *("--no-as-needed", "--as-needed", "--gc-sections", "--version-script"),  # of host linkers
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel

@@ -1,0 +1,312 @@
+"""Times the device link of public CUDA programs: nvlink, pylink, and nvcc's device-link step.
+
+    python benchmarks/time_programs.py --checkouts FOLDER [--only NCCL] [--archs 90a,100]
+
+The programs are rows of benchmarks/time_programs.json, or of another `--table`. The user has their
+repositories in FOLDER; nothing is fetched. docs/real-programs.md describes the table, and
+docs/program-times.md the figures. Objects are compiled once, by `scripts/program_sources.py`.
+`pylink.bench` links them in turn, compares the outputs, and takes the times. Needs the tools of
+CUDA 13.0 (pip install '.[oracle]').
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+
+if __name__ == "__main__":
+    ROOT = Path(__file__).resolve().parents[1]
+    sys.path[:0] = [str(ROOT / name) for name in ("tests", "scripts")]
+
+from helpers import oracle
+from helpers.containers import differences
+from helpers.hostlink import contents
+from program_sources import (
+    CUBIN,
+    FLAVOURS,
+    IR,
+    Program,
+    commit_of,
+    compile_all,
+    find_places,
+    read_table,
+)
+
+import pylink.bench
+from pylink.bench.answers import is_different
+from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK, SERVED, this_program
+from pylink.bench.estimates import Estimate, median_of
+from pylink.bench.processes import Launcher, Run
+from pylink.bench.results import Results, median, to_csv
+
+# The contenders whose times the table shows, and those that it compares with nvlink.
+SHOWN = (NVLINK, NVJITLINK, CLI, SERVED, API)
+COMPARED = (CLI, SERVED, API)
+NVCC, STEP = "nvcc -dlink", "pylink dlink"
+
+
+@dataclass
+class Inputs:
+    """What one link of a program consists of, with the paths as the linker gets them."""
+
+    program: Program
+    arch: str
+    flavour: str
+    objects: list[Path]
+    archives: list[Path] = field(default_factory=list)
+    library_options: list[str] = field(default_factory=list)
+    libraries: int = 0
+
+    @property
+    def title(self) -> str:
+        ways = "" if self.flavour == "host" else f", {self.flavour}"
+        return f"{self.program.name}{ways}"
+
+    @property
+    def count(self) -> str:
+        """The number of objects and archives, such as `12 + 2`."""
+        archives = len(self.archives) + self.libraries
+        members = sum(_members(path) for path in self.archives)
+        inside = f" ({members:,})" if members else ""
+        return f"{len(self.objects)} + {archives}{inside}"
+
+
+def _members(archive: Path) -> int:
+    """The number of files in an archive."""
+    listed = subprocess.run(["ar", "t", archive], capture_output=True, text=True, check=True)
+    return len(listed.stdout.splitlines())
+
+
+def prepare(
+    program: Program,
+    places: dict[str, Path],
+    arch: str,
+    flavour: str,
+    cache: Path,
+    *,
+    library_paths: Sequence[str],
+) -> tuple[Inputs | None, list[str]]:
+    """Compile a program; returns what to link, and a line for each source that fails."""
+    chosen = FLAVOURS[flavour]
+    own, failures = compile_all(replace(program, members=()), places, chosen, arch, cache)
+    if not own:
+        return None, failures
+    folder = cache / "timed" / f"{program.name.replace(' ', '-')}-{arch}-{flavour}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    runtime = oracle.device_runtime()
+    options = [f"-L{runtime}", *library_paths]
+    options += [f"-l{name}" for name in (*program.libraries, "cudadevrt")]
+    inputs = Inputs(program, arch, flavour, own, [], options, len(program.libraries) + 1)
+    if program.members:
+        as_sources = replace(program, sources=program.members, members=())
+        members, more = compile_all(as_sources, places, chosen, arch, cache)
+        failures += more
+        if chosen.kind == CUBIN:  # nvlink reads archives of host objects only
+            inputs.objects += members
+        elif members:
+            archive = folder / "libprogram.a"
+            subprocess.run(["ar", "crD", archive, *members], check=True)
+            inputs.archives.append(archive)
+    return inputs, failures
+
+
+def link_command(inputs: Inputs, output: Path) -> list[str]:
+    """The command line of nvlink for a link, as nvcc writes it."""
+    flavour = FLAVOURS[inputs.flavour]
+    names = [str(path) for path in (*inputs.objects, *inputs.archives)]
+    return [
+        oracle.toolchain().tool("nvlink"),
+        f"-arch=sm_{inputs.arch}",
+        *flavour.link_options,
+        *names,
+        *inputs.library_options,
+        "-o",
+        str(output),
+    ]
+
+
+def measure_link(inputs: Inputs, rounds: int, folder: Path) -> Results:
+    """Let nvlink and pylink link in turn."""
+    return pylink.bench.measure(
+        link_command(inputs, folder / "linked.cubin"),
+        rounds=rounds,
+        growth=False,
+        without=[COPY],
+        folder=folder,
+        label=f"{inputs.title}, sm_{inputs.arch}",
+    )
+
+
+def measure_step(inputs: Inputs, rounds: int, folder: Path) -> list[tuple[Run, Run]]:
+    """Let `nvcc -dlink` and `pylink dlink` make the host object in turn; a pair for each round."""
+    home = oracle.toolchain().bin.parent
+    options = [f"-arch=sm_{inputs.arch}", *map(str, (*inputs.objects, *inputs.archives))]
+    options += [*inputs.library_options, "-o"]
+    commands = {
+        NVCC: [oracle.toolchain().tool("nvcc"), "-dlink", *options, str(folder / "nvcc.o")],
+        STEP: [this_program(), "dlink", "--cuda", str(home), *options, str(folder / "pylink.o")],
+    }
+    launcher = Launcher()
+    try:
+        pairs = []
+        for turn in range(rounds + 1):
+            order = list(commands) if turn % 2 == 0 else list(commands)[::-1]
+            runs = {name: launcher.run(commands[name], folder) for name in order}
+            pairs.append((runs[NVCC], runs[STEP]))
+    finally:
+        launcher.close()
+    made = [contents(folder, name, ".nv_fatbin") for name in ("pylink.o", "nvcc.o")]
+    different = differences(*made)
+    if different:
+        raise SystemExit(f"{inputs.title}: {STEP} and {NVCC} differ: {different[:3]}")
+    return pairs[1:]  # a first round loads inputs and programs
+
+
+def ratio_text(estimate: Estimate) -> str:
+    """A ratio with its interval."""
+    mark = "" if estimate.certain else " *"
+    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f}){mark}"
+
+
+def milliseconds(seconds: float) -> str:
+    """A time in milliseconds, with three digits."""
+    value = seconds * 1e3
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def link_row(inputs: Inputs, results: Results, input_bytes: int, output_bytes: int) -> list[str]:
+    """The row of a link in the table."""
+    row = [inputs.title, f"sm_{inputs.arch}", inputs.count]
+    row += [f"{input_bytes / 1e6:.2f}", f"{output_bytes / 1e6:.3f}"]
+    for name in SHOWN:
+        time = median(results, name)
+        row.append(milliseconds(time.value) if time else "-")
+    for name in COMPARED:
+        ratios = results.ratios(NVLINK, name)
+        row.append(ratio_text(median_of(ratios)) if ratios else "-")
+    return row
+
+
+def step_row(inputs: Inputs, pairs: Sequence[tuple[Run, Run]]) -> list[str]:
+    """The row of a device-link step in its table."""
+    times = [median_of([run.seconds for run in runs]) for runs in zip(*pairs, strict=True)]
+    ratio = median_of([nvcc.seconds / step.seconds for nvcc, step in pairs])
+    row = [inputs.title, f"sm_{inputs.arch}", inputs.count]
+    return [*row, *(milliseconds(time.value) for time in times), ratio_text(ratio)]
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table in Markdown."""
+    print()
+    for row in (columns, ["---"] * len(columns), *rows):
+        print(f"| {' | '.join(row)} |")
+
+
+LINK_COLUMNS = ("program", "arch", "objects + archives (members)", "inputs MB", "cubin MB")
+LINK_COLUMNS += tuple(f"{name} ms" for name in SHOWN)
+LINK_COLUMNS += tuple(f"{NVLINK} / {name}" for name in COMPARED)
+STEP_COLUMNS = ("program", "arch", "objects + archives (members)")
+STEP_COLUMNS += (f"{NVCC} ms", f"{STEP} ms", f"{NVCC} / {STEP}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the arguments."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    table = Path(__file__).with_suffix(".json")
+    options.add_argument("--table", type=Path, default=table, help="default: %(default)s")
+    options.add_argument("--checkouts", type=Path, required=True)
+    options.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
+    options.add_argument("--archs", default="90a", help="for rows that name none")
+    options.add_argument("--flavours", default="host", help=f"of {', '.join(FLAVOURS)}")
+    options.add_argument("--include", type=Path, action="append", default=[])
+    options.add_argument("--library-path", type=Path, action="append", default=[])
+    options.add_argument("--only", default="", help="parts of program names, with commas")
+    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--step", action="store_true", help="measure nvcc -dlink, too")
+    options.add_argument("--compile", action="store_true", help="compile, and measure nothing")
+    options.add_argument("--csv", type=Path, help="a folder for the results of pylink bench")
+    return options
+
+
+class Report:
+    """The rows of both tables, printed at the end, and pylink's outputs that differ."""
+
+    def __init__(self, rounds: int, csv: Path | None, *, with_step: bool) -> None:
+        self.links: list[list[str]] = []
+        self.steps: list[list[str]] = []
+        self.different: list[str] = []
+        self._rounds = rounds
+        self._csv = csv
+        self._with_step = with_step
+
+    def measure(self, inputs: Inputs, folder: Path) -> None:
+        """Measure one program, with outputs in a directory that is removed afterwards."""
+        label = f"{inputs.title} sm_{inputs.arch}"
+        results = measure_link(inputs, self._rounds, folder)
+        output = folder / "linked.cubin"
+        subprocess.run(link_command(inputs, output), check=True)
+        given = sum(path.stat().st_size for path in (*inputs.objects, *inputs.archives))
+        self.links.append(link_row(inputs, results, given, output.stat().st_size))
+        print(" | ".join(self.links[-1]), file=sys.stderr)
+        self.different += [
+            f"{label}: {name} {answer}"
+            for name, answer in results.answers.items()
+            if name in COMPARED and is_different(answer)
+        ]
+        if self._csv:
+            self._csv.mkdir(parents=True, exist_ok=True)
+            (self._csv / f"{label.replace(' ', '-')}.csv").write_text(to_csv(results))
+        if self._with_step and FLAVOURS[inputs.flavour].kind not in (CUBIN, IR):
+            self.steps.append(step_row(inputs, measure_step(inputs, self._rounds, folder)))
+            print(" | ".join(self.steps[-1]), file=sys.stderr)
+
+    def print(self) -> None:
+        """Print the tables, and the differences."""
+        if self.links:
+            print_table(LINK_COLUMNS, self.links)
+        if self.steps:
+            print_table(STEP_COLUMNS, self.steps)
+        for text in self.different:
+            print(text)
+
+
+def main() -> int:
+    arguments = parser().parse_args()
+    cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
+    includes = tuple(f"-I{path.resolve()}" for path in arguments.include)
+    library_paths = [f"-L{path.resolve()}" for path in arguments.library_path]
+    parts = arguments.only.split(",")
+    report = Report(arguments.rounds, arguments.csv, with_step=arguments.step)
+    for row in read_table(arguments.table):
+        if not any(part in row.name for part in parts):
+            continue
+        program = replace(row, options=row.options + includes)
+        places = find_places(program, checkouts, cache)
+        if isinstance(places, str):
+            print(f"{program.name}: no {places} in {arguments.checkouts}", file=sys.stderr)
+            continue
+        print(f"{program.name}: commit {commit_of(program.repository, checkouts)}")
+        archs = program.archs or arguments.archs.split(",")
+        for arch, flavour in product(archs, arguments.flavours.split(",")):
+            inputs, failures = prepare(
+                program, places, arch, flavour, cache, library_paths=library_paths
+            )
+            for text in failures:
+                print(f"not compiled: {program.name} sm_{arch}: {text}", file=sys.stderr)
+            if inputs is not None and not arguments.compile:
+                with tempfile.TemporaryDirectory() as directory:
+                    report.measure(inputs, Path(directory))
+    report.print()
+    return 1 if report.different else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
