@@ -1,10 +1,12 @@
 """Times the device link of public CUDA programs: nvlink, pylink, and nvcc's device-link step.
 
-    python benchmarks/time_programs.py --checkouts FOLDER [--only NCCL] [--archs 90a,100]
+    python benchmarks/time_programs.py --checkouts FOLDER [--only BitCrack] [--archs 90a,100]
+    python benchmarks/time_programs.py --binary libnccl.so.2 --archs 90,100 --release 13.4
 
 The programs are rows of benchmarks/time_programs.json, or of another `--table`. The user has their
-repositories in FOLDER; nothing is fetched. docs/real-programs.md describes the table, and
-docs/program-times.md the figures. Objects are compiled once, by `scripts/program_sources.py`.
+repositories in FOLDER; nothing is fetched. A binary is a library or program that still contains its
+relocatable device code, so nothing is compiled for it. docs/real-programs.md describes the table,
+and docs/program-times.md the figures. Objects are compiled once, by `scripts/program_sources.py`.
 `pylink.bench` links them in turn, compares the outputs, and takes the times. Needs the tools of
 CUDA 13.0 (pip install '.[oracle]').
 """
@@ -16,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -49,6 +51,7 @@ from pylink.bench.results import Results, median, to_csv
 # The contenders whose times the table shows, and those that it compares with nvlink.
 SHOWN = (NVLINK, NVJITLINK, CLI, SERVED, API)
 COMPARED = (CLI, SERVED, API)
+RELOCATABLE = 1  # ET_REL, the e_type of a relocatable cubin
 NVCC, STEP = "nvcc -dlink", "pylink dlink"
 
 
@@ -56,7 +59,7 @@ NVCC, STEP = "nvcc -dlink", "pylink dlink"
 class Inputs:
     """What one link of a program consists of, with the paths as the linker gets them."""
 
-    program: Program
+    name: str
     arch: str
     flavour: str
     objects: list[Path]
@@ -66,8 +69,8 @@ class Inputs:
 
     @property
     def title(self) -> str:
-        ways = "" if self.flavour == "host" else f", {self.flavour}"
-        return f"{self.program.name}{ways}"
+        ways = "" if self.flavour in ("host", "plain") else f", {self.flavour}"
+        return f"{self.name}{ways}"
 
     @property
     def count(self) -> str:
@@ -104,7 +107,7 @@ def prepare(
     runtime = oracle.device_runtime()
     options = [f"-L{runtime}", *library_paths]
     options += [f"-l{name}" for name in (*program.libraries, "cudadevrt")]
-    inputs = Inputs(program, arch, flavour, own, [], options, len(program.libraries) + 1)
+    inputs = Inputs(program.name, arch, flavour, own, [], options, len(program.libraries) + 1)
     if program.members:
         as_sources = replace(program, sources=program.members, members=())
         members, more = compile_all(as_sources, places, chosen, arch, cache)
@@ -116,6 +119,28 @@ def prepare(
             subprocess.run(["ar", "crD", archive, *members], check=True)
             inputs.archives.append(archive)
     return inputs, failures
+
+
+def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
+    """The relocatable cubins of a library or program for an architecture; None if it has none."""
+    folder = cache / "binaries" / f"{binary.name}-{arch}"
+    if not folder.is_dir():
+        partial = folder.with_name(f"{folder.name}.part")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        argv = [this_program(), "inspect", "--arch", f"sm_{arch}", "--extract", str(partial)]
+        subprocess.run([*argv, str(binary)], check=True, stdout=subprocess.DEVNULL)
+        partial.rename(folder)
+    cubins = [path for path in sorted(folder.iterdir()) if is_relocatable(path)]
+    libraries = [f"-L{oracle.device_runtime()}", "-lcudadevrt"]
+    return Inputs(binary.name, arch, "plain", cubins, [], libraries, 1) if cubins else None
+
+
+def is_relocatable(path: Path) -> bool:
+    """Whether a file is a relocatable cubin."""
+    with path.open("rb") as stream:
+        head = stream.read(18)
+    return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], "little") == RELOCATABLE
 
 
 def link_command(inputs: Inputs, output: Path) -> list[str]:
@@ -210,11 +235,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(f"| {' | '.join(row)} |")
 
 
-LINK_COLUMNS = ("program", "arch", "objects + archives (members)", "inputs MB", "cubin MB")
-LINK_COLUMNS += tuple(f"{name} ms" for name in SHOWN)
-LINK_COLUMNS += tuple(f"{NVLINK} / {name}" for name in COMPARED)
-STEP_COLUMNS = ("program", "arch", "objects + archives (members)")
-STEP_COLUMNS += (f"{NVCC} ms", f"{STEP} ms", f"{NVCC} / {STEP}")
+PROGRAM_COLUMNS = ("program", "arch", "objects + archives (members)")
+LINK_COLUMNS = (
+    *PROGRAM_COLUMNS,
+    *("inputs MB", "cubin MB"),
+    *(f"{name} ms" for name in SHOWN),
+    *(f"{NVLINK} / {name}" for name in COMPARED),
+)
+STEP_COLUMNS = (*PROGRAM_COLUMNS, f"{NVCC} ms", f"{STEP} ms", f"{NVCC} / {STEP}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -222,7 +250,11 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     table = Path(__file__).with_suffix(".json")
     options.add_argument("--table", type=Path, default=table, help="default: %(default)s")
-    options.add_argument("--checkouts", type=Path, required=True)
+    options.add_argument("--checkouts", type=Path, help="folder of the repositories")
+    options.add_argument(
+        "--binary", type=Path, action="append", default=[], help="library or program to measure"
+    )
+    options.add_argument("--release", default=oracle.DEFAULT, help="of the tools, such as 13.5")
     options.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
     options.add_argument("--archs", default="90a", help="for rows that name none")
     options.add_argument("--flavours", default="host", help=f"of {', '.join(FLAVOURS)}")
@@ -278,13 +310,12 @@ class Report:
             print(text)
 
 
-def main() -> int:
-    arguments = parser().parse_args()
+def programs(arguments: argparse.Namespace) -> Iterator[Inputs]:
+    """Compile the programs of the table one by one, and yield what to link."""
     cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
     includes = tuple(f"-I{path.resolve()}" for path in arguments.include)
     library_paths = [f"-L{path.resolve()}" for path in arguments.library_path]
     parts = arguments.only.split(",")
-    report = Report(arguments.rounds, arguments.csv, with_step=arguments.step)
     for row in read_table(arguments.table):
         if not any(part in row.name for part in parts):
             continue
@@ -301,7 +332,30 @@ def main() -> int:
             )
             for text in failures:
                 print(f"not compiled: {program.name} sm_{arch}: {text}", file=sys.stderr)
-            if inputs is not None and not arguments.compile:
+            if inputs is not None:
+                yield inputs
+
+
+def binaries(arguments: argparse.Namespace) -> Iterator[Inputs]:
+    """Yield the relocatable cubins of each binary, by architecture."""
+    for binary, arch in product(arguments.binary, arguments.archs.split(",")):
+        inputs = extract(binary.resolve(), arch, arguments.cache.resolve())
+        if inputs is None:
+            print(f"{binary}: no relocatable cubin for sm_{arch}", file=sys.stderr)
+        else:
+            yield inputs
+
+
+def main() -> int:
+    options = parser()
+    arguments = options.parse_args()
+    if not arguments.checkouts and not arguments.binary:
+        options.error("pass --checkouts or --binary")
+    report = Report(arguments.rounds, arguments.csv, with_step=arguments.step)
+    with oracle.release(arguments.release):
+        found = binaries(arguments) if arguments.binary else programs(arguments)
+        for inputs in found:
+            if not arguments.compile:
                 with tempfile.TemporaryDirectory() as directory:
                     report.measure(inputs, Path(directory))
     report.print()
