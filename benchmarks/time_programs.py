@@ -57,7 +57,7 @@ NVCC, STEP = "nvcc -dlink", "pylink dlink"
 
 @dataclass
 class Inputs:
-    """What one link of a program consists of, with the paths as the linker gets them."""
+    """The objects, archives and libraries of one link, with the paths that the linker gets."""
 
     name: str
     arch: str
@@ -129,7 +129,9 @@ def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         argv = [this_program(), "inspect", "--arch", f"sm_{arch}", "--extract", str(partial)]
-        subprocess.run([*argv, str(binary)], check=True, stdout=subprocess.DEVNULL)
+        argv.append(str(binary))
+        if subprocess.run(argv, check=False, stdout=subprocess.DEVNULL).returncode:
+            return None  # its message says why
         partial.rename(folder)
     cubins = [path for path in sorted(folder.iterdir()) if is_relocatable(path)]
     libraries = [f"-L{oracle.device_runtime()}", "-lcudadevrt"]
@@ -137,7 +139,7 @@ def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
 
 
 def is_relocatable(path: Path) -> bool:
-    """Whether a file is a relocatable cubin."""
+    """Return whether a file is a relocatable cubin."""
     with path.open("rb") as stream:
         head = stream.read(18)
     return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], "little") == RELOCATABLE
@@ -353,8 +355,7 @@ def main() -> int:
         options.error("pass --checkouts or --binary")
     report = Report(arguments.rounds, arguments.csv, with_step=arguments.step)
     with oracle.release(arguments.release):
-        found = binaries(arguments) if arguments.binary else programs(arguments)
-        for inputs in found:
+        for inputs in binaries(arguments) if arguments.binary else programs(arguments):
             if not arguments.compile:
                 with tempfile.TemporaryDirectory() as directory:
                     report.measure(inputs, Path(directory))

@@ -244,9 +244,9 @@ def compile_all(
 
 def find(globs: Sequence[str], places: dict[str, Path]) -> list[Path]:
     """The files of patterns below {made} or, without such a beginning, below the repository."""
-    found = set()
+    paths: set[Path] = set()
     for glob in globs:
         below_made = glob.removeprefix("{made}/")
         place = places["repo" if below_made == glob else "made"]
-        found |= set(place.glob(below_made))
-    return sorted(found)
+        paths |= set(place.glob(below_made))
+    return sorted(paths)

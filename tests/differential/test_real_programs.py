@@ -126,3 +126,16 @@ def test_files_that_the_build_writes_and_archives(repositories: Path) -> None:
     assert timed.returncode == 0, timed.stdout + timed.stderr
     rows = [line for line in timed.stdout.splitlines() if line.startswith("| small | sm_80 |")]
     assert [row.split(" | ")[2] for row in rows] == ["1 + 3 (1)"] * 2
+
+
+def test_times_of_the_code_in_a_binary(tmp_path: Path) -> None:
+    """Relocatable code is taken out of a file; without any, the program says so."""
+    (tmp_path / "g.cu").write_text("__global__ void g(int *p) { *p += 1; }\n")
+    argv = [oracle.toolchain().tool("nvcc"), "-dc", "-arch=sm_80", "g.cu", "-o", "g.o"]
+    subprocess.run(argv, cwd=tmp_path, check=True)
+    argv = [sys.executable, str(ROOT / "benchmarks/time_programs.py"), "--binary", "g.o"]
+    argv += ["--archs", "80,90", "--cache", "cache", "--rounds", "1"]
+    timed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert timed.returncode == 0, timed.stdout + timed.stderr
+    assert "| g.o | sm_80 | 1 + 1 |" in timed.stdout
+    assert "g.o: no relocatable cubin for sm_90" in timed.stderr
