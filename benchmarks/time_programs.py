@@ -98,8 +98,8 @@ def prepare(
 ) -> tuple[Inputs | None, list[str]]:
     """Compile a program; returns what to link, and a line for each source that fails."""
     chosen = FLAVOURS[flavour]
-    own, failures = compile_all(replace(program, members=()), places, chosen, arch, cache)
-    if not own:
+    objects, failures = compile_all(replace(program, members=()), places, chosen, arch, cache)
+    if not objects:
         return None, failures
     folder = cache / "timed" / f"{program.name.replace(' ', '-')}-{arch}-{flavour}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -107,7 +107,7 @@ def prepare(
     runtime = oracle.device_runtime()
     options = [f"-L{runtime}", *library_paths]
     options += [f"-l{name}" for name in (*program.libraries, "cudadevrt")]
-    inputs = Inputs(program.name, arch, flavour, own, [], options, len(program.libraries) + 1)
+    inputs = Inputs(program.name, arch, flavour, objects, [], options, len(program.libraries) + 1)
     if program.members:
         as_sources = replace(program, sources=program.members, members=())
         members, more = compile_all(as_sources, places, chosen, arch, cache)
@@ -190,8 +190,8 @@ def measure_step(inputs: Inputs, rounds: int, folder: Path) -> list[tuple[Run, R
             pairs.append((runs[NVCC], runs[STEP]))
     finally:
         launcher.close()
-    made = [contents(folder, name, ".nv_fatbin") for name in ("pylink.o", "nvcc.o")]
-    different = differences(*made)
+    images = [contents(folder, name, ".nv_fatbin") for name in ("pylink.o", "nvcc.o")]
+    different = differences(*images)
     if different:
         raise SystemExit(f"{inputs.title}: {STEP} and {NVCC} differ: {different[:3]}")
     return pairs[1:]  # a first round loads inputs and programs
@@ -287,8 +287,8 @@ class Report:
         results = measure_link(inputs, self._rounds, folder)
         output = folder / "linked.cubin"
         subprocess.run(link_command(inputs, output), check=True)
-        given = sum(path.stat().st_size for path in (*inputs.objects, *inputs.archives))
-        self.links.append(link_row(inputs, results, given, output.stat().st_size))
+        input_bytes = sum(path.stat().st_size for path in (*inputs.objects, *inputs.archives))
+        self.links.append(link_row(inputs, results, input_bytes, output.stat().st_size))
         print(" | ".join(self.links[-1]), file=sys.stderr)
         self.different += [
             f"{label}: {name} {answer}"

@@ -82,7 +82,7 @@ OTHERS = {
     *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
     # Of scripts/real_programs.py and benchmarks/time_programs.py.
     *("--cache", "--checkouts", "--flavours", "--include", "--links", "--only", "--release"),
-    *("--step", "--table"),
+    *("--binary", "--step", "--table"),
     *("--disable-optimizer-constants", "--compile-as-tools-patch"),  # of ptxas
     *("--no-as-needed", "--as-needed", "--gc-sections", "--version-script"),  # of host linkers
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
