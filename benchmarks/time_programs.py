@@ -179,7 +179,7 @@ def measure_step(inputs: Inputs, rounds: int, folder: Path) -> list[tuple[Run, R
     options += [*inputs.library_options, "-o"]
     commands = {
         NVCC: [oracle.toolchain().tool("nvcc"), "-dlink", *options, str(folder / "nvcc.o")],
-        STEP: [this_program(), "dlink", "--cuda", str(home), *options, str(folder / "pylink.o")],
+        STEP: [this_program(), "dlink", "--cuda", str(home), *options, str(folder / "linked.o")],
     }
     launcher = Launcher()
     try:
@@ -190,7 +190,7 @@ def measure_step(inputs: Inputs, rounds: int, folder: Path) -> list[tuple[Run, R
             pairs.append((runs[NVCC], runs[STEP]))
     finally:
         launcher.close()
-    images = [contents(folder, name, ".nv_fatbin") for name in ("pylink.o", "nvcc.o")]
+    images = [contents(folder, name, ".nv_fatbin") for name in ("linked.o", "nvcc.o")]
     different = differences(*images)
     if different:
         raise SystemExit(f"{inputs.title}: {STEP} and {NVCC} differ: {different[:3]}")
