@@ -59,8 +59,12 @@ WAYS = ("", "-r", "-g", "--kernels-used=parent", "--kernels-used=parent,recursiv
         "host:parent,pointing", "--variables-used=slot")  # fmt: skip
 ARCHS = ("75", "80", "90a", "100", "120")
 
-# Taken out before others are planted: nvlink reads the list of external functions.
-PLANTED = {attribute: form for attribute, form, _, _ in INHERITED if attribute != 0x0F}
+# Taken out before others are planted: nvlink reads the list of external functions. Compilers write
+# one LANGUAGE (0x66) for a function, of which random lists have several.
+PLANTED = {
+    attribute: form for _, attribute, form, _, _ in INHERITED if attribute not in {0x0F, 0x66}
+}
+RELEASES = oracle.others()
 # EXTERNS, BINDLESS_TEXTURE_BANK, BINDLESS_SURFACE_BANK, SW_WAR, UCODE_SECTION_DATA,
 # GRAPHICS_GLOBAL_CBANK and MERCURY_FINALIZER_OPTIONS in a format that ptxas does not give them.
 ONE_FORMAT = {0x0F, 0x15, 0x16, 0x36, 0x43, 0x48, 0x5A}
@@ -137,6 +141,49 @@ def test_records_in_every_place(
             cubins.append(cubin)
         rng.shuffle(cubins)
         assert differences(cubins, arch, way, tmp_path, capfd) == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("arch", ["90", "100"])
+def test_records_in_every_place_by_release(tmp_path: Path, arch: str, release: str) -> None:
+    """Later releases have kernels inherit more: for a lone kernel, the order is checked, too."""
+    rng = random.Random(f"{arch} {release}")
+    with oracle.release(release):
+        compiled = [oracle.compile(source, arch) for source in SOURCES]
+        for links in range(12):
+            cubins = []
+            for cubin, functions in zip(compiled, NAMES, strict=True):
+                planted = cubin
+                for function in functions:
+                    records = [record for record in random_records(rng) if record.attribute != 0x52]
+                    planted = plant(planted, function, records, tuple(PLANTED))
+                cubins.append(planted)
+            used = ["parent"] if links % 2 else None
+            options = [f"--kernels-used={name}" for name in used or ()]
+            expected = oracle.link(cubins, arch, options).image
+            assert expected is not None
+            image = pylink.link(
+                cubins, arch=f"sm_{arch}", kernels_used=used, nvlink_version=release
+            ).image
+            assert compare(image, expected) == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_attribute_by_release(release: str) -> None:
+    """No release has kernels inherit an attribute that the table lacks."""
+    compared = 0
+    with oracle.release(release):
+        kernels, functions, deep = (oracle.compile(source, "90") for source in SOURCES)
+        for attribute in sorted({*range(1, 0x80)} - ONE_FORMAT):
+            record = Record(attribute, HVAL, 5)
+            cubins = [kernels, functions, plant(deep, "_Z4deepi", [record], tuple(PLANTED))]
+            expected = oracle.link(cubins, "90").image
+            if expected is None:
+                continue
+            image = pylink.link(cubins, arch="sm_90", nvlink_version=release).image
+            assert compare(image, expected) == [], hex(attribute)
+            compared += 1
+    assert compared > 80
 
 
 @pytest.mark.parametrize("form", [NVAL, BVAL, HVAL])

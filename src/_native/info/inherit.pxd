@@ -33,8 +33,8 @@ from libc.string cimport memcpy, memmove, memset
 
 from attributetypes cimport (
     EIATTR_CRS_STACK_SIZE, EIATTR_TCGEN05_1CTA_USED, EIATTR_TCGEN05_2CTA_USED, EIFMT_SVAL,
-    JOIN_COUNT, JOIN_FLAG, JOIN_LAST, JOIN_MARK, JOIN_MAXIMUM, JOIN_NOTHING, JOIN_NUMBERS, JOIN_OWN,
-    JOIN_POSITIVE, JOIN_SUM, JOIN_SYMBOLS, JOIN_UNION, JOIN_WORDS,
+    JOIN_BITS, JOIN_COUNT, JOIN_FLAG, JOIN_LAST, JOIN_MARK, JOIN_MAXIMUM, JOIN_NOTHING,
+    JOIN_NUMBERS, JOIN_OWN, JOIN_POSITIVE, JOIN_SUM, JOIN_SYMBOLS, JOIN_UNION, JOIN_WORDS,
 )
 from base.elf64 cimport load16, load32
 from base.vector cimport vec_append, vec_extend, vec_push
@@ -158,7 +158,7 @@ cdef inline uint16_t join_values(uint8_t how, uint16_t own, uint16_t added) noex
         if own == UNKNOWN_NUMBER or added == UNKNOWN_NUMBER:
             return UNKNOWN_NUMBER
         return <uint16_t>(own + added)
-    if how == JOIN_UNION:
+    if how == JOIN_UNION or how == JOIN_BITS:
         return own | added
     return added if how == JOIN_LAST else own
 

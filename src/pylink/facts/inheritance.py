@@ -22,29 +22,29 @@ JOIN_POSITIVE = 9  # like JOIN_MAXIMUM, but a value of 0 creates no record
 JOIN_COUNT = 10  # like JOIN_SUM, but a value of 0 creates no record
 JOIN_MARK = 11  # like JOIN_FLAG, written with a value of 0
 JOIN_WORDS = 12  # lists of words without duplicates; the functions keep theirs
+JOIN_BITS = 13  # bits that any value has; those of a function without the record are 0
 
-# Attribute, format of the kernel's record, how values join, and how they join in a link with one
-# kernel. That kernel inherits from all functions, one attribute after the other in this order.
-INHERITED: tuple[tuple[int, int, int, int], ...] = (
-    (EIATTR_NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
-    (EIATTR_NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (EIATTR_NUMBER["RESERVED_SMEM_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (EIATTR_NUMBER["VRC_CTA_INIT_COUNT"], BVAL, JOIN_MAXIMUM, JOIN_OWN),
-    (EIATTR_NUMBER["TCGEN05_1CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (EIATTR_NUMBER["TCGEN05_2CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
-    (EIATTR_NUMBER["NUM_BARRIERS"], BVAL, JOIN_MAXIMUM, JOIN_POSITIVE),
-    (EIATTR_NUMBER["REG_RECONFIG"], NVAL, JOIN_LAST, JOIN_MARK),
-    (EIATTR_NUMBER["NUM_MBARRIERS"], HVAL, JOIN_SUM, JOIN_COUNT),
-    (EIATTR_NUMBER["EXTERNS"], SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),
-    (EIATTR_NUMBER["AT_ENTRY_FRAGMENTS"], SVAL, JOIN_NUMBERS, JOIN_NUMBERS),
-)
-# Further rows of later releases, each after the first toolkit that has it (132: 13.2).
-INHERITED_SINCE: tuple[tuple[int, tuple[int, int, int, int]], ...] = (
-    (132, (EIATTR_NUMBER["LANGUAGE"], SVAL, JOIN_WORDS, JOIN_WORDS)),
+# First toolkit (132: 13.2) whose nvlink has the row, attribute, format of the kernel's record, how
+# values join, and how they join in a link with one kernel. That kernel inherits from all functions,
+# one attribute after the other in this order.
+INHERITED: tuple[tuple[int, int, int, int, int], ...] = (
+    (0, EIATTR_NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
+    (0, EIATTR_NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (0, EIATTR_NUMBER["RESERVED_SMEM_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (132, EIATTR_NUMBER["CLUSTER_LAUNCH_CONTROL_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (0, EIATTR_NUMBER["VRC_CTA_INIT_COUNT"], BVAL, JOIN_MAXIMUM, JOIN_OWN),
+    (0, EIATTR_NUMBER["TCGEN05_1CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (0, EIATTR_NUMBER["TCGEN05_2CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (0, EIATTR_NUMBER["NUM_BARRIERS"], BVAL, JOIN_MAXIMUM, JOIN_POSITIVE),
+    (0, EIATTR_NUMBER["REG_RECONFIG"], NVAL, JOIN_LAST, JOIN_MARK),
+    (0, EIATTR_NUMBER["NUM_MBARRIERS"], HVAL, JOIN_SUM, JOIN_COUNT),
+    (0, EIATTR_NUMBER["EXTERNS"], SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),
+    (0, EIATTR_NUMBER["AT_ENTRY_FRAGMENTS"], SVAL, JOIN_NUMBERS, JOIN_NUMBERS),
+    (132, EIATTR_NUMBER["LANGUAGE"], SVAL, JOIN_WORDS, JOIN_WORDS),
+    (133, EIATTR_NUMBER["GRID_ATTRIBUTES"], HVAL, JOIN_BITS, JOIN_BITS),
 )
 
 
 def pack_rows(toolkit: int) -> bytes:
     """The rows of a release, packed: attribute, format, join, join in a link with one kernel."""
-    rows = (*INHERITED, *(row for since, row in INHERITED_SINCE if since <= toolkit))
-    return b"".join(bytes(row) for row in rows)
+    return b"".join(bytes(row) for since, *row in INHERITED if since <= toolkit)
