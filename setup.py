@@ -1,6 +1,7 @@
 """Builds the native kernels; every other fact about the package is in pyproject.toml."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,22 @@ standins = [
 ]
 
 
+INCLUDED = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+
+
+def headers_of(source: str) -> list[str]:
+    """Return the headers of the kernels that a C file includes, directly or not."""
+    found: dict[str, None] = {}
+    pending = [Path(source)]
+    while pending:
+        for name in INCLUDED.findall(pending.pop().read_text(encoding="utf-8")):
+            included = NATIVE / name
+            if str(included) not in found and included.is_file():
+                found[str(included)] = None
+                pending.append(included)
+    return list(found)
+
+
 def empty_if_changed(directory: Path, settings: str) -> None:
     """Empty a directory of built files unless they were made with these settings.
 
@@ -143,7 +160,7 @@ class BuildNative(build_ext):
     def compile_module(self, source: str) -> str:
         """Compile a C file if its object file is older, and return the object file."""
         (object_file,) = self.compiler.object_filenames([source], output_dir=str(self.objects))
-        if self.force or newer_group([source, *map(str, NATIVE.glob("*/*.h"))], object_file):
+        if self.force or newer_group([source, *headers_of(source)], object_file):
             self.compiler.compile(
                 [source],
                 output_dir=str(self.objects),
