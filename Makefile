@@ -140,7 +140,8 @@ test-releases: $(VENV)/extras $(VENV)/built oracles
 	PYLINK_REQUIRE_RELEASES="$(ALL_ORACLES)" \
 	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py \
 	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py \
-	    tests/differential/test_older_objects_linked.py
+	    tests/differential/test_older_objects_linked.py \
+	    tests/differential/test_inherited_attributes.py
 
 # `pylink size` and `pylink audit` on public wheels with known figures; 230 MB to fetch.
 WHEELS := bitsandbytes==0.50.2 faiss-gpu-cu12==1.14.1.post1 nvidia-curand==10.4.5.25
