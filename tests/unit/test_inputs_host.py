@@ -13,10 +13,12 @@ from helpers.archive_builder import gnu
 from helpers.cubin_builder import Cubin, one_kernel, with_wide_counts
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
+from helpers.threads import THREADS, threads
 
 import pylink
 from pylink._native.fatbin import collect_names, find_entries
 from pylink.facts.inputkinds import HOST
+from pylink.rowformats import ENTRY, FAULT, SOURCE
 
 
 def kernels(*names: str) -> bytes:
@@ -179,6 +181,51 @@ def test_register_link_binaries_lists_module_ids(tmp_path: Path) -> None:
         ("/wrong.fatbin", other),
         ("/wrong.o", with_id(b"_wrong\0", OTHER, 75)),
     ) == ["_id_a", "_b_cubin", "_no_id_o", "_x", "_y\udce9", "_c_fatbin", "_wrong"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "ids"),
+    [
+        ((b"_a\0", b"_b\xe9\0"), ["_a", "_b\udce9"]),
+        ((b"_a\0", b"_b\0_c\0"), ["_a", "_b", "_c"]),
+        ((b"_a\0\0_b\0", b"_c\0"), ["_a", "_b", "_c"]),
+        ((b"_a\0\0", b"_b"), ["_a", "_b"]),
+        ((b"_a", b"\0_b"), ["_a", "_b"]),
+        ((b"_a\0", b"\0"), ["_a", ""]),
+    ],
+)
+def test_ids_of_many_objects_are_those_of_each(
+    tmp_path: Path, texts: tuple[bytes, bytes], ids: list[str]
+) -> None:
+    names = ("first", "second")
+    inputs = [
+        (f"/{name}.o", with_id(text, one_kernel(name).build()))
+        for name, text in zip(names, texts, strict=True)
+    ]
+    assert registered(tmp_path, *inputs) == ids
+
+
+def test_a_scan_does_not_depend_on_threads() -> None:
+    damaged = host_object([("__nv_relfatbin", b"\1" * 40)])
+    objects = [host(K), PLAIN, damaged, host(OTHER, [b"other"]), with_id(b"_x\0", K)] * 7
+    offsets = [sum(map(len, objects[:number])) for number in range(len(objects))]
+    extents = b"".join(
+        struct.pack("<2Q", offset, len(data)) for offset, data in zip(offsets, objects, strict=True)
+    )
+    given = [b"".join(objects)], b"", extents, bytes([HOST] * len(objects))
+    for count in (1, 3, len(objects)):
+        part = [given[0], b"", extents[: 16 * count], given[3][:count]]
+        results = []
+        for thread_count in THREADS:
+            with threads(thread_count):
+                results.append(find_entries(*part))
+        assert results[0] == results[1] == results[2] == results[3]
+    entries, sources, faults = results[0]
+    assert [row[0] for row in ENTRY.iter_unpack(entries)] == [
+        number for number in range(len(objects)) if number % 5 not in (1, 2)
+    ]
+    assert [row[0] for row in FAULT.iter_unpack(faults)] == [*range(2, len(objects), 5)]
+    assert len(sources) == SOURCE.size * len(objects)
 
 
 def test_patterns_agree_with_a_reference() -> None:

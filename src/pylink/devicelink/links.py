@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from itertools import zip_longest
 
 from pylink import pipeline
 from pylink._native.cores import count_cores
@@ -17,6 +18,7 @@ from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
+from pylink.facts.target import FAMILY_C, Target
 from pylink.inputs.kinds import ELF_MAGIC, MACHINE
 from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
@@ -280,8 +282,10 @@ def link_all(
             callbacks.on_link_end()
         return not current.failed
 
-    items = range(len(links) + len(when_linked))
-    run_side_by_side(work, items, 1 if one_by_one else min(count, len(links)), raised)
+    count_at_once = 1 if one_by_one else min(count, len(links))
+    order = [*range(len(links))] if count_at_once == 1 else order_to_begin(request.archs)
+    items = [*order, *range(len(links), len(links) + len(when_linked))]
+    run_side_by_side(work, items, count_at_once, raised)
     for finished in links:
         _show_messages(finished, sink, names_target=len(links) > 1)
         if finished.failed:
@@ -290,6 +294,19 @@ def link_all(
     if pack is not None and one_by_one:
         run_side_by_side(pack, links, count)
     return links
+
+
+def order_to_begin(archs: Sequence[str]) -> list[int]:
+    """The numbers of links in the order in which threads begin them; results do not depend on it.
+
+    Long links come first, so that threads end at about the same time. They alternate with short
+    ones: equal links that begin together also wait for the interpreter and the memory together.
+    """
+    orders: dict[bool, list[int]] = {True: [], False: []}  # for links that are long or not
+    for number, arch in enumerate(archs):
+        orders[Target(arch).family == FAMILY_C].append(number)
+    pairs = zip_longest(orders[True], orders[False])
+    return [number for pair in pairs for number in pair if number is not None]
 
 
 def has_failed(link: Link) -> bool:
