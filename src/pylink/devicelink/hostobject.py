@@ -7,7 +7,7 @@ The last such call registers everything. See docs/format-notes/device-link.md.
 from __future__ import annotations
 
 import struct
-from itertools import groupby, repeat
+from itertools import accumulate, groupby
 
 from pylink.devicelink.aarch64 import AArch64
 from pylink.devicelink.hostmachine import (
@@ -209,10 +209,10 @@ def emit_units(
     for hidden, group in groupby(units, _is_hidden):
         neighbors = list(group)
         end = first + len(neighbors)
-        moves = {
-            BSS: (repeat(BSS), [layout.id_pointer(number) for number in range(first, end)]),
-            MODULE_IDS: (repeat(MODULE_IDS), [offset_of_id[unit] for unit in neighbors]),
-            WRAPPER: ([f"{WRAPPER}{unit.id}" for unit in neighbors], repeat(0)),
+        moves: dict[str, tuple[str | list[str], Sequence[int]]] = {
+            BSS: (BSS, range(layout.id_pointer(first), layout.id_pointer(end), WORD)),
+            MODULE_IDS: (MODULE_IDS, [offset_of_id[unit] for unit in neighbors]),
+            WRAPPER: ([f"{WRAPPER}{unit.id}" for unit in neighbors], [0] * len(neighbors)),
         }
         names = [f"{REGISTER}{unit.id}" for unit in neighbors]
         code.append_copies(patterns[hidden], names, moves)
@@ -263,16 +263,13 @@ def _make_module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, 
 
     A text is `def ID` or `def lend ID` and a zero.
     """
-    texts = [f"{ID_PREFIXES[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
+    texts = [f"{ID_PREFIXES[unit.role]} {unit.id}\0" for unit in units]
     if backwards:
         texts.reverse()
-    offsets, offset = [], 0
-    for text in texts:
-        offsets.append(offset)
-        offset += len(text)
+    offsets = list(accumulate(map(len, texts), initial=0))[:-1]
     if backwards:
         offsets.reverse()
-    return b"".join(texts), offsets
+    return "".join(texts).encode("ascii"), offsets
 
 
 def _property_note(kind: int, bits: int) -> bytes:

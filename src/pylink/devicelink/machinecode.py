@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import struct
-from itertools import groupby, repeat
+from itertools import chain, groupby
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    # Offset, type, name of the symbol, addend.
+    Relocation: TypeAlias = tuple[int, int, str, int]
+    # One relocation in all copies: offsets, type, symbol or symbols, addends.
+    Column: TypeAlias = tuple[range, int, str | Sequence[str], Sequence[int]]
 
 # A record of .eh_frame begins with its length, which is a multiple of this.
 RECORD_ALIGN = 8
@@ -33,11 +39,46 @@ class Function:
         self.frames = bytearray() if frames is None else frames
 
 
+class CopiedRelocations:
+    """Relocations of `count` copies of the same code, in the order of the copies.
+
+    They are kept by column, and packed by column: as a row each, those of thousands of units would
+    take longer than all else in their object.
+    """
+
+    __slots__ = ("columns", "count")
+
+    def __init__(self, columns: Sequence[Column], count: int) -> None:
+        self.columns = columns
+        self.count = count
+
+    def symbols(self) -> Iterable[str]:
+        """Return the symbols in the order of their first use, perhaps more than once."""
+        varying = [symbols for _, _, symbols, _ in self.columns if not isinstance(symbols, str)]
+        first = [
+            symbols if isinstance(symbols, str) else symbols[0] for _, _, symbols, _ in self.columns
+        ]
+        return chain(first, chain.from_iterable(zip(*varying, strict=True)))
+
+    def pack(self, number_of: Mapping[str, int]) -> bytes:
+        """The rows of a section of relocations; `number_of` has the number of each symbol."""
+        count, width = self.count, 3 * len(self.columns)  # a row has three words
+        data = bytearray(8 * width * count)
+        words = memoryview(data).cast("q")
+        for place, (offsets, kind, symbols, addends) in enumerate(self.columns):
+            if isinstance(symbols, str):
+                infos = [number_of[symbols] << 32 | kind] * count
+            else:
+                infos = [number_of[symbol] << 32 | kind for symbol in symbols]
+            for word, column in enumerate((offsets, infos, addends), 3 * place):
+                words[word::width] = memoryview(struct.pack(f"<{count}q", *column)).cast("q")
+        return bytes(data)
+
+
 class Code:
     """The code of one section. `instruction_size` is that of the smallest instruction, in bytes.
 
-    `relocations` are rows of the offset, the type, the name of the symbol, and the addend. `_jumps`
-    are rows of the offset, the label, and the function that encodes the instruction.
+    `_jumps` are rows of the offset, the label, and the function that encodes the instruction.
     """
 
     __slots__ = (
@@ -53,7 +94,7 @@ class Code:
     def __init__(self, instruction_size: int) -> None:
         self.instruction_size = instruction_size
         self.data = bytearray()
-        self.relocations: list[tuple[int, int, str, int]] = []
+        self.relocations: list[Relocation | CopiedRelocations] = []
         self.functions: list[Function] = []
         self._labels: dict[str, int] = {}
         # The offsets of equal words, the label that they jump to, and what encodes them.
@@ -110,33 +151,34 @@ class Code:
         self,
         other: Code,
         names: Sequence[str],
-        moves: Mapping[str, tuple[Iterable[str], Iterable[int]]],
+        moves: Mapping[str, tuple[str | Sequence[str], Sequence[int]]],
     ) -> None:
         """Append a copy of the only function of `other` under each of the names.
 
-        `moves` maps symbols of relocations to the symbol in each copy, and to the number of bytes
-        that each copy adds to the addend. All is done by column, not by copy: a step may have
-        thousands of units.
+        `moves` maps symbols of relocations to the symbol in all copies or in each, and to the
+        number of bytes that each copy adds to the addend. All is done by column, not by copy: a
+        step may have thousands of units.
         """
-        function, step = other.functions[0], len(other.data)
-        first, size = len(self.data), step * len(names)
+        function, step, count = other.functions[0], len(other.data), len(names)
+        first, size = len(self.data), step * count
 
         def places(offset: int) -> range:
             """Return where the copies have what is at an offset in `other`."""
             return range(first + offset, first + offset + size, step)
 
-        self.data += other.data * len(names)
+        self.data += other.data * count
         self.functions += [
             Function(name, start, function.size, function.frames)
             for name, start in zip(names, places(0), strict=True)
         ]
         self._labels.update(zip(names, places(0), strict=True))
-        columns = []
-        for offset, kind, symbol, addend in other.relocations:
-            symbols, added = moves.get(symbol, (repeat(symbol), repeat(0)))
-            addends = [addend + more for more, _ in zip(added, names, strict=False)]
-            columns.append(zip(places(offset), repeat(kind), symbols, addends, strict=False))
-        self.relocations += [row for rows in zip(*columns, strict=True) for row in rows]
+        columns: list[Column] = []
+        for relocation in other.relocations:
+            assert isinstance(relocation, tuple)
+            offset, kind, symbol, addend = relocation
+            symbols, added = moves.get(symbol, (symbol, [0] * count))
+            columns.append((places(offset), kind, symbols, [addend + more for more in added]))
+        self.relocations.append(CopiedRelocations(columns, count))
         self._jumps += [
             (places(offsets.start), label, encode) for offsets, label, encode in other._jumps
         ]
@@ -183,7 +225,7 @@ class FrameTable:
             "<IB3sBBB", CIE_ID, CIE_VERSION, b"zR\0", instruction_size, data_step, return_register
         )
         table = bytearray(_make_record(head + augmentation + bytes.fromhex(initial_frame)))
-        self.relocations: list[tuple[int, int, str, int]] = []
+        self.relocations: list[CopiedRelocations] = []
         # Functions of units have equal records, except for the distance to the CIE.
         for (size, operations), group in groupby(functions, _frame_of):
             starts = [function.start for function in group]
@@ -195,9 +237,8 @@ class FrameTable:
             distances = range(first + 4, end + 4, len(record))
             _set_words(table, distances, [*distances])
             fields = range(first + 8, end + 8, len(record))
-            self.relocations += zip(
-                fields, repeat(relative_type), repeat(section), starts, strict=False
-            )
+            column = (fields, relative_type, section, starts)
+            self.relocations.append(CopiedRelocations([column], len(starts)))
         self.data = bytes(table)
 
 

@@ -5,6 +5,9 @@ The caller adds sections, symbols and relocations. Large contents are not copied
 
 from __future__ import annotations
 
+from itertools import accumulate
+
+from pylink.devicelink.machinecode import CopiedRelocations
 from pylink.facts.elf import (
     ET_REL,
     SHF_INFO_LINK,
@@ -23,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.devicelink.machinecode import Function
+    from pylink.devicelink.machinecode import Function, Relocation
 
 IDENT = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bit, little-endian, System V
 
@@ -33,7 +36,7 @@ STB_GLOBAL, STV_DEFAULT, STV_HIDDEN = 1, 0, 2
 class Section:
     """A section with the contents `pieces`, or with `size` bytes without contents.
 
-    `relocations` are rows of the offset, the type, the name of a symbol or section, and the addend.
+    `relocations` name a symbol or section.
     """
 
     __slots__ = (
@@ -66,7 +69,7 @@ class Section:
         self.align = align
         self.type = type
         self.link = self.info = self.entry_size = 0
-        self.relocations: list[tuple[int, int, str, int]] = []
+        self.relocations: Sequence[Relocation | CopiedRelocations] = []
 
 
 class ObjectFile:
@@ -125,13 +128,11 @@ class ObjectFile:
 
     def _add_names(self, names: Sequence[str]) -> list[int]:
         """Add names of symbols to .strtab and return their offsets there."""
-        offsets = []
-        offset = len(self._names)
-        for name in names:
-            offsets.append(offset)
-            offset += len(name) + 1
-        self._names += "".join([f"{name}\0" for name in names]).encode("ascii")
-        return offsets
+        sizes_before = accumulate(map(len, names), initial=len(self._names))
+        # Each name before has a zero byte after it.
+        offsets = [size + number for number, size in enumerate(sizes_before)]
+        self._names += "\0".join([*names, ""]).encode("ascii")
+        return offsets[:-1]
 
     def pieces(self) -> list[bytes]:
         """The bytes of the file, in order; `add_tables` must have been called.
@@ -201,7 +202,12 @@ class ObjectFile:
             number_of[name] = len(rows)
             rows.append(row)
         for section in contents:
-            symbols = dict.fromkeys([row[2] for row in section.relocations])
+            symbols: dict[str, None] = {}  # in the order of their first use
+            for entry in section.relocations:
+                if isinstance(entry, CopiedRelocations):
+                    symbols.update(dict.fromkeys(entry.symbols()))
+                else:
+                    symbols[entry[2]] = None
             missing = [name for name in symbols if name not in number_of]
             number_of.update(zip(missing, range(len(rows), len(rows) + len(missing)), strict=True))
             info, hidden = STB_GLOBAL << 4, self.hidden
@@ -211,15 +217,19 @@ class ObjectFile:
         relocated = [section for section in contents if section.relocations]
         symtab_shndx = len(contents) + len(relocated) + 1
         for section in relocated:
-            pack = RELA_INFO.pack
-            data = b"".join(
-                [
-                    pack(offset, number_of[name] << 32 | kind, addend)
-                    for offset, kind, name, addend in section.relocations
-                ]
-            )
+            packed = []
+            for entry in section.relocations:
+                if isinstance(entry, CopiedRelocations):
+                    packed.append(entry.pack(number_of))
+                else:
+                    offset, kind, name, addend = entry
+                    packed.append(RELA_INFO.pack(offset, number_of[name] << 32 | kind, addend))
             rela = Section(
-                f".rela{section.name}", [data], type=SHT_RELA, flags=SHF_INFO_LINK, align=8
+                f".rela{section.name}",
+                [b"".join(packed)],
+                type=SHT_RELA,
+                flags=SHF_INFO_LINK,
+                align=8,
             )
             rela.link, rela.info = symtab_shndx, contents.index(section) + 1
             rela.entry_size = RELA_INFO.size
