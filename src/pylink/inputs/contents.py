@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from _thread import allocate_lock
+from itertools import repeat
 
 from pylink.inputs.kinds import OF_HOST
 from pylink.rowformats import SOURCE
@@ -87,6 +88,16 @@ class DeviceContents:
         columns = memoryview(self.rows).cast("Q")
         counts, offsets, sizes = (columns[place::SOURCE_WORDS].tolist() for place in range(3))
         arena_numbers = memoryview(bytes(sources.arena_numbers)).cast("i").tolist()
+        texts: list[bytes] = []  # sections with ids, up to a source that has none or other ones
+        for number in [] if restricted else numbers:
+            offset = offsets[number]
+            if not (kinds[number] in OF_HOST and counts[number] and offset):
+                break
+            texts.append(arenas[arena_numbers[number]][offset : offset + sizes[number]])
+        if texts and len(texts) == len(numbers):
+            ids = decode_single_names(texts)
+            if ids is not None:
+                return list(zip(ids, repeat(True), strict=False))
         encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
         listed: list[tuple[str, bool]] = []
         for number in numbers:
@@ -97,8 +108,8 @@ class DeviceContents:
             elif counts[number] and offsets[number]:
                 offset = offsets[number]
                 text = arenas[arena_numbers[number]][offset : offset + sizes[number]]
-                ids = [name for name in text.split(b"\0") if name] or [b""]
-                listed += [(name.decode(encoding, errors), True) for name in ids]
+                names_there = [name for name in text.split(b"\0") if name] or [b""]
+                listed += [(name.decode(encoding, errors), True) for name in names_there]
             elif counts[number]:  # a host object without `__nv_module_id`
                 listed.append((names[number], False))
         return listed
@@ -112,6 +123,25 @@ class DeviceContents:
             offset and arena.count(0, offset, offset + size) >= count
             for offset, size in zip(row[3:15:2], row[4:15:2], strict=True)
         )
+
+
+def decode_single_names(texts: Sequence[bytes]) -> list[str] | None:
+    """The name in each text; None unless each text is one name and a zero byte after it.
+
+    All are decoded at once: one by one, they would take four times as long.
+    """
+    encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+    joined = b"\0".join(texts).decode(encoding, errors)
+    # Two zeros are between two names. If there are no other ones, each text has one of them.
+    names = joined[:-1].split("\0\0")
+    is_single = (
+        all(texts)
+        and all(names)
+        and joined.endswith("\0")
+        and len(names) == len(texts)
+        and joined.count("\0") == 2 * len(texts) - 1
+    )
+    return names if is_single else None
 
 
 def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
