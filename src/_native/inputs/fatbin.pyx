@@ -7,10 +7,12 @@ of, in `__nv_relfatbin`. docs/inputs.md has the fields. A link takes one entry o
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.threads cimport MOST_THREADS, claim, release_threads, run_parts
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from inputkinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
 from inputs.fatbinrows cimport COMPRESSED, LZ4, ZSTD, ByteRange, EntryRow, FaultRow, SourceRow
@@ -22,31 +24,75 @@ from picknumbers cimport (
 )
 
 
+cdef enum:
+    # Time to scan a source, in bytes that are copied in that time: the work of `claim`. Each source
+    # is read at a dozen places that no cache has.
+    SCAN_COST = 16 << 10
+
+# What one thread scans: a run of sources, and what it found.
+ctypedef struct ScanPart:
+    Scanner scanner
+    bint failed                 # without memory
+
+# The sources of a scan, and its parts.
+ctypedef struct Scan:
+    const uint8_t** arena       # by source
+    const uint64_t* extent      # offset and size of each source, alternating
+    const uint8_t* kind         # by source
+    size_t source_count
+    ScanPart[MOST_THREADS] parts
+    size_t part_count
+
+
+cdef void scan_part(void* context, size_t item) noexcept nogil:
+    """Scan the sources of one part; sets `failed` without memory."""
+    cdef Scan* scan = <Scan*>context
+    cdef ScanPart* part = &scan.parts[item]
+    cdef size_t i
+    for i in range(scan.source_count * item // scan.part_count,
+                   scan.source_count * (item + 1) // scan.part_count):
+        part.scanner.arena = scan.arena[i]
+        if not scan_source(&part.scanner, <uint32_t>i, scan.kind[i], scan.extent[2 * i],
+                           scan.extent[2 * i + 1]):
+            part.failed = True
+            return
+
+
 def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
-    cdef Scanner scanner
-    cdef Py_ssize_t source_count = PyBytes_GET_SIZE(kinds), i
-    cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef bytes arena_pointers = find_arenas(arenas, arena_numbers, extents, source_count)
-    cdef const uint8_t** arena_pointer = <const uint8_t**>PyBytes_AS_STRING(arena_pointers)
+    cdef Scan scan
+    cdef ScanPart* part
+    cdef size_t i, helpers
     cdef Scratch scratch
+    cdef list entries = [], sources = [], faults = []
+    scan.source_count = <size_t>PyBytes_GET_SIZE(kinds)
+    cdef bytes arena_pointers = find_arenas(arenas, arena_numbers, extents,
+                                            <Py_ssize_t>scan.source_count)
+    scan.arena = <const uint8_t**>PyBytes_AS_STRING(arena_pointers)
+    scan.extent = <const uint64_t*>PyBytes_AS_STRING(extents)
+    scan.kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
+    helpers = claim(scan.source_count * SCAN_COST, scan.source_count, MOST_THREADS - 1)
+    scan.part_count = helpers + 1
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &scanner.entries, sizeof(EntryRow))
-        scratch_vector(&scratch, &scanner.sources, sizeof(SourceRow))
-        scratch_vector(&scratch, &scanner.faults, sizeof(FaultRow))
-        with nogil:
-            for i in range(0 if scratch.failed else source_count):
-                scanner.arena = arena_pointer[i]
-                if not scan_source(&scanner, <uint32_t>i, kind[i], extent[2 * i],
-                                   extent[2 * i + 1]):
-                    scratch.failed = True
-                    break
-        if scratch.failed:
-            raise MemoryError
-        return vec_to_bytes(&scanner.entries), vec_to_bytes(&scanner.sources), vec_to_bytes(
-            &scanner.faults)
+        for i in range(scan.part_count):
+            part = &scan.parts[i]
+            part.failed = False
+            scratch_vector(&scratch, &part.scanner.entries, sizeof(EntryRow))
+            scratch_vector(&scratch, &part.scanner.sources, sizeof(SourceRow))
+            scratch_vector(&scratch, &part.scanner.faults, sizeof(FaultRow))
+        if not scratch.failed:
+            with nogil:
+                run_parts(scan_part, &scan, scan.part_count)
+        for i in range(scan.part_count):
+            part = &scan.parts[i]
+            if scratch.failed or part.failed:
+                raise MemoryError
+            entries.append(vec_to_bytes(&part.scanner.entries))
+            sources.append(vec_to_bytes(&part.scanner.sources))
+            faults.append(vec_to_bytes(&part.scanner.faults))
+        return b"".join(entries), b"".join(sources), b"".join(faults)
     finally:
+        release_threads(helpers)
         scratch_free(&scratch)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink._native.cores import use_threads
 from pylink.devicelink.compression import choose_mode
 from pylink.devicelink.container import EntryForm, make_container, make_entry
 from pylink.devicelink.hostmachine import host_cpu_arch
@@ -14,6 +15,7 @@ from pylink.devicelink.links import (
     find_machine,
     link_all,
     open_step_reports,
+    thread_count,
 )
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, OBJECT, UNIT
 from pylink.devicelink.result import StepResult
@@ -79,8 +81,7 @@ def make_step(
     prepared: list[HostObject] = []  # one, unless the step has no host object
 
     def unmap(shared: SharedInputs, links: list[Link]) -> None:
-        """Unmap the inputs while other threads still pack."""
-        shared.unmap(keeps=bool(sink.diagnostics) or any(link.sink.diagnostics for link in links))
+        unmap_inputs(request, shared, keeps=shows_messages(sink, links))
 
     def prepare(_: SharedInputs, links: list[Link]) -> None:
         """Make what of the host object does not depend on the container."""
@@ -89,7 +90,9 @@ def make_step(
     # A program that writes an input waits while it is mapped. Compilers and slow compression may
     # take longer than it should wait.
     maps = not request.optimizes and form.mode.is_fast
-    with SharedInputs(request.archs, optimizes=request.optimizes, maps=maps) as shared:
+    with SharedInputs(
+        request.archs, optimizes=request.optimizes, maps=maps, threads=thread_count(request)
+    ) as shared:
         shared.add(opened, plan, sink)
         machine = (
             find_machine(shared, sink) or request.machine or find_compiler_machine(request.compiler)
@@ -130,6 +133,20 @@ def make_step(
         step.pieces = host_object.pieces(container)
     step.finishing_ms = elapsed_ms(packed_at, now())
     return step
+
+
+def shows_messages(sink: Sink, links: Sequence[Link]) -> bool:
+    """Return whether there are diagnostics, which may still read the inputs."""
+    return bool(sink.diagnostics) or any(link.sink.diagnostics for link in links)
+
+
+def unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None:
+    """Unmap the inputs while other threads still pack; threads that have ended help."""
+    threads_before = use_threads(thread_count(request))
+    try:
+        shared.unmap(keeps=keeps)
+    finally:
+        use_threads(threads_before)
 
 
 def prepare_object(request: Request, link: Link, machine: str) -> HostObject:

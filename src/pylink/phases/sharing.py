@@ -15,6 +15,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 
 from pylink._native import inputfiles, payloads, sharing
+from pylink._native.cores import use_threads
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.target import Target
@@ -49,6 +50,9 @@ class SharedInputs:
     With `maps` the inputs of the first `add` may stay mapped until `unmap` or the end of a `with`
     statement, see `pylink._native.inputfiles`. This is for links that take less time than a
     lease lasts.
+
+    The scan of `everything` uses `threads` threads, those of the links that wait for it (0: as many
+    as are free).
     """
 
     __slots__ = (
@@ -67,14 +71,21 @@ class SharedInputs:
         "_searched",
         "_stores",
         "_tail",
+        "_threads",
         "archs",
         "everything",
         "optimizes",
     )
 
     def __init__(
-        self, archs: Sequence[str] = (), *, optimizes: bool = False, maps: bool = False
+        self,
+        archs: Sequence[str] = (),
+        *,
+        optimizes: bool = False,
+        maps: bool = False,
+        threads: int = 0,
     ) -> None:
+        self._threads = threads
         self.archs = archs
         self.optimizes = optimizes
         self.everything: list[Input] = []
@@ -257,11 +268,15 @@ class SharedInputs:
             if not self._has_scanned:
                 self._has_scanned = True
                 silent_sink = Sink()
+                threads_before = use_threads(self._threads) if self._threads else None
                 try:
                     scanned = scan_inputs(job, batches, silent_sink)
                     silent = not silent_sink.diagnostics
                 except LinkError:
                     silent = False
+                finally:
+                    if threads_before is not None:
+                        use_threads(threads_before)
                 if silent and scanned.libraries is None and not job.plan.members:
                     self._scanned = scanned
                     self._find_repeated(scanned)
