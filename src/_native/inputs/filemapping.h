@@ -62,8 +62,8 @@ static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
    mappings, and a file and the gap after it take two. */
 #define PYLINK_MOST_MAPPED (1 << 14)
 static int64_t pylink_mapped_now = 0;
-static void pylink_count_mapped(int64_t more) {
-    __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
+static int64_t pylink_count_mapped(int64_t more) {
+    return __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
 }
 
 /* Map all of a file of `size` bytes to `place`, and fill `row`. Returns 0 if that cannot be done;
@@ -73,18 +73,19 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_
     struct stat status;
     /* The kernel signals that another process waits for the end of the lease. Here that must not
        disturb: SIGURG is ignored by default, and no process is set to receive it (F_SETOWN). */
-    if (__atomic_load_n(&pylink_mapped_now, __ATOMIC_RELAXED) >= PYLINK_MOST_MAPPED ||
-        !pylink_can_lease(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
-        fcntl(file, F_SETLEASE, F_RDLCK) != 0)
+    if (pylink_count_mapped(1) > PYLINK_MOST_MAPPED || !pylink_can_lease(file) ||
+        fcntl(file, F_SETSIG, SIGURG) != 0 || fcntl(file, F_SETLEASE, F_RDLCK) != 0) {
+        pylink_count_mapped(-1);
         return 0;
+    }
     fcntl(file, F_SETOWN, 0);
     if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
         pylink_seen_before(seen_keys, &status) ||
         mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != place) {
         fcntl(file, F_SETLEASE, F_UNLCK);
+        pylink_count_mapped(-1);
         return 0;
     }
-    pylink_count_mapped(1);
     row->size = size;
     row->device = status.st_dev;
     row->inode = status.st_ino;
@@ -141,6 +142,12 @@ static int pylink_was_written(const char* path, const pylink_mapped* row) {
            ((uint64_t)status.st_size != row->size || pylink_time_of(&status) != row->modified);
 }
 
+/* Give up the pages of mapped files, which stay mapped. Unlike the end of a mapping, several threads
+   can do this at a time. */
+static void pylink_drop_pages(void* place, uint64_t size) {
+    madvise(place, size, MADV_DONTNEED);
+}
+
 /* Replace mapped files by pages of zeros. Returns 0 if that cannot be done. */
 static int pylink_unmap_files(void* place, uint64_t size) {
     return mmap(place, size, PROT_READ | PROT_WRITE,
@@ -160,8 +167,9 @@ static int pylink_copy_mapped(void* place, uint64_t size) {
 }
 #else /* systems without leases, where no file is mapped */
 #define PYLINK_MOST_MAPPED 0
-static void pylink_count_mapped(int64_t more) {
+static int64_t pylink_count_mapped(int64_t more) {
     (void)more;
+    return 0;
 }
 
 static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_keys,
@@ -190,6 +198,11 @@ static int pylink_fetch_pages(void* place, uint64_t size) {
     (void)place;
     (void)size;
     return 1;
+}
+
+static void pylink_drop_pages(void* place, uint64_t size) {
+    (void)place;
+    (void)size;
 }
 
 static int pylink_was_written(const char* path, const pylink_mapped* row) {

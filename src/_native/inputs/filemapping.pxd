@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from base.elf64 cimport ET_REL, Ehdr, round_up
 from base.hugepages cimport PAGE
+from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN, IN_HOST
 from read.filekinds cimport input_kind
 
@@ -29,9 +30,10 @@ cdef extern from "inputs/filemapping.h":
     void allow_forks "pylink_allow_forks"() noexcept nogil
     void share_pages "pylink_share_pages"(void* place, uint64_t size, bint shared) noexcept nogil
     bint fetch_pages "pylink_fetch_pages"(void* place, uint64_t size) noexcept nogil
+    void drop_pages "pylink_drop_pages"(void* place, uint64_t size) noexcept nogil
     bint was_written "pylink_was_written"(const char* path, const MappedRow* row) noexcept nogil
     bint unmap_files "pylink_unmap_files"(void* place, uint64_t size) noexcept nogil
-    void count_mapped "pylink_count_mapped"(int64_t more) noexcept nogil
+    int64_t count_mapped "pylink_count_mapped"(int64_t more) noexcept nogil
     bint copy_mapped "pylink_copy_mapped"(void* place, uint64_t size) noexcept nogil
 
 cdef enum:
@@ -44,6 +46,7 @@ cdef enum:
     ALL_WORTH_MAPPING = 4 << 20
     # Bytes that are copied at a time when mappings end; each copy stays a mapping of its own.
     COPIED = 32 << 20
+    DROPPED = 4 << 20           # bytes whose pages are given up at a time
     # Keys of files that `map_file` remembers, by the highest 12 bits, so that it maps a file once.
     SEEN_KEYS = 1 << 12
 
@@ -94,6 +97,19 @@ cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t cou
     return first
 
 
+# Mapped files whose pages are given up.
+ctypedef struct Dropping:
+    uint8_t* start
+    uint64_t size
+
+
+cdef inline void drop_part(void* context, size_t item) noexcept nogil:
+    """Give up the pages of one piece of DROPPED bytes."""
+    cdef Dropping* dropping = <Dropping*>context
+    drop_pages(dropping.start + item * DROPPED,
+               min(<uint64_t>DROPPED, dropping.size - item * DROPPED))
+
+
 cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
                            bint keeps) noexcept nogil:
     """End all mappings: copies take the places of the files or, without `keeps`, zeros do.
@@ -102,13 +118,18 @@ cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
     """
     cdef uint64_t size = 0, offset = 0
     cdef uint8_t* first = mapped_part(base, row, count, &size)
+    cdef Dropping dropping
     cdef size_t i
     cdef bint ended = True
     for i in range(count):
         if row[i].size:
             count_mapped(-1)
     if not keeps:
-        return first == NULL or unmap_files(first, size)
+        if first == NULL:
+            return True
+        dropping.start, dropping.size = first, size
+        run_each(drop_part, &dropping, (size + DROPPED - 1) // DROPPED, size)
+        return unmap_files(first, size)
     while offset < size:
         ended = copy_mapped(first + offset, min(size - offset, <uint64_t>COPIED)) and ended
         offset += COPIED
