@@ -212,13 +212,14 @@ def test_a_scan_does_not_depend_on_threads() -> None:
     extents = b"".join(
         struct.pack("<2Q", offset, len(data)) for offset, data in zip(offsets, objects, strict=True)
     )
-    given = [b"".join(objects)], b"", extents, bytes([HOST] * len(objects))
+    arenas = [b"".join(objects)]
     for count in (1, 3, len(objects)):
-        part = [given[0], b"", extents[: 16 * count], given[3][:count]]
         results = []
         for thread_count in THREADS:
             with threads(thread_count):
-                results.append(find_entries(*part))
+                results.append(
+                    find_entries(arenas, b"", extents[: 16 * count], bytes([HOST] * count))
+                )
         assert results[0] == results[1] == results[2] == results[3]
     entries, sources, faults = results[0]
     assert [row[0] for row in ENTRY.iter_unpack(entries)] == [

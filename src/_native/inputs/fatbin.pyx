@@ -29,7 +29,7 @@ cdef enum:
     # is read at a dozen places that no cache has.
     SCAN_COST = 16 << 10
 
-# What one thread scans: a run of sources, and what it found.
+# The results of one thread, which scans a run of sources.
 ctypedef struct ScanPart:
     Scanner scanner
     bint failed                 # without memory
