@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 from helpers import archive_builder
 from helpers.cubin_builder import one_kernel
-from helpers.fatbin_builder import PTX, container, entry, host_object
+from helpers.fatbin_builder import LTOIR, PTX, container, entry, host_object
 
 from pylink.command.inspection import main
 from pylink.inspect.containers import Part
 from pylink.inspect.extraction import extract
 
 ONE, TWO = one_kernel("one").build(), one_kernel("two").build()
+KEY = slice(48, 56)  # bytes of an entry's header
 TEXT = b".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
@@ -52,6 +54,23 @@ def test_all_device_code_is_written(capfd: pytest.CaptureFixture[str]) -> None:
 def test_one_architecture_is_written() -> None:
     assert main(["--extract", "out", "--arch", "sm_90", "a.o"]) == 0
     assert set(files("out")) == {"a.o.sm_90.cubin"}
+
+
+@pytest.mark.parametrize("mode", ["zstd", "none"])
+def test_scrambled_code_is_written_as_a_fat_binary_and_stops_nothing(mode: str) -> None:
+    """nvcc scrambles LTO-IR after compressing it: a link can read it with its entry only."""
+    scrambled = bytearray(entry(b"", 75, kind=LTOIR, mode=mode, stored=bytes(range(64)), stated=99))
+    scrambled[KEY] = struct.pack("<Q", 0xD6C04954)
+    code = container(entry(ONE, 80), bytes(scrambled), entry(TWO, 90))
+    Path("b.o").write_bytes(host_object([("__nv_relfatbin", code)]))
+    assert main(["--extract", "out", "b.o"]) == 0
+    assert files("out") == {
+        "b.o.sm_80.cubin": ONE,
+        "b.o.lto_75.fatbin": container(bytes(scrambled)),
+        "b.o.sm_90.cubin": TWO,
+    }
+    assert main(["--extract", "one", "--arch", "sm_90", "b.o"]) == 0
+    assert set(files("one")) == {"b.o.sm_90.cubin"}
 
 
 @pytest.mark.parametrize("link", [False, True])

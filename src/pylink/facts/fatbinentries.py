@@ -25,6 +25,7 @@ CONTAINER = struct.Struct("<4sHHQ")
 ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 ENTRY_MARK = 0x101
 KIND_CUBIN = 2
+KIND_LTOIR = 8
 CUBIN_VERSION = (8, 1)  # minor and major, of an entry with a cubin
 
 FLAG_64_BIT = 0x1  # addresses have 64 bits
@@ -50,6 +51,12 @@ def is_fatbin(data: bytes) -> bool:
 def suffix_of(flags: int) -> str:
     """The suffix of the architecture of an entry with these flags."""
     return "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
+
+
+def is_scrambled(entry: bytes | memoryview) -> bool:
+    """Return whether only nvJitLink can read an entry: LTO-IR with a key in its header."""
+    kind, *_, key, _ = ENTRY.unpack_from(entry)
+    return kind == KIND_LTOIR and key != 0
 
 
 def pack_entry(entry: memoryview) -> bytes:

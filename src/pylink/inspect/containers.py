@@ -15,7 +15,7 @@ from pylink._native.fatbin import find_entries
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.elf import EM_CUDA
-from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.fatbinentries import FATBIN_MAGIC, is_scrambled, pack_entry
 from pylink.facts.inputkinds import FATBIN
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.picknumbers import EntryKind
@@ -51,7 +51,8 @@ class UnreadableFile(Exception):
 class Part:
     """One cubin, PTX text or LTO-IR module of a file.
 
-    `data` is empty for PTX and LTO-IR unless `Allowance.unpacks` has them. `arch` is the SM number
+    `data` is empty for PTX and LTO-IR unless `Allowance.unpacks` has them. LTO-IR that only
+    nvJitLink can read is a fat binary with its entry. `arch` is the SM number
     in the entry of a fat binary, 0 for a file. `size` is the number of its bytes, decompressed if
     `data` is. `packed` is the number of bytes that it takes in the file, with the header of an
     entry. `machine` is the ELF machine of the host code around it, 0 without any.
@@ -189,8 +190,11 @@ def _parts_of_container(name: str, data: bytes, allowance: Allowance) -> Iterato
     ):
         contents = b""
         part_size = full_size or size
-        if kind in allowance.unpacks:
-            view = memoryview(data)[offset + head : offset + head + packed]
+        stored = memoryview(data)[offset : offset + head + size]
+        if kind in allowance.unpacks and is_scrambled(stored):
+            contents = pack_entry(stored)
+        elif kind in allowance.unpacks:
+            view = stored[head : head + packed]
             try:
                 if full_size > limit:
                     raise DamagedPayload(f"{full_size} bytes when decompressed, of {limit}")

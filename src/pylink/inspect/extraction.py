@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pylink.facts.fatbinentries import is_fatbin
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.inspect.containers import Part
 
@@ -43,8 +44,10 @@ def extract(parts: Iterable[Part], directory: Path) -> Iterator[tuple[Part, Path
 
 
 def _make_name(part: Part) -> tuple[str, str]:
-    """The name of the file for a part: what stands in front of a number, and the extension."""
+    """Return the name of the file for a part: what is in front of a number, and the extension."""
     prefix, ending = NAME_PARTS[part.kind]
+    if is_fatbin(part.data):
+        ending = ".fatbin"
     # The user knows the directory in `directory/lib.a:member.o`.
     stem = _UNSAFE.sub("_", part.name.rpartition("/")[2]).lstrip(".")[-MAX_STEM_SIZE:]
     arch = part.arch or sm_of_cubin(part.data)

@@ -12,6 +12,7 @@ from pylink.facts.fatbinentries import (
     FATBIN_MAGIC,
     FLAG_LZ4,
     FLAG_ZSTD,
+    is_scrambled,
     suffix_of,
 )
 from pylink.facts.headers import EntryHeader
@@ -64,7 +65,7 @@ class FatbinEntry:
     @property
     def is_scrambled(self) -> bool:
         """Whether only nvJitLink can decompress it: LTO-IR with a key in its header."""
-        return self.fields.kind == EntryKind.LTOIR and self.fields.key != 0
+        return is_scrambled(self.header)
 
     @property
     def identity(self) -> tuple[object, ...]:
