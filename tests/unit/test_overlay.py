@@ -135,6 +135,46 @@ def test_a_second_call_brings_it_up_to_date(tmp_path: Path, toolkit: Path) -> No
     assert (toolkit / "bin" / "nvlink").read_text() == "#!/bin/sh\necho the real nvlink\n"
 
 
+def test_an_overlay_that_cannot_be_replaced_stays(
+    tmp_path: Path,
+    toolkit: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    (toolkit / "bin" / "fatbinary").touch()
+    rename = os.rename
+
+    def fail_for_a_new_one(source: str, target: str) -> None:
+        if target == str(directory) and os.path.exists(f"{source}/bin/fatbinary"):
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", fail_for_a_new_one)
+        assert overlay(directory, toolkit) == 2
+    assert "No space left on device" in capfd.readouterr().err
+    assert (directory / "bin" / "nvcc").exists()
+    assert sorted(os.listdir(tmp_path)) == ["cuda", "overlay"]
+
+
+def test_a_build_misses_its_overlay_for_one_rename_only(
+    tmp_path: Path, toolkit: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    remove, is_there = shutil.rmtree, []
+
+    def look_and_remove(path: str, *, ignore_errors: bool = False) -> None:
+        is_there.append((directory / "bin" / "nvcc").exists())
+        remove(path, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", look_and_remove)
+    assert overlay(directory, toolkit) == 0
+    assert is_there == [True]
+
+
 def test_other_directories_are_left_alone(
     tmp_path: Path, toolkit: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,8 +84,9 @@ def make_overlay(
     """Create an overlay of the CUDA toolkit in `toolkit`; OverlayError if that fails.
 
     With `notes` its linker prints notes after nvlink's lines; with `serve` it may start a server.
-    Without a toolkit the overlay contains only the linker. The directory appears atomically. An
-    existing overlay or an empty directory is replaced; other directories are not changed.
+    Without a toolkit the overlay contains only the linker. The directory is complete when it
+    appears. An existing overlay or an empty directory is replaced, and kept if that fails; other
+    directories are not changed.
     """
     directory = os.path.abspath(directory)
     if toolkit is not None:
@@ -102,12 +103,31 @@ def make_overlay(
     try:
         _fill_overlay(unfinished, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
         os.chmod(unfinished, 0o755)
-        if os.path.lexists(directory):
-            shutil.rmtree(directory)
-        os.rename(unfinished, directory)
+        _put_in_place(unfinished, directory)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise OverlayError(f"cannot make {directory}: {error.strerror}") from error
+
+
+def _put_in_place(unfinished: str, directory: str) -> None:
+    """Rename the overlay to its place; what is there before is removed last, or put back.
+
+    The place is empty only between two renames. A build that runs meanwhile keeps its open files.
+    """
+    if not os.path.lexists(directory):
+        os.rename(unfinished, directory)
+        return
+    aside = tempfile.mkdtemp(prefix=".overlay.", dir=os.path.dirname(directory))
+    replaced = os.path.join(aside, "replaced")
+    try:
+        os.rename(directory, replaced)
+        try:
+            os.rename(unfinished, directory)
+        except OSError:
+            os.rename(replaced, directory)
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _check_toolkit(toolkit: str, directory: str) -> None:
