@@ -51,7 +51,7 @@ class LinkOptions(OptionValues):
 
     @property
     def apply_rules(self) -> str | None:
-        """Whether rules examine the report of --profile (default: true)."""
+        """Whether rules examine the report of --profile (default: yes)."""
         return self._text("apply_rules")
 
     @property

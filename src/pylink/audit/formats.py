@@ -54,12 +54,12 @@ def link_state(file: LinkedFile) -> str:
 
 
 def unread_lines(process: Process, finder: Finder) -> list[str]:
-    """Lines about libraries that were not found and paths that are not allowed."""
+    """Return lines about libraries that were not read, and paths that are not allowed."""
     lines = []
     if process.missing:
-        lines.append("Not looked at: " + ", ".join(map(printable, sorted(process.missing))))
+        lines.append("Not read: " + ", ".join(map(printable, sorted(process.missing))))
     for path, needed_by in finder.not_looked_at.items():
-        lines.append(f"Not looked at: {printable(path)}, which {printable(needed_by)} names")
+        lines.append(f"Not read: {printable(path)}, which {printable(needed_by)} names")
     return lines
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -147,7 +148,7 @@ def run_in_terminal(argv: Sequence[str], environment: Mapping[str, str] | None =
     """Run a program that writes to this terminal; DemoError if it fails."""
     status = run_in_front(argv, environment)
     if status:
-        raise DemoError(f"Command '{argv}' returned non-zero exit status {status}.")
+        raise DemoError(f"`{shlex.join(argv)}` ended with status {status}")
 
 
 def best_times(commands: Sequence[Sequence[str]]) -> list[float]:

@@ -14,14 +14,14 @@ from pylink.diagnostics.severity import DISCRETIONARY, NAMES
 WIDTH = 80
 
 HELP: dict[str, str] = {
-    "unknown-option": "The command line has an option that does not exist. `pylink --help` lists "
-    "all options. Long names take two dashes, short names one.",
+    "unknown-option": "The command line has an option that does not exist. `pylink help link` "
+    "lists all options. Of nvlink's options, long names take two dashes, short names one.",
     "argument-expected": "An option that needs an argument came last. Write the argument next, or "
     "after an equals sign.",
     "no-argument-expected": "A switch was given an argument. Remove the equals sign and the text "
     "after it.",
-    "undefined-value": "The option does not accept this argument. `pylink --help` lists the "
-    "allowed values.",
+    "undefined-value": "The option does not accept this argument. `pylink help OPTION` "
+    "prints the option and its values.",
     "boolean-expected": "The argument of an option must be the word true or the word false.",
     "conflicting-options": "Two options exclude each other, or one needs another that is missing. "
     "Omit one, or add what is missing.",
@@ -474,7 +474,8 @@ HELP: dict[str, str] = {
     "binary.",
     "nvjitlink-missing": "The link has LTO-IR, which nvJitLink compiles. pylink looks for "
     "nvJitLink in the toolkit of `-nvvmpath`, then in the wheel nvidia-nvjitlink, then in "
-    "CUDA_HOME.",
+    "CUDA_HOME, CUDA_PATH and /usr/local/cuda, then in the directories of LD_LIBRARY_PATH and of "
+    "Debian. Install it, or name a toolkit that has it with `-nvvmpath`.",
     "lto-failed": "nvJitLink refused the LTO-IR of the link, or options for it. It also detects "
     "symbols that are defined twice in LTO-IR.",
     "lto-partial": "With -lto, some inputs are machine code. Functions that they could call are "

@@ -48,7 +48,7 @@ COMMON = {
 HELP = {
     "allow-empty": ("", "Produce an empty executable when there are no inputs."),
     "allow-missing-libraries": ("", "Ignore libraries that are not found, as nvlink does."),
-    "apply-rules": ("", "Whether rules examine the report of --profile (default: true)."),
+    "apply-rules": ("", "Whether rules examine the report of --profile (default: yes)."),
     "arch": ("<gpu architecture name>", "Architecture to link for, such as sm_90a (required)."),
     "brief-diagnostics": ("<true or false>",
         "Print diagnostics without source lines and blank lines; text format only."),

@@ -43,7 +43,7 @@ def suggest_option(diagnostic: Diagnostic) -> None:
     _suggest(diagnostic, typed, names[matches[0]] if matches else None)
     if len(matches) > 1:
         _add_choices(diagnostic, "options like it", (names[name] for name in matches))
-    _add_choices(diagnostic, "all options", ["pylink --help"])
+    _add_choices(diagnostic, "all options", ["pylink help link"])
 
 
 def suggest_value(diagnostic: Diagnostic) -> None:
