@@ -23,7 +23,7 @@ NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*
 LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
     $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
-.PHONY: help demo test oracles test-releases test-wheels test-newest test-lowest constraints matrix features \
+.PHONY: help demo test tools oracles test-releases test-wheels test-newest test-lowest constraints matrix features \
     lint types pytest unit bench growth fuzz races hazards test-gpu wheels site package clean
 
 help:
@@ -102,7 +102,11 @@ oracles: $(ALL_ORACLES:%=build/oracles/%.stamp)
 demo: $(VENV)/bundled
 	@$(BIN)/pylink demo build/demo
 
-test: lint types pytest
+test: tools lint types pytest
+
+# nvcc calls g++, and tests call git; said before minutes of building.
+tools:
+	@$(PYTHON) scripts/check_machine.py $(if $(findstring oracle,$(EXTRAS)),tests)
 
 lint: $(VENV)/extras $(VENV)/built
 	$(BIN)/ruff check .
