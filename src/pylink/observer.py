@@ -1,4 +1,4 @@
-"""Base of observers, which watch a link and write about it: remarks, profiles, maps.
+"""Base of observers, which observe a link and write about it: remarks, profiles, maps.
 
 An observer gets the result of each phase when the phase has ended. It reads finished tables and
 changes nothing, so the output does not depend on it. Observers that measure are also called at

@@ -26,7 +26,7 @@ from tables.rows cimport EntityNumber, EntityRow, FileRow, SectionNumber, Sectio
 from tables.views cimport MergedView, ObjectsView
 
 cdef enum:
-    PACKED_ALIGN = 8            # bytes from which on a variable makes nvlink align the packed bank
+    PACKED_ALIGN = 8            # least bytes of a variable that makes nvlink align the bank
 
 
 ctypedef struct Uses:

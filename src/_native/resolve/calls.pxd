@@ -154,7 +154,8 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
         call.caller = <uint32_t>resolver.entity_of[symbol]
         call.callee = <uint32_t>callee
         call.block = block
-        call.of_linked_copy = symbol    # until `settle_resolutions`
+        # The copy's symbol: `settle_resolutions` (resolve.pyx) replaces it by 1 or 0.
+        call.of_linked_copy = symbol
     return True
 
 

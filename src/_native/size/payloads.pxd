@@ -139,7 +139,7 @@ cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
 
 
 cdef inline uint64_t full_size(const Payload* payload) noexcept nogil:
-    """Return the bytes of the decompressed payload."""
+    """Return the size of the decompressed payload."""
     return payload.full if payload.codec else payload.packed
 
 

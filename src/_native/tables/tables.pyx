@@ -33,7 +33,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Bytes from which on a table has a block of its own in a process that recycles no pages. Others
+    # Least bytes of a table with a block of its own, in a process that recycles no pages. Others
     # are on the heap, since such a process would get the pages of each block from the system.
     LARGE_TABLE = 4 << 20
 

@@ -204,7 +204,10 @@ class Results:
         return sorted(parts)
 
     def growth(self, contender: str) -> Estimate | None:
-        """The exponent of time over inputs; None for fewer than three parts."""
+        """Return the exponent of time over inputs; None for fewer than three parts that count.
+
+        Parts of a single input do not count.
+        """
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
         sizes = {part: next(iter(part_runs.values())).inputs for part, part_runs in runs.items()}
         parts = [part for part in runs if sizes[part] >= FEWEST_FOR_GROWTH]

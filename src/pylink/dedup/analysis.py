@@ -27,13 +27,17 @@ if TYPE_CHECKING:
 
 # For each section, the number of kept objects among which the most similar one is searched for.
 MAX_COMPARED = 16
-RELOCATIONS = "rela"  # family of relocation sections
+# Label of all relocation sections in the table of section families.
+RELOCATIONS = "rela"
 NUMBER_SIZE = 2  # bytes of the section number at the start of a capsule
 
 
 @dataclass
 class FamilyRow:
-    """Number and bytes of the sections of one family: all, folded, and foldable one by one."""
+    """Number and bytes of the sections of one section family (all sections with one stem).
+
+    They are counted in all, folded with their objects, and foldable one by one.
+    """
 
     sections: int = 0
     bytes: int = 0

@@ -39,7 +39,7 @@ LINK, REPLAY = "link", "replay"
 READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
-# Size from which on a step works in another way, so that its costs jump, and a name for that way.
+# Least size at which a step works in another way, so that its costs jump, and a name for that way.
 PATHS = {
     "parse": (4 << 20, "more threads"),
     "merge_sections": (4096, "two threads"),

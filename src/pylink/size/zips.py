@@ -219,7 +219,7 @@ class Inflated(Source):
 
     @property
     def next_start(self) -> int:
-        """Offset in the member from which on the next stretch may start."""
+        """The least offset in the member at which `begin_stretch` may start a new stretch."""
         return self._starts[-1] + _STRETCH_SIZE
 
     def begin_stretch(self, inflater: zlib._Decompress, bytes_out: int, bytes_in: int) -> None:

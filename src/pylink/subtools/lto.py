@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# Milliseconds of compiling from which on a remark says that the compiler can use several threads.
+# Least milliseconds of compiling after which a remark says that the compiler has threads.
 LONG_LINK_MS = 60_000
 
 

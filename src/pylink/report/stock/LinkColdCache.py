@@ -2,7 +2,7 @@
 
 from link_rules import milliseconds, number, rule, size
 
-# Cache hit rate, in percent of the bytes, from which on the cache counts as warm.
+# Least cache hit rate, in percent of the bytes, at which the cache counts as warm.
 WARM_PERCENT = 90.0
 
 

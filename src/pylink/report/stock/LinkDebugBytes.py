@@ -2,9 +2,9 @@
 
 from link_rules import instances, number, rule, size
 
-# Percent of the input from which on debug data is reported.
+# Least percent of the input at which debug data is reported.
 LEAST_PERCENT = 30.0
-# Percent of the debug data from which on some inputs, or one option, count as the cause.
+# Least percent of the debug data at which some inputs, or one option, count as the cause.
 CAUSE_PERCENT = 50.0
 
 # Advice by the option that produces debug data.

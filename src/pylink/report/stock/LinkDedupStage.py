@@ -2,7 +2,7 @@
 
 from link_rules import milliseconds, number, rule, size
 
-# Percent of the link's processor time from which on looking for duplicates is reported.
+# Least percent of the link's processor time at which looking for duplicates is reported.
 LEAST_PERCENT = 5.0
 
 

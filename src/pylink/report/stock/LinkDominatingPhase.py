@@ -2,7 +2,7 @@
 
 from link_rules import instances, milliseconds, number, rule
 
-# Percent of the link's processor time from which on a phase dominates it, and nanoseconds of
+# Least percent of the link's processor time at which a phase dominates it, and nanoseconds of
 # processor time below which a link is too short to matter.
 DOMINATING_PERCENT = 50.0
 SHORT_LINK_NS = 50e6

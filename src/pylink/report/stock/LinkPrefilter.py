@@ -2,7 +2,7 @@
 
 from link_rules import number, rule
 
-# Percent of the hits from which on false ones are reported.
+# Least percent of the hits at which false ones are reported.
 FALSE_PERCENT = 10.0
 
 

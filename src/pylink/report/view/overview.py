@@ -18,7 +18,7 @@ from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_n
 PROCESSOR = "link__cpu_time_duration.sum"
 
 # A link has waited if its wall time is more than WAITING_RATIO times its processor time, and more
-# by LEAST_WAIT_NS. A cache hit rate, in percent, from which on the input counts as cached.
+# by LEAST_WAIT_NS. The least cache hit rate, in percent, at which the input counts as cached.
 WAITING_RATIO = 1.3
 LEAST_WAIT_NS = 2e6
 WARM_CACHE_PERCENT = 90.0

@@ -9,7 +9,7 @@ from pylink.report.view.overview import phase_actions, phase_name
 from pylink.report.view.pages import DURATION
 
 # The metrics of a phase's steps and of the helper thread's time; the step that helper threads work
-# on; and the share of the link from which on a step is visible.
+# on; and the least share of the link at which a step is visible.
 STEPS, HELPER = "link__step_time_duration.sum", "file__helper_time_duration.sum"
 READING_STEP, SHORTEST_STEP = "read_files", 0.01
 
