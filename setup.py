@@ -31,6 +31,8 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
+# A header that a C file names in quotes: of native code from its root, or of Python.
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
@@ -97,20 +99,17 @@ standins = [
 ]
 
 
-INCLUDED = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
-
-
-def headers_of(source: str) -> list[str]:
-    """Return the headers of the kernels that a C file includes, directly or not."""
-    found: dict[str, None] = {}
-    pending = [Path(source)]
-    while pending:
-        for name in INCLUDED.findall(pending.pop().read_text(encoding="utf-8")):
-            included = NATIVE / name
-            if str(included) not in found and included.is_file():
-                found[str(included)] = None
-                pending.append(included)
-    return list(found)
+def included_headers(source: Path) -> set[Path]:
+    """Return the headers of native code that a C file includes, also by way of other headers."""
+    headers: set[Path] = set()
+    unread = [source]
+    while unread:
+        for name in INCLUDE.findall(unread.pop().read_text(encoding="utf-8")):
+            path = NATIVE / name
+            if path not in headers and path.exists():
+                headers.add(path)
+                unread.append(path)
+    return headers
 
 
 def empty_if_changed(directory: Path, settings: str) -> None:
@@ -160,7 +159,9 @@ class BuildNative(build_ext):
     def compile_module(self, source: str) -> str:
         """Compile a C file if its object file is older, and return the object file."""
         (object_file,) = self.compiler.object_filenames([source], output_dir=str(self.objects))
-        if self.force or newer_group([source, *headers_of(source)], object_file):
+        if self.force or newer_group(
+            [source, *map(str, included_headers(Path(source)))], object_file
+        ):
             self.compiler.compile(
                 [source],
                 output_dir=str(self.objects),

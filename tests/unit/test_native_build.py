@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -71,6 +72,31 @@ def test_a_build_empties_its_directories(tmp_path: Path, monkeypatch: pytest.Mon
     command.finalize_options()
     command.build_extension(kernels)
     assert [file.exists() for file in old] == [False, False]
+
+
+def test_a_header_belongs_to_what_includes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by way of another header; those of Python are not in the sources."""
+    included_headers = read_setup(monkeypatch, "0")["included_headers"]
+    source = tmp_path / "kernel.c"
+    source.write_text('#include "Python.h"\n  # include "base/blocks.h"\n#include <math.h>\n')
+    native = Path("src/_native")
+    assert included_headers(source) == {native / "base/blocks.h", native / "base/hugepages.h"}
+
+
+def test_headers_are_named_from_the_root_of_native_code() -> None:
+    """setup.py looks for them there alone, so another place would be built too rarely."""
+    native = ROOT / "src/_native"
+    kernels = {path for path in native.glob("*/*.h") if path.parent.name != "launcher"}
+    include = re.compile(r'#\s*include\s*"([^"]+)"')
+    assert len(kernels) > 15
+    assert [
+        (path.name, name)
+        for path in kernels
+        for name in include.findall(path.read_text(encoding="utf-8"))
+        if not (native / name).is_file()
+    ] == []
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
