@@ -81,7 +81,10 @@ class Steps:
             observer.step_ended(name, detail)
 
     def times(self, count: int) -> bytearray | None:
-        """A buffer for a TimeRow for each of `count` items; None if times are not recorded."""
+        """Return a buffer for a TimeRow for each of `count` items.
+
+        None if times are not recorded.
+        """
         return bytearray(TIME_ROW_SIZE * count) if self.timed else None
 
     @property

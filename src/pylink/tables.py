@@ -25,33 +25,36 @@ def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
 
 
 def text(arena: bytes, start: int, size: int) -> str:
-    """A name from an input; bytes that are not UTF-8 become surrogates."""
+    """Return a name from an input; bytes that are not UTF-8 become surrogates."""
     return arena[start : start + size].decode("utf-8", "surrogateescape")
 
 
 def string(table: Blob, start: int) -> str:
-    """A name from a string table of the output; bytes that are not UTF-8 become surrogates."""
+    """Return a name from a string table of the output.
+
+    Bytes that are not UTF-8 become surrogates.
+    """
     return table.string(start).decode("utf-8", "surrogateescape")
 
 
 def section_name(objects: ObjectTables, number: int) -> str:
-    """The name of an input section, by its row number."""
+    """Return the name of an input section, by its row number."""
     row = objects.sections[number]
     return text(objects.arena, row.name, row.name_size)
 
 
 def symbol_name(objects: ObjectTables, number: int) -> str:
-    """The name of an input symbol, by its row number."""
+    """Return the name of an input symbol, by its row number."""
     row = objects.symbols[number]
     return text(objects.arena, row.name, row.name_size)
 
 
 def entity_name(merged: MergedTables, number: int) -> str:
-    """The name of an entity, by its row number."""
+    """Return the name of an entity, by its row number."""
     return symbol_name(merged.objects, merged.entities[number].first)
 
 
 def file_sections(objects: ObjectTables, number: int) -> range:
-    """The row numbers of a file's sections, in order of their indices in the file."""
+    """Return the row numbers of a file's sections, in order of their indices in the file."""
     row = objects.files[number]
     return range(row.first_section, row.first_section + row.section_count)

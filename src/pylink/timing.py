@@ -36,12 +36,12 @@ PRECISION = 24  # bits of the significand of a binary32
 
 
 def now() -> Moment:
-    """The wall clock as (seconds, microseconds)."""
+    """Return the wall clock as (seconds, microseconds)."""
     return divmod(time.time_ns() // 1000, 1_000_000)
 
 
 def binary32(value: float) -> float:
-    """The value rounded to the nearest binary32, ties to even.
+    """Return the value rounded to the nearest binary32, ties to even.
 
     Valid for 0 and between 2**-126 and 2**127. Every link needs this, and few links load `struct`,
     which has it.

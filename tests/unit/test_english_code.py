@@ -148,6 +148,28 @@ def test_functions_say_what_they_return() -> None:
     assert unclear == []
 
 
+def has_result(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function returns something that its docstring can name in the imperative."""
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+    result = ast.unparse(node.returns) if node.returns else "None"
+    return not decorators & {"contextmanager", "overload"} and result not in ("None", "NoReturn")
+
+
+def test_functions_return_or_yield_what_their_docstrings_name() -> None:
+    """`Return the X of Y.`, not `The X of Y.`: one mood, as CONTRIBUTING.md says."""
+    nouns = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {docstring.splitlines()[0]}"
+        for path in SOURCES.glob("pylink/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (docstring := ast.get_docstring(node))
+        and re.match(r"(?:The|An?)\b", docstring)
+        and has_result(node)
+        and not is_property(node)
+    ]
+    assert nouns == []
+
+
 def test_comments_say_what_is_done_or_what_a_thing_is() -> None:
     assert len(FILES) > 700
     unclear = [

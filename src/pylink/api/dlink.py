@@ -193,7 +193,7 @@ def _set_options(request: Request, values: dict[str, Value]) -> None:
 
 
 def _prepare_inputs(inputs: Iterable[InputLike], sink: Sink) -> list[LinkInput]:
-    """The inputs of the step, each with its name in diagnostics.
+    """Return the inputs of the step, each with its name in diagnostics.
 
     The step reads a file that is called by its path; one with another name is read here.
     """

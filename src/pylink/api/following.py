@@ -44,7 +44,7 @@ class LinkCancelled(Exception):
         super().__init__(message)
 
     def _render_traceback_(self) -> list[str]:
-        """The lines for IPython: the frames of the caller and one frame of pylink."""
+        """Return the lines for IPython: the frames of the caller and one frame of pylink."""
         from pylink.diagnostics.traces import ipython_lines
 
         return ipython_lines(self)
@@ -150,7 +150,7 @@ class LoggingRenderer(Renderer):
 
 
 def logging_renderers() -> list[Renderer]:
-    """The renderer for `logging`; none if the logger `pylink` has no handlers."""
+    """Return the renderer for `logging`; none if the logger `pylink` has no handlers."""
     logging = sys.modules.get("logging")  # not loaded: there are no handlers
     if logging is None:
         return []

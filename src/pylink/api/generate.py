@@ -88,13 +88,13 @@ class LinkOptions(OptionValues):
 
 
 def keywords_text() -> str:
-    """The source text of the module `keywords`."""
+    """Return the source text of the module `keywords`."""
     lines = [_keyword_line(name, kind) for name, kind in _keywords()]
     return KEYWORDS_HEAD + "".join(lines)
 
 
 def _keyword_line(name: str, kind: str) -> str:
-    """The annotation of a keyword, formatted like ruff does."""
+    """Return the annotation of a keyword, formatted like ruff does."""
     line = f"    {name}: {kind} | None\n"
     if len(line) - 1 <= WIDTH:
         return line
@@ -105,7 +105,7 @@ def _keyword_line(name: str, kind: str) -> str:
 
 
 def options_text() -> str:
-    """The source text of the module `options`."""
+    """Return the source text of the module `options`."""
     parts = [OPTIONS_HEAD]
     for option in call_options():
         kind, method = attribute_type(option)
@@ -118,7 +118,10 @@ def options_text() -> str:
 
 
 def generated_files(pages: Path) -> dict[Path, str]:
-    """The texts of all that is generated, by file; `pages` is the directory of docs/python.md."""
+    """Return the texts of all that is generated, by file.
+
+    `pages` is the directory of docs/python.md.
+    """
     page = pages / "python.md"
     written_by_hand = page.read_text(encoding="utf-8").partition(REFERENCE)[0]
     return {
@@ -137,7 +140,7 @@ def _keywords() -> list[tuple[str, str]]:
 
 
 def _docstring_lines(text: str) -> str:
-    """A docstring of a method, in lines of at most WIDTH columns."""
+    """Return a docstring of a method, in lines of at most WIDTH columns."""
     text = text.replace("\\", "\\\\")
     indent = " " * 8
     if len(indent) + len(text) + 2 * len('"""') <= WIDTH:

@@ -58,13 +58,13 @@ class Growth:
         )
 
     def at(self, size: float) -> float:
-        """The model's cost for a size; ValueError without a model."""
+        """Return the model's cost for a size; ValueError without a model."""
         if self.model is None:
             raise ValueError(f"there is no model: {self.reason}")
         return sum(factor * function(name)(size) for name, factor in self.terms)
 
     def __str__(self) -> str:
-        """The growth as a sentence."""
+        """Return the growth as a sentence."""
         size, cost = self.names
         between = ""
         if self.interval is not None:
@@ -176,7 +176,7 @@ def growth(
 
 
 def _column(table: Any, name: str) -> list[float]:
-    """The numbers of a column; None becomes 0, which fits ignore."""
+    """Return the numbers of a column; None becomes 0, which fits ignore."""
     try:
         column = table.column(name) if isinstance(table, Table) else table[name]
     except (KeyError, IndexError) as error:
@@ -186,13 +186,13 @@ def _column(table: Any, name: str) -> list[float]:
 
 
 def _column_title(table: object, name: str) -> str:
-    """A column's name with its unit."""
+    """Return a column's name with its unit."""
     unit = table.units.get(name) if isinstance(table, Table) else None
     return name if unit is None or unit == name else f"{name} ({unit})"
 
 
 def _group_costs(sizes: list[float], costs: list[float]) -> dict[float, list[float]]:
-    """The costs of each size, without pairs that are not positive."""
+    """Return the costs of each size, without pairs that are not positive."""
     if len(sizes) != len(costs):
         raise ValueError(f"there are {len(sizes)} sizes and {len(costs)} costs")
     groups: dict[float, list[float]] = {}
@@ -203,7 +203,7 @@ def _group_costs(sizes: list[float], costs: list[float]) -> dict[float, list[flo
 
 
 def _scatter(by_size: dict[float, list[float]]) -> float:
-    """The relative error of the least cost of a size, from sizes with several costs.
+    """Return the relative error of the least cost of a size, from sizes with several costs.
 
     If n costs are disturbed at random, the least differs from an undisturbed one by about 1/n of
     the mean distance of the others.

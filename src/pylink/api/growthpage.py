@@ -35,7 +35,7 @@ def growth_html(
 
 
 def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> str:
-    """An SVG drawing of costs over sizes, both logarithmic, with the curve of the model."""
+    """Return an SVG drawing of costs over sizes, both logarithmic, with the curve of the model."""
     sizes = [row.size for row in rows] + [size for size, _ in curve]
     costs = [row.cost for row in rows] + [cost for _, cost in curve]
     horizontal = _Axis(sizes, MARGIN, WIDTH - MARGIN)
@@ -74,5 +74,5 @@ class _Axis:
         self._start, self._end = start, end
 
     def at(self, value: float) -> float:
-        """The pixel of a value."""
+        """Return the pixel of a value."""
         return self._start + (self._end - self._start) * (log(value) - self._least) / self._span

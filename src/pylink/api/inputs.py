@@ -108,7 +108,7 @@ def as_input(source: InputLike, number: int) -> Input:
 
 
 def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
-    """The name of an input in diagnostics; contents with a used name get another.
+    """Return the name of an input in diagnostics; contents with a used name get another.
 
     `number` is that of the input in the call, `used_names` has the numbers of earlier inputs.
     """
@@ -156,5 +156,5 @@ def check_input(source: Input, name: str, sink: Sink) -> None:
 
 
 def _kind_name(kind: int) -> str:
-    """The word of `KINDS` for a kind of input, or `unknown`."""
+    """Return the word of `KINDS` for a kind of input, or `unknown`."""
     return next((word for word, numbers in KINDS.items() if kind in numbers), "unknown")

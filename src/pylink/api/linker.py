@@ -155,7 +155,10 @@ class Linker:
         self._inputs.append((name, added))
 
     def _unique_name(self, name: str, number: int) -> str:
-        """The name of input `number`; a RepeatedName if an earlier input has the same name."""
+        """Return the name of input `number`.
+
+        A RepeatedName if an earlier input has the same name.
+        """
         if self._numbers.setdefault(name, number) == number:
             return name
         from pylink.diagnostics.record import RepeatedName
@@ -216,7 +219,9 @@ class Linker:
         self.close()
 
     def _list_shareable_inputs(self) -> list[LinkInput]:
-        """The inputs that other links can share: contents, and files with their path as name."""
+        """Return the inputs that other links can share: contents, and files with their path as
+        name.
+        """
         return [
             LinkInput(name, None if source is None else source.data)
             for name, source in self._inputs

@@ -122,7 +122,10 @@ class _JobRun:
         self.outcome = error.with_traceback(None)
 
     def inputs(self) -> list[LinkInput]:
-        """The inputs that the link will read, with libraries of its options; empty on failure."""
+        """Return the inputs that the link will read, with libraries of its options.
+
+        It is empty on failure.
+        """
         if self.linker is None:
             return []
         silent_sink = Sink()

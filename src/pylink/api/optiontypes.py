@@ -10,25 +10,28 @@ PATHS = ("<file>", "<directory>", "<file or directory>")
 
 
 def call_options() -> list[Option]:
-    """The options that a call accepts, in alphabetical order."""
+    """Return the options that a call accepts, in alphabetical order."""
     options = [option for option in OPTIONS if option.in_call and option.built]
     return sorted(options, key=lambda option: option.attribute.lower())
 
 
 def placeholder_of(option: Option) -> str:
-    """The placeholder of an option's argument in its help; for a list that of one item."""
+    """Return the placeholder of an option's argument in its help; for a list that of one item."""
     return HELP[option.long][0].removesuffix(",...")
 
 
 def unit_of(option: Option) -> str:
-    """The unit of a number, or the meaning of a text; empty for a switch or fixed choices."""
+    """Return the unit of a number, or the meaning of a text.
+
+    It is empty for a switch or fixed choices.
+    """
     if option.takes in (FLAG, TRUTH) or (option.choices and option.takes != NUMBER):
         return ""
     return placeholder_of(option).strip("<>")
 
 
 def keyword_type(option: Option) -> str:
-    """The type of an option's keyword, as source text."""
+    """Return the type of an option's keyword, as source text."""
     if option.attribute == "profile":
         return "bool | Path"
     if option.takes in (FLAG, TRUTH):
@@ -42,7 +45,7 @@ def keyword_type(option: Option) -> str:
 
 
 def attribute_type(option: Option) -> tuple[str, str]:
-    """The type of an option's attribute, and the method of OptionValues that reads it."""
+    """Return the type of an option's attribute, and the method of OptionValues that reads it."""
     if option.takes == FLAG:
         return "bool", "_flag"
     if option.takes == TRUTH:
@@ -53,7 +56,7 @@ def attribute_type(option: Option) -> tuple[str, str]:
 
 
 def help_of(option: Option) -> str:
-    """The help of the option, with the unit of its value."""
+    """Return the help of the option, with the unit of its value."""
     text = HELP[option.long][1]
     if option.takes in (NUMBER, SIZE) and unit_of(option):
         text = f"{text} Unit: {unit_of(option)}."
@@ -61,5 +64,5 @@ def help_of(option: Option) -> str:
 
 
 def _literal(value: str | int) -> str:
-    """A default value as Python source."""
+    """Return a default value as Python source."""
     return f'"{value}"' if isinstance(value, str) else str(value)

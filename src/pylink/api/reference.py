@@ -61,7 +61,7 @@ REFERENCE = "<!-- what follows is generated: python -m pylink.api.generate -->\n
 
 
 def reference_text() -> str:
-    """The end of docs/python.md: every public name with its docstring, then all options."""
+    """Return the end of docs/python.md: every public name with its docstring, then all options."""
     parts = [REFERENCE]
     for name in sorted(
         set(pylink.__all__) - {"__version__"}, key=lambda name: (name.lower(), name)
@@ -84,7 +84,7 @@ def reference_text() -> str:
 
 
 def _about_object(name: str, value: object) -> str:
-    """A heading, the signature if the name is in WITH_SIGNATURE, and all docstrings."""
+    """Return a heading, the signature if the name is in WITH_SIGNATURE, and all docstrings."""
     parts = [f"\n### `pylink.{name}`\n\n"]
     if name in WITH_SIGNATURE:
         parts.append(f"```\n{name.rpartition('.')[2]}{_block_signature(value)}\n```\n\n")
@@ -96,7 +96,7 @@ def _about_object(name: str, value: object) -> str:
 
 
 def _about_table(name: str, row: type) -> str:
-    """The docstring of a row, and its columns with their numpy types and units."""
+    """Return the docstring of a row, and its columns with their numpy types and units."""
     kinds, units = kinds_of(row), units_of(row)
     lines = [f"\n#### `{name}`\n\n{inspect.cleandoc(row.__doc__ or '')}\n\n"]
     lines.append("| column | dtype | unit |\n|---|---|---|\n")
@@ -145,12 +145,12 @@ class _Annotation:
 
 
 def _signature(value: object) -> str:
-    """The signature in one line."""
+    """Return the signature in one line."""
     return str(_public_signature(value))
 
 
 def _block_signature(value: object) -> str:
-    """The signature, with a line for each parameter if it does not fit into one."""
+    """Return the signature, with a line for each parameter if it does not fit into one."""
     signature = _public_signature(value)
     line = str(signature)
     if len(line) <= SIGNATURE_WIDTH:
@@ -165,7 +165,9 @@ def _block_signature(value: object) -> str:
 
 
 def _public_signature(value: object) -> inspect.Signature:
-    """The parameters and the result of a class or function as in the source, without `self`."""
+    """Return the parameters and the result of a class or function as in the source, without
+    `self`.
+    """
     signature = inspect.signature(value)  # type: ignore[arg-type]  # functions and classes
     parameters = [
         parameter

@@ -188,6 +188,6 @@ def restore_result(
     arch: str,
     inputs: Sequence[tuple[str, int | None]],
 ) -> LinkResult:
-    """The unpickled result; the image may be an out-of-band buffer."""
+    """Return the unpickled result; the image may be an out-of-band buffer."""
     image_bytes = image if isinstance(image, bytes) else bytes(image)
     return LinkResult(image_bytes, diagnostics, timings, profile, arch=arch, inputs=inputs)

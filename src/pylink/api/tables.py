@@ -91,7 +91,7 @@ class GrowthRow(NamedTuple):
 
 
 def section_table(image: bytes) -> Table[SectionRow]:
-    """The sections of an image in file order; empty for PTX."""
+    """Return the sections of an image in file order; empty for PTX."""
     from pylink.facts.elf import SECTION_TYPES, flag_letters
     from pylink.inspect.image import Image
 
@@ -111,7 +111,7 @@ def section_table(image: bytes) -> Table[SectionRow]:
 
 
 def symbol_table(image: bytes) -> Table[SymbolRow]:
-    """The symbols of an image in the order of `.symtab`, without the null symbol."""
+    """Return the symbols of an image in the order of `.symtab`, without the null symbol."""
     from pylink.inspect import contents
     from pylink.inspect.image import Image
 
@@ -135,7 +135,7 @@ def symbol_table(image: bytes) -> Table[SymbolRow]:
 
 
 def size_table(image: bytes) -> Table[SizeRow]:
-    """The bytes of an image as `pylink size` counts them, the largest first."""
+    """Return the bytes of an image as `pylink size` counts them, the largest first."""
     from pylink.size.levels import rows
     from pylink.size.walk import measure_bytes
 
@@ -150,7 +150,7 @@ def size_table(image: bytes) -> Table[SizeRow]:
 
 
 def relocation_table(image: bytes) -> Table[RelocationRow]:
-    """The relocations of an image by section, in file order; empty for PTX."""
+    """Return the relocations of an image by section, in file order; empty for PTX."""
     from pylink.inspect import contents
     from pylink.inspect.image import Image
 
@@ -174,7 +174,7 @@ def relocation_table(image: bytes) -> Table[RelocationRow]:
 
 
 def input_table(inputs: Sequence[tuple[str, int | None]]) -> Table[InputRow]:
-    """The inputs with their sizes; those of files are read now."""
+    """Return the inputs with their sizes; those of files are read now."""
     rows = (
         InputRow(number, name, _file_size(name) if size is None else size)
         for number, (name, size) in enumerate(inputs)
@@ -183,7 +183,7 @@ def input_table(inputs: Sequence[tuple[str, int | None]]) -> Table[InputRow]:
 
 
 def _file_size(path: str) -> int | None:
-    """The bytes of a file, or None if it cannot be found."""
+    """Return the bytes of a file, or None if it cannot be found."""
     try:
         return os.stat(path).st_size
     except OSError:
@@ -191,5 +191,5 @@ def _file_size(path: str) -> int | None:
 
 
 def phase_table(timings: Mapping[str, float]) -> Table[PhaseRow]:
-    """The phases that ran, in order."""
+    """Return the phases that ran, in order."""
     return Table(PhaseRow, (PhaseRow(*pair) for pair in timings.items()))

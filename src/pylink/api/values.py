@@ -39,7 +39,7 @@ def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
 
 
 def without_defaults(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The values without those that equal the default: False and empty lists."""
+    """Return the values without those that equal the default: False and empty lists."""
     return {name: value for name, value in values.items() if not _is_default(name, value)}
 
 
@@ -62,7 +62,7 @@ def _is_default(name: str, value: Value) -> bool:
 
 
 def _unknown_option_message(name: str) -> str:
-    """The message for an unknown option, with the closest name as a hint."""
+    """Return the message for an unknown option, with the closest name as a hint."""
     from difflib import get_close_matches
 
     names = [option.attribute for option in OPTIONS if option.in_call and option.built]
@@ -91,7 +91,7 @@ def _convert_value(option: Option, name: str, value: object) -> Value:
 
 
 def _convert_list(value: object) -> tuple[str, ...] | None:
-    """The items of a list, each a text or a path; None if it is not such a list."""
+    """Return the items of a list, each a text or a path; None if it is not such a list."""
     if isinstance(value, (str, os.PathLike)):
         return (os.fspath(value),)
     try:
@@ -128,26 +128,26 @@ class OptionValues:
     # Attributes of LinkOptions are read by these, by the type that the option takes.
 
     def _flag(self, name: str) -> bool:
-        """The value of an option without an argument; False if it was not given."""
+        """Return the value of an option without an argument; False if it was not given."""
         return bool(self._values.get(name))
 
     def _truth(self, name: str) -> bool | None:
-        """The value of an option that can be on or off; None if it was not given."""
+        """Return the value of an option that can be on or off; None if it was not given."""
         value = self._values.get(name)
         return value if isinstance(value, bool) else None
 
     def _number(self, name: str) -> int | None:
-        """The value of an option if it is a number, else None."""
+        """Return the value of an option if it is a number, else None."""
         value = self._values.get(name)
         return value if isinstance(value, int) else None
 
     def _text(self, name: str) -> str | None:
-        """The value of an option if it is a text, else None."""
+        """Return the value of an option if it is a text, else None."""
         value = self._values.get(name)
         return value if isinstance(value, str) else None
 
     def _list(self, name: str) -> tuple[str, ...]:
-        """The value of an option if it is a tuple, else an empty one."""
+        """Return the value of an option if it is a tuple, else an empty one."""
         value = self._values.get(name)
         return value if isinstance(value, tuple) else ()
 

@@ -439,7 +439,7 @@ def _steep_limit(fitted: Sum) -> float:
 
 
 def _prior_penalty(fitted: Sum) -> float:
-    """The improbability of a forecast before any measurement, in squares of the scatter."""
+    """Return the improbability of a forecast before any measurement, in squares of the scatter."""
     return ((log2(max(fitted.multiple, 1.0)) - PRIOR_EXPONENT) / PRIOR_SPREAD) ** 2
 
 
@@ -449,7 +449,7 @@ def _parameter_count(fitted: Sum) -> int:
 
 
 def _neighbor_scatter(points: Points, fitted: Sum) -> float:
-    """The scatter of points about their neighbors, which no smooth curve explains.
+    """Return the scatter of points about their neighbors, which no smooth curve explains.
 
     The middle one of three points is compared with the line through the others.
     """

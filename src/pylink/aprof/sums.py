@@ -111,7 +111,7 @@ class Points:
         )
 
     def first(self, count: int, resolution: float) -> Points:
-        """The first `count` points."""
+        """Return the first `count` points."""
         return Points(self.sizes[:count].tolist(), self.costs[:count].tolist(), resolution)
 
     def relative_errors(self, fitted: Sum) -> Array:

@@ -124,7 +124,7 @@ def _read_gpu(text: str) -> int:
 
 
 def _read_kinds(text: str) -> tuple[str, ...]:
-    """The names of kinds of diagnostics in a list of names and numbers."""
+    """Return the names of kinds of diagnostics in a list of names and numbers."""
     name_of = {str(row[0]): name for name, row in KINDS.items()}
     kinds = []
     for word in text.split(","):
@@ -218,5 +218,5 @@ def _show_findings(sink: Sink) -> None:
 
 
 def _count(number: int, noun: str) -> str:
-    """A number with its noun: `1 error`, `2 errors`."""
+    """Return a number with its noun: `1 error`, `2 errors`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -84,7 +84,10 @@ class DynamicSegment:
             }
 
     def _read_symbols(self) -> list[bytes]:
-        """The names of the dynamic symbols by number; also fills in the name sets of the file."""
+        """Return the names of the dynamic symbols by number.
+
+        Also fills in the name sets of the file.
+        """
         file, strings = self._file, self._strings
         rows = self._read_table(
             self._values.get(_DT_SYMTAB, 0), self._count_symbols() * SYM.size, "dynamic symbols"
@@ -105,7 +108,7 @@ class DynamicSegment:
         return names
 
     def _count_symbols(self) -> int:
-        """The number of dynamic symbols, from one of the hash tables.
+        """Return the number of dynamic symbols, from one of the hash tables.
 
         DT_HASH states it in its second word. DT_GNU_HASH has a header of four words, a bloom filter
         of words of 8 bytes, the first symbol of each bucket, and a word for each symbol from number
@@ -140,7 +143,10 @@ class DynamicSegment:
         return self._source.size // SYM.size
 
     def _relocated_symbols(self) -> set[int]:
-        """The numbers of the dynamic symbols that relocations name; the loader looks these up."""
+        """Return the numbers of the dynamic symbols that relocations name.
+
+        The loader looks these up.
+        """
         symbol_numbers: set[int] = set()
         values = self._values
         for start, size in ((_DT_RELA, _DT_RELASZ), (_DT_JMPREL, _DT_PLTRELSZ)):
@@ -168,7 +174,10 @@ class DynamicSegment:
         return b""
 
     def _string_at(self, offset: int) -> str:
-        """The dynamic string at an offset; empty for a negative offset or a damaged string."""
+        """Return the dynamic string at an offset.
+
+        It is empty for a negative offset or a damaged string.
+        """
         end = self._strings.find(b"\0", offset) if offset >= 0 else -1
         return os.fsdecode(self._strings[offset:end]) if end >= 0 else ""
 

@@ -188,7 +188,7 @@ class Auditor:
         )
 
     def _missing_libraries(self) -> list[Diagnostic]:
-        """A note that names the libraries that were not found; empty if all were."""
+        """Return a note that names the libraries that were not found; empty if all were."""
         names = [name for name in self._process.missing if not name.startswith(SYSTEM_LIBRARIES)]
         return [note("audit-elsewhere", libraries=", ".join(names))] if names else []
 
@@ -206,7 +206,7 @@ def report_launchers(launchers: Iterable[Launcher], sink: Sink) -> None:
 
 
 def _describe_remedy(remedy: Remedy | None, identifier: bytes) -> list[Diagnostic]:
-    """A note on the build step that helps; without one, on sharing the module of this id."""
+    """Return a note on the build step that helps; without one, on sharing the module of this id."""
     if remedy is None:
         return [note("audit-share", id=decode_name(identifier))]
     return [note(remedy.kind, source=None, context=(), **remedy.facts)]

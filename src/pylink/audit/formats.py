@@ -24,7 +24,7 @@ _COLUMNS = ("file", "images", "modules", "state", "code")
 
 
 def file_lines(process: Process) -> list[str]:
-    """A table of the files with device code."""
+    """Return a table of the files with device code."""
     rows = [
         (
             file.display_path,
@@ -43,7 +43,7 @@ def file_lines(process: Process) -> list[str]:
 
 
 def link_state(file: LinkedFile) -> str:
-    """The column `state`: how the device code of a file is linked.
+    """Return the column `state`: how the device code of a file is linked.
 
     `closed`: the file has a link of its modules; `open`: other files link them; `mixed`: it has a
     link of other modules only; `whole`: it has no modules.
@@ -64,7 +64,7 @@ def unread_lines(process: Process, finder: Finder) -> list[str]:
 
 
 def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], status: int) -> str:
-    """The audit as one JSON object; names that are not UTF-8 have escapes."""
+    """Return the audit as one JSON object; names that are not UTF-8 have escapes."""
     content = {
         "status": status,
         "files": [
@@ -88,7 +88,7 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
 
 
 def _describe_finding(record: Diagnostic) -> dict[str, Any]:
-    """A finding as values for JSON."""
+    """Return a finding as values for JSON."""
     finding: dict[str, Any] = {
         "rule": record.kind,
         "number": record.number,
@@ -115,7 +115,7 @@ def _escape_bytes(value: Any) -> Any:
 
 
 def _architecture_list(file: LinkedFile) -> str:
-    """The architectures of a file's images, or else of its relocatable code."""
+    """Return the architectures of a file's images, or else of its relocatable code."""
     code = file.images or file.modules
     return ", ".join(architectures(entry for part in code for entry in part.entries)) or "-"
 

@@ -45,7 +45,7 @@ class SharedNames:
 
 
 def read_symbols(cubin: bytes) -> Symbols:
-    """The global names of a cubin; empty if the bytes are not a cubin."""
+    """Return the global names of a cubin; empty if the bytes are not a cubin."""
     symbols = Symbols()
     try:
         sections = read_sections(cubin).sections
@@ -77,7 +77,9 @@ class DeviceCode:
         self._symbols: dict[LinkedFile, tuple[set[bytes], set[bytes]]] = {}
 
     def symbols(self, file: LinkedFile) -> tuple[set[bytes], set[bytes]]:
-        """The kernels and variables of a file, from the first cubin of each of its images."""
+        """Return the kernels and variables of a file, from the first cubin of each of its
+        images.
+        """
         if file not in self._symbols:
             kernels: set[bytes] = set()
             variables: set[bytes] = set()
@@ -88,7 +90,9 @@ class DeviceCode:
         return self._symbols[file]
 
     def code(self, file: LinkedFile, names: set[bytes]) -> dict[bytes, dict[int, bytes]]:
-        """A digest of the code of these kernels, for each SM number that they have code for."""
+        """Return a digest of the code of these kernels, for each SM number that they have
+        code for.
+        """
         code: dict[bytes, dict[int, bytes]] = defaultdict(dict)
         for sm, symbols in self._cubins(file, every=True):
             for name in names & symbols.kernels.keys():
@@ -170,5 +174,5 @@ def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> li
 
 
 def decode_name(name: bytes) -> str:
-    """A symbol's name, or the id of a module, as text for messages."""
+    """Return a symbol's name, or the id of a module, as text for messages."""
     return name.decode("utf-8", "surrogateescape")

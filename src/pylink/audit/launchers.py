@@ -126,7 +126,7 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
 
 
 def _kernels_of_object(name: str, data: bytes) -> set[bytes]:
-    """The names of the kernels in the device code of an object."""
+    """Return the names of the kernels in the device code of an object."""
     kernels: set[bytes] = set()
     try:
         for part in parts(name, data):
@@ -163,7 +163,7 @@ class _Functions:
         }
 
     def find(self, section: int, offset: int) -> _Symbol | None:
-        """The function that contains this byte; None if no function does."""
+        """Return the function that contains this byte; None if no function does."""
         index = bisect_right(self._starts.get(section, ()), offset) - 1
         if index < 0:
             return None
@@ -172,7 +172,9 @@ class _Functions:
 
 
 def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
-    """The name of the function that a relocation refers to; empty if it is not a function's start.
+    """Return the name of the function that a relocation refers to.
+
+    It is empty if it is not a function's start.
 
     The symbol is the function's, or that of its section, with an offset as addend.
     """
@@ -187,7 +189,9 @@ def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> byte
 
 
 def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
-    """The kernel whose host symbol or stub has this name; empty if the name is not one of these.
+    """Return the kernel whose host symbol or stub has this name.
+
+    It is empty if the name is not one of these.
 
     The name of a stub whose kernel is not found is returned itself.
     """

@@ -114,7 +114,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
 
 
 def _read_containers(source: ByteSource, start: int, end: int, file: LinkedFile) -> list[Container]:
-    """The fat binaries between two offsets; other bytes between them are skipped."""
+    """Return the fat binaries between two offsets; other bytes between them are skipped."""
     containers = []
     offset = start
     while offset + CONTAINER.size <= end:

@@ -93,7 +93,7 @@ class LinkedFile:
 
 
 def _working_directory() -> str:
-    """The working directory with a separator at its end."""
+    """Return the working directory with a separator at its end."""
     try:
         return os.path.join(os.getcwd(), "")
     except OSError:
@@ -101,5 +101,5 @@ def _working_directory() -> str:
 
 
 def ids_in_names(names: set[bytes], prefix: bytes) -> list[bytes]:
-    """The ids in the names with this prefix, sorted."""
+    """Return the ids in the names with this prefix, sorted."""
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))

@@ -99,7 +99,7 @@ class Loader:
         self.process.groups.append(Group(members, loaded, is_global))
 
     def _read_file(self, path: str) -> LinkedFile:
-        """The file at a path, which is read once, also if it has several paths."""
+        """Return the file at a path, which is read once, also if it has several paths."""
         source = FileSource(path)
         try:
             status = os.stat(path)
@@ -121,7 +121,7 @@ class Loader:
             source.close()
 
     def _dependencies(self, file: LinkedFile) -> list[LinkedFile]:
-        """The libraries that a file needs and that were found, in order."""
+        """Return the libraries that a file needs and that were found, in order."""
         if file not in self._libraries:
             libraries = []
             for name in file.needed:
@@ -134,7 +134,10 @@ class Loader:
         return self._libraries[file]
 
     def _find_library(self, name: str, file: LinkedFile) -> LinkedFile | None:
-        """The library that the loader would load by a name for a file; None if it is not found."""
+        """Return the library that the loader would load by a name for a file.
+
+        None if it is not found.
+        """
         for path in self._finder.candidates(name, list(self._chain_of_loaders(file))):
             try:
                 library = self._read_file(path)
@@ -160,7 +163,9 @@ class Loader:
             current = self._loaders.get(current)
 
     def _order_of_initialization(self, members: list[LinkedFile]) -> list[LinkedFile]:
-        """The files in their order of initialization: from the last one on, dependencies first."""
+        """Return the files in their order of initialization: from the last one on, dependencies
+        first.
+        """
         ordered: dict[LinkedFile, None] = {}
         entered: set[LinkedFile] = set()
         for start in reversed(members):

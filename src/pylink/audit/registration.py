@@ -93,7 +93,7 @@ class FileState:
 
 
 def current_state(file: LinkedFile) -> FileState:
-    """The state of a file as it is now."""
+    """Return the state of a file as it is now."""
     visible = frozenset(name for name in file.answers if REGISTER_PREFIX + name in file.defined)
     return FileState(tuple(file.calls), tuple(file.answers), frozenset(file.self_bound), visible)
 
@@ -144,5 +144,5 @@ def simulate(
 
 
 def repeated_ids(calls: Iterable[Module]) -> list[bytes]:
-    """The ids that occur in more than one call."""
+    """Return the ids that occur in more than one call."""
     return [name for name, count in Counter(call.id for call in calls).items() if count > 1]

@@ -48,7 +48,9 @@ class Remedies:
     def find(
         self, modules: set[Module], candidates: Callable[[], Iterator[Remedy]]
     ) -> Remedy | None:
-        """The first candidate that saves all `modules` and loses no others; None if none does.
+        """Return the first candidate that saves all `modules` and loses no others.
+
+        None if none does.
 
         Candidates are tried from the present state first, then after the remedies that were found
         earlier.
@@ -82,7 +84,7 @@ class Remedies:
         )
 
     def _state(self, file: LinkedFile) -> FileState:
-        """The state of a file in which remedies are tried."""
+        """Return the state of a file in which remedies are tried."""
         return self._base.get(file) or current_state(file)
 
     def for_image(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
@@ -212,14 +214,16 @@ class Remedies:
         yield Remedy(kind, facts, changes)
 
     def _find_holder(self, file: LinkedFile, identifier: bytes) -> LinkedFile | None:
-        """The first library other than the file that has the host code of a module."""
+        """Return the first library other than the file that has the host code of a module."""
         for other in self._files:
             if other is not file and not other.is_program and identifier in other.calls:
                 return other
         return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
-        """The remedy that adds the missing host code to the file, whose image answers its calls."""
+        """Return the remedy that adds the missing host code to the file, whose image answers its
+        calls.
+        """
         now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
         bound_ids = frozenset(now.answers)

@@ -67,7 +67,10 @@ class Finder:
         return [path for path in paths if self._may_load(path, file)]
 
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
-        """The directories, with $ORIGIN replaced; those with other variables are only listed."""
+        """Return the directories, with $ORIGIN replaced.
+
+        Directories with other variables are only listed.
+        """
         origin = os.path.dirname(file.path)
         expanded = []
         for path in paths:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def sm_number(text: str) -> int:
-    """The number of a GPU written as `90`, `sm_90` or `9.0`; ValueError for anything else."""
+    """Return the number of a GPU written as `90`, `sm_90` or `9.0`.
+
+    ValueError for anything else.
+    """
     digits = text.removeprefix("sm_")
     major, point, minor = digits.partition(".")
     if point and len(minor) == 1 and major.isdecimal() and minor.isdecimal():
@@ -40,7 +43,7 @@ def has_code_for(file: LinkedFile, gpu: int) -> bool:
 
 
 def architectures(entries: Iterable[Entry]) -> list[str]:
-    """The architectures of the code, such as sm_90a and compute_90: sm_ first, ascending."""
+    """Return the architectures of the code, such as sm_90a and compute_90: sm_ first, ascending."""
     prefixes = {EntryKind.ELF: "sm", EntryKind.PTX: "compute"}
     targets = {
         (entry.sm, entry.kind, suffix_of(entry.flags))

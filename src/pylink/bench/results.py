@@ -151,15 +151,15 @@ class Results:
         )
 
     def contenders(self) -> list[str]:
-        """The contenders that ran at least once."""
+        """Return the contenders that ran at least once."""
         return list(dict.fromkeys(run.contender for run in self.runs))
 
     def modes(self) -> list[str]:
-        """The modes that were measured: `warm`, `rested` or both."""
+        """Return the modes that were measured: `warm`, `rested` or both."""
         return [mode for mode in (WARM, RESTED) if any(run.mode == mode for run in self.runs)]
 
     def of(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> dict[int, Measured]:
-        """The runs of a contender, by round."""
+        """Return the runs of a contender, by round."""
         return {
             run.round: run
             for run in self.runs
@@ -167,7 +167,7 @@ class Results:
         }
 
     def seconds(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> list[float]:
-        """The times of a contender's runs, by round."""
+        """Return the times of a contender's runs, by round."""
         return [run.seconds for run in self.of(contender, mode, part).values()]
 
     def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
@@ -195,11 +195,11 @@ class Results:
         )
 
     def peak(self, contender: str) -> int:
-        """The peak resident bytes of a contender, over all its runs."""
+        """Return the peak resident bytes of a contender, over all its runs."""
         return max((run.peak for run in self.runs if run.contender == contender), default=0)
 
     def parts(self, contender: str) -> list[Fraction]:
-        """The parts that a contender linked, the smallest first."""
+        """Return the parts that a contender linked, the smallest first."""
         parts = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
         return sorted(parts)
 
@@ -218,7 +218,10 @@ class Results:
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
 
     def load_when_busy(self) -> str:
-        """A text about the load at the start, if that disturbs the measurement; else empty."""
+        """Return a text about the load at the start, if that disturbs the measurement.
+
+        It is empty otherwise.
+        """
         load, cores = self.facts.get("load", ""), self.facts.get("cores", "")
         try:
             is_busy = float(load.split()[0]) > BUSY_LOAD * int(cores)
@@ -227,7 +230,7 @@ class Results:
         return f"load {load} on {cores} cores" if is_busy else ""
 
     def reference(self) -> str | None:
-        """The contender that others are compared with: the first nvlink, or the copy."""
+        """Return the contender that others are compared with: the first nvlink, or the copy."""
         names = self.contenders()
         return next(
             (name for name in names if name.startswith("nvlink")), names[0] if names else None
@@ -235,7 +238,7 @@ class Results:
 
 
 def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
-    """The median of the seconds with all inputs; None for a contender that did not run."""
+    """Return the median of the seconds with all inputs; None for a contender that did not run."""
     seconds = results.seconds(contender, mode)
     return median_of(seconds) if seconds else None
 

@@ -216,7 +216,9 @@ def overlay_notes() -> bool | None:
 
 
 def terminal_form(tool: str) -> str:
-    """The default format of diagnostics on a terminal: nvlink's in nvlink's place, else text."""
+    """Return the default format of diagnostics on a terminal: nvlink's in nvlink's place, else
+    text.
+    """
     return "nvlink" if tool == NVLINK else "text"
 
 

@@ -95,7 +95,7 @@ FISH = """\
 
 
 def bash_script() -> str:
-    """The script for bash."""
+    """Return the script for bash."""
     commands, values = [], []
     for name in OTHER_COMMANDS:
         options = " ".join(
@@ -115,7 +115,7 @@ def bash_script() -> str:
 
 
 def zsh_script() -> str:
-    """The script for zsh."""
+    """Return the script for zsh."""
     names = [f"        {_quote(f'{name}:{command.about}')}" for name, command in COMMANDS.items()]
     commands = []
     for name in OTHER_COMMANDS:
@@ -131,7 +131,7 @@ def zsh_script() -> str:
 
 
 def fish_script() -> str:
-    """The script for fish."""
+    """Return the script for fish."""
     seen_command = f"__fish_seen_subcommand_from {' '.join(OTHER_COMMANDS)}"
     names = [
         f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quote(command.about)}"
@@ -175,7 +175,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _zsh_specs(option_helps: list[OptionHelp]) -> list[str]:
-    """The arguments of zsh's `_arguments`: one for each spelling of an option."""
+    """Return the arguments of zsh's `_arguments`: one for each spelling of an option."""
     specs = []
     for option in option_helps:
         about = option.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
@@ -191,7 +191,9 @@ def _zsh_specs(option_helps: list[OptionHelp]) -> list[str]:
 
 
 def _fish_line(condition: str, option: OptionHelp) -> str:
-    """The command that defines an option in fish, where `condition`, a fish command, is true."""
+    """Return the command that defines an option in fish, where `condition`, a fish command, is
+    true.
+    """
     parts = [f"complete -c pylink -n {_quote(condition)}"]
     for spelling in option.spellings:
         if spelling.startswith("--"):
@@ -206,5 +208,5 @@ def _fish_line(condition: str, option: OptionHelp) -> str:
 
 
 def _quote(text: str) -> str:
-    """The text in single quotes, for all three shells."""
+    """Return the text in single quotes, for all three shells."""
     return "'" + text.replace("'", "'\\''") + "'"

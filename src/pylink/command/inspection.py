@@ -42,7 +42,7 @@ SUMMARY_FUNCTIONS = 10  # number of functions in the summary of a large cubin
 
 
 def _sizes_text(image: Image, top: int = 0) -> str:
-    """The tables of `pylink size` by part and by function, with `top` rows (0: all)."""
+    """Return the tables of `pylink size` by part and by function, with `top` rows (0: all)."""
     sizes = measure_bytes("cubin", image.data)
     titles = {"part": "Bytes by part", "function": "Bytes by function"}
     return "\n".join(
@@ -52,7 +52,7 @@ def _sizes_text(image: Image, top: int = 0) -> str:
 
 
 def _sizes_value(image: Image) -> object:
-    """The bytes of each part and function of an image, for JSON."""
+    """Return the bytes of each part and function of an image, for JSON."""
     rows_of_sizes = size_rows(measure_bytes("cubin", image.data), ("part", "function"))
     return [
         {"part": row.keys[0], "function": row.keys[1], "bytes": row.installed}
@@ -185,7 +185,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _select_parts(arguments: argparse.Namespace) -> list[Part]:
-    """The parts of a cubin that options ask for; without such an option, all but sizes."""
+    """Return the parts of a cubin that options ask for; without such an option, all but sizes."""
     names = arguments.parts or ()
     if arguments.all:
         return [*PARTS, SIZES]
@@ -193,7 +193,10 @@ def _select_parts(arguments: argparse.Namespace) -> list[Part]:
 
 
 def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int] | None:
-    """The number of rows by part of a cubin that is too large to be shown; None for others."""
+    """Return the number of rows by part of a cubin that is too large to be shown.
+
+    None for others.
+    """
     if arguments.parts or arguments.all:
         return None
     counts = row_counts(image)
@@ -201,7 +204,7 @@ def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int
 
 
 def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
-    """The summary of a large cubin: header, sizes, and the options that show other parts."""
+    """Return the summary of a large cubin: header, sizes, and the options that show other parts."""
     header, _, _ = PARTS[0].text(image).partition("\nSegments")
     parts = ", ".join(f"--{name} {count:,}" for name, count in rows.items() if count)
     not_shown = (
@@ -252,7 +255,7 @@ def _extract(arguments: argparse.Namespace) -> None:
 def _read_parts(
     name: str, arch: str | None, unpacks: tuple[int, ...] = CUBIN_KINDS
 ) -> list[DeviceCode]:
-    """The device code in a file; with `arch` only that of one architecture."""
+    """Return the device code in a file; with `arch` only that of one architecture."""
     try:
         data = read_incoming(name, is_wanted=is_known)
         hidden = _hints_without_code(name, data)
@@ -278,7 +281,9 @@ def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
 
 
 def _read_images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
-    """The cubins, each with a name, which has the architecture if the file has several parts."""
+    """Return the cubins, each with a name, which has the architecture if the file has several
+    parts.
+    """
     cubins = [(part, _read_image(part)) for part in parts if part.kind == "cubin"]
     if not cubins:
         raise UnreadableCubin(f"{name}: there is no cubin in it")
@@ -289,7 +294,7 @@ def _read_images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
 
 
 def _read_image(part: DeviceCode) -> Image:
-    """The image of a piece of device code; `UnreadableCubin` if it is malformed."""
+    """Return the image of a piece of device code; `UnreadableCubin` if it is malformed."""
     try:
         return Image(part.data)
     except MalformedCubin as problem:

@@ -44,7 +44,7 @@ STATUS = """\
 
 
 def manual() -> str:
-    """The page pylink(1)."""
+    """Return the page pylink(1)."""
     commands = [
         f".TP\n.B pylink {_escape(name)} {_escape(command.usage)}\n{_escape(command.about)}\n"
         for name, command in COMMANDS.items()
@@ -65,7 +65,7 @@ def manual() -> str:
 
 
 def command_manual(name: str) -> str:
-    """The page of another command, pylink-NAME(1)."""
+    """Return the page of another command, pylink-NAME(1)."""
     command = COMMANDS[name]
     parser = command_parser(name)
     text = (parser.description or "") if parser else command.about
@@ -109,7 +109,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _page_head(title: str, name: str, about: str) -> str:
-    """The title of a page and its section NAME, with what the command is for."""
+    """Return the title of a page and its section NAME, with what the command is for."""
     return (
         f'.TH {title} 1 "" "pylink {__version__}"\n'
         f".SH NAME\n{_escape(name)} \\- {_escape(about[0].lower() + about[1:])}\n"
@@ -117,7 +117,7 @@ def _page_head(title: str, name: str, about: str) -> str:
 
 
 def _option_entries(option_helps: Iterable[OptionHelp]) -> str:
-    """The entries of options in a manual page, in roff."""
+    """Return the entries of options in a manual page, in roff."""
     return "".join(
         f".TP\n.B {', '.join(map(_escape, option.spellings))} {_escape(option.argument)}".rstrip()
         + f"\n{_escape(option.about)}\n"
@@ -126,18 +126,18 @@ def _option_entries(option_helps: Iterable[OptionHelp]) -> str:
 
 
 def _escape_lines(text: str) -> str:
-    """The text escaped for roff; several lines keep their breaks and blanks."""
+    """Return the text escaped for roff; several lines keep their breaks and blanks."""
     if "\n" not in text:
         return _escape(text)
     return "\n".join([".nf", *map(_escape_line, text.split("\n")), ".fi"])
 
 
 def _escape(text: str) -> str:
-    """The text in one line, escaped for roff."""
+    """Return the text in one line, escaped for roff."""
     return _escape_line(" ".join(text.split()))
 
 
 def _escape_line(text: str) -> str:
-    """A line escaped for roff: dashes stay dashes, and it is not a request."""
+    """Return a line escaped for roff: dashes stay dashes, and it is not a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{text}" if text[:1] == "." else text

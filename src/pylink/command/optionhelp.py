@@ -37,7 +37,7 @@ class OptionHelp:
 
 
 def link_options() -> list[OptionHelp]:
-    """The options of a link, in alphabetical order."""
+    """Return the options of a link, in alphabetical order."""
     option_helps = []
     for option in sorted(OPTIONS, key=lambda option: option.long.lower()):
         if option.built:
@@ -49,7 +49,7 @@ def link_options() -> list[OptionHelp]:
 
 
 def command_options(name: str) -> list[OptionHelp]:
-    """The options of another command; empty if it has no parser."""
+    """Return the options of another command; empty if it has no parser."""
     parser = command_parser(name)
     if parser is None:
         return []
@@ -68,7 +68,7 @@ def command_options(name: str) -> list[OptionHelp]:
 
 
 def command_parser(name: str) -> argparse.ArgumentParser | None:
-    """The parser of a command; None for a command without a parser."""
+    """Return the parser of a command; None for a command without a parser."""
     module = COMMANDS[name].parser
     if not module:
         return None

@@ -199,7 +199,7 @@ def _fill_overlay(unfinished: str, toolkit: str | None, mark_files: Sequence[str
 
 
 def find_release(toolkit: str) -> str | None:
-    """The release of a toolkit by its name in `facts/releases.py`, such as 13.2 or 13.2.51.
+    """Return the release of a toolkit by its name in `facts/releases.py`, such as 13.2 or 13.2.51.
 
     An unknown release has the name that the tools print; None if no tool or file has it. The
     compiler is asked first: the linker may have been replaced, and the file may be older.
@@ -274,7 +274,9 @@ def _fill_libraries(directory: str, lib: str) -> None:
 
 
 def find_native_program() -> str | None:
-    """The program `pylink` beside the interpreter, if it starts this package with it, else None."""
+    """Return the program `pylink` beside the interpreter, if it starts this package with it, else
+    None.
+    """
     directory = os.path.dirname(sys.executable)
     program, script = os.path.join(directory, PROGRAM), os.path.join(directory, SCRIPT)
     try:
@@ -299,7 +301,7 @@ def find_native_program() -> str | None:
 
 
 def _site_packages() -> str:
-    """The directory in which this Python installs packages."""
+    """Return the directory in which this Python installs packages."""
     add_sites()  # sets the prefix of a virtual environment
     import sysconfig  # reads the prefix when it is loaded
 
@@ -316,7 +318,7 @@ def _is_this_interpreter(interpreter: str) -> bool:
 
 
 def launcher_text(interpreter: str) -> str:
-    """The text of a script that runs as nvlink with this interpreter."""
+    """Return the text of a script that runs as nvlink with this interpreter."""
     if len(os.fsencode(interpreter)) > LONGEST_INTERPRETER or any(map(str.isspace, interpreter)):
         from shlex import quote
 
@@ -361,7 +363,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def report(directory: str, toolkit: str | None, *, plain: bool) -> str:
-    """A text about the new overlay, and the next command."""
+    """Return a text about the new overlay, and the next command."""
     binaries = os.path.join(directory, "bin")
     try:
         with open(os.path.join(binaries, RELEASE_FILE), encoding="ascii") as stream:

@@ -185,7 +185,7 @@ def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
 
 
 def _output_text(sizes: Sizes, arguments: argparse.Namespace) -> str:
-    """The text to print for one set of sizes, in the form that the options ask for."""
+    """Return the text to print for one set of sizes, in the form that the options ask for."""
     from pylink.size import screen
     from pylink.size.levels import Selection
 
@@ -217,7 +217,7 @@ def _formatted(
     top: int,
     selection: Selection,
 ) -> str:
-    """The sizes as JSON, CSV or Markdown."""
+    """Return the sizes as JSON, CSV or Markdown."""
     from pylink.size import formats  # the first screen does not need it
 
     if arguments.json:
@@ -231,7 +231,7 @@ def _formatted(
 
 
 def _diff_output_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> str:
-    """The text to print for the difference of two sets of sizes."""
+    """Return the text to print for the difference of two sets of sizes."""
     from pylink.size import diffshow
     from pylink.size.levels import Selection
 

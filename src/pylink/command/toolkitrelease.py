@@ -17,7 +17,9 @@ SERVE_FILE = "nvlink.serve"
 
 
 def toolkit_release(program: str, search: str) -> str | None:
-    """The release of the overlay from which `program` was started; None outside of an overlay.
+    """Return the release of the overlay from which `program` was started.
+
+    None outside of an overlay.
 
     `program` is the name under which it was started. A name without a directory is searched for in
     `search`, the PATH. The result is also None for a release that links cannot follow.
@@ -40,7 +42,7 @@ def wants_notes(program: str, search: str) -> bool | None:
 
 
 def _directory_of(program: str, search: str) -> str:
-    """The first directory of a search path that contains the program; empty if none does."""
+    """Return the first directory of a search path that contains the program; empty if none does."""
     for directory in search.split(os.pathsep):
         if os.access(os.path.join(directory, program), os.X_OK):
             return directory

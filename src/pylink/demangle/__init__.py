@@ -16,7 +16,7 @@ STATIC_PREFIX = "__nv_static_"
 
 
 def demangle(name: str) -> str:
-    """The readable form of a symbol's name; the name itself if it cannot be demangled."""
+    """Return the readable form of a symbol's name; the name itself if it cannot be demangled."""
     try:
         return _demangle(name)
     except (NotMangled, RecursionError):
@@ -24,7 +24,7 @@ def demangle(name: str) -> str:
 
 
 def _demangle(name: str) -> str:
-    """The readable form of a symbol's name; NotMangled if it cannot be demangled."""
+    """Return the readable form of a symbol's name; NotMangled if it cannot be demangled."""
     if name.startswith("$_Z"):
         return _demangle(name[1:])
     if name.startswith(STATIC_PREFIX):

@@ -54,7 +54,7 @@ class Cursor(ABC):
         self.bare_parameters = False  # a template parameter takes no arguments here
 
     def peek(self, count: int = 1) -> str:
-        """The next characters, which are not skipped; fewer at the end."""
+        """Return the next characters, which are not skipped; fewer at the end."""
         return self.name[self.position : self.position + count]
 
     def consume(self, text: str) -> bool:

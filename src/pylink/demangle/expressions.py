@@ -291,7 +291,8 @@ class ExpressionParser(TypeParser):
 
 
 def _format_real(digits: str, code: str) -> str:
-    """The text of a floating-point number from its hexadecimal digits, most significant first.
+    """Return the text of a floating-point number from its hexadecimal digits, most significant
+    first.
 
     `code` is `f` or `d`, for 32 and 64 bits.
     """

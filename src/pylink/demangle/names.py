@@ -301,7 +301,7 @@ class NameParser(ExpressionParser):
 
 
 def _last_part(name: str) -> str:
-    """The last part of a name, without its template arguments."""
+    """Return the last part of a name, without its template arguments."""
     depth = 0
     end = len(name)
     for i in range(len(name) - 1, -1, -1):

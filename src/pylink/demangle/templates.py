@@ -13,7 +13,10 @@ _MAX_LENGTH = 200  # characters of a template
 
 
 def template_of(name: str) -> str | None:
-    """The template of an instance's readable name, as `ns::Foo<>::bar<>`; None for other names."""
+    """Return the template of an instance's readable name, as `ns::Foo<>::bar<>`.
+
+    None for other names.
+    """
     operators = [match[1] for match in _OPERATOR.finditer(name)]
     text = _OPERATOR.sub(f"operator{_SIGN}", name)
     pieces, depth, has_parameters = [], 0, False
@@ -44,6 +47,6 @@ def template_of(name: str) -> str | None:
 
 
 def describe(function: str) -> tuple[str, str | None]:
-    """The readable form of a mangled name, and its template or None."""
+    """Return the readable form of a mangled name, and its template or None."""
     name = demangle(function)
     return name, template_of(name)

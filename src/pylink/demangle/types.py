@@ -191,14 +191,16 @@ class TypeParser(Cursor):
 
 
 def declare(inner: Type, operator: str) -> Type:
-    """The type with a further declarator, which functions and arrays put in parentheses."""
+    """Return the type with a further declarator, which functions and arrays put in parentheses."""
     if inner.kind in ("array", "function"):
         return Type(f"{inner.left}({operator}", f"){inner.right}", "pointer")
     return Type(inner.before + operator, inner.right, "pointer")
 
 
 def qualify(qualifiers: str, inner: Type) -> Type:
-    """The type with qualifiers: in front of a base, after a pointer or a function's parameters."""
+    """Return the type with qualifiers: in front of a base, after a pointer or a function's
+    parameters.
+    """
     if inner.kind == "base":
         return Type(f"{qualifiers} {inner.left}", inner.right, spaced=inner.spaced)
     if inner.kind == "function":

@@ -91,12 +91,12 @@ def print_line(text: str) -> None:
 
 
 def number_of(arch: str) -> int:
-    """The number in the name of an architecture, such as 90 of sm_90a."""
+    """Return the number in the name of an architecture, such as 90 of sm_90a."""
     return int(arch.removeprefix("sm_").rstrip("af"))
 
 
 def own_command() -> list[str]:
-    """The command that starts this pylink."""
+    """Return the command that starts this pylink."""
     own_program = find_own_program()
     return [own_program] if own_program else [sys.executable, "-m", "pylink"]
 

@@ -252,7 +252,7 @@ def _emit_conditional(code: Code, instruction: int, label: str) -> None:
 
 
 def _encode_branch(word: int, distance: int) -> int:
-    """The instruction B over a distance in bytes; bits 0 to 25 have it in instructions."""
+    """Return the instruction B over a distance in bytes; bits 0 to 25 have it in instructions."""
     return word | (distance >> 2 & 0x3FFFFFF)
 
 

@@ -21,7 +21,10 @@ NOT_LINKED = ("compute_", "lto_")  # prefixes of PTX and of LTO-IR
 def find_architectures(
     arch: str | None, codes: Sequence[str], specifications: Sequence[str]
 ) -> list[str]:
-    """The architectures, such as `sm_90a`; LeftToNvcc if nvcc must decide or refuse the options."""
+    """Return the architectures, such as `sm_90a`.
+
+    LeftToNvcc if nvcc must decide or refuse the options.
+    """
     if not (arch or codes or specifications):
         return [DEFAULT_ARCH]
     groups: dict[str, list[str]] = {}  # real architectures by virtual one, in order
@@ -87,7 +90,7 @@ def _add_codes(
 
 
 def _real_name(virtual: str, code: str) -> str | None:
-    """The name of the architecture `code` as it is linked for a virtual architecture.
+    """Return the name of the architecture `code` as it is linked for a virtual architecture.
 
     Code for compute_100f is sm_100f, also if `code` is sm_100. None if nvcc must decide or refuse.
     """

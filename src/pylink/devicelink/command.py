@@ -52,7 +52,7 @@ def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
 
 
 def split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
-    """The path of --cuda, whether --as-nvcc follows, and the other arguments.
+    """Return the path of --cuda, whether --as-nvcc follows, and the other arguments.
 
     The path is None without --cuda, and empty if its argument is missing.
     """
@@ -110,7 +110,7 @@ def _main(
 
 
 def _with_environment(argv: Sequence[str]) -> list[str]:
-    """The arguments, with those of the environment variables of nvcc."""
+    """Return the arguments, with those of the environment variables of nvcc."""
     try:
         before, after = (
             split_arguments(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)
@@ -121,7 +121,7 @@ def _with_environment(argv: Sequence[str]) -> list[str]:
 
 
 def _command_lines(request: Request) -> str:
-    """The lines of -v, in nvcc's form: one for each link, then one for the output."""
+    """Return the lines of -v, in nvcc's form: one for each link, then one for the output."""
     inputs = " ".join(request.inputs)
     lines = [f"#$ pylink -arch={arch} {inputs}\n" for arch in request.archs]
     return "".join(lines) + f"#$ pylink dlink ({request.form}) -o {request.output}\n"

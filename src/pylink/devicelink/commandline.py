@@ -68,14 +68,14 @@ class ParsedArguments:
         self.options_files: list[str] = []
 
     def items(self, attribute: str) -> list[str]:
-        """The values of an option that takes several; empty without the option."""
+        """Return the values of an option that takes several; empty without the option."""
         return self.lists.get(attribute, [])
 
 
 def read_request(
     argv: Sequence[str], environment: Mapping[str, str], *, as_nvcc: bool = False
 ) -> Request:
-    """The request of these arguments and of nvcc's environment variables.
+    """Return the request of these arguments and of nvcc's environment variables.
 
     With `as_nvcc` a command line without -dlink whose inputs are all objects links a program, and
     the step is a part of that.
@@ -150,7 +150,7 @@ def _set_argument(
 
 
 def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
-    """The row of an option, its spelling, and its argument if it is part of the same word.
+    """Return the row of an option, its spelling, and its argument if it is part of the same word.
 
     The row is None for an option that the table lacks.
     """
@@ -176,7 +176,7 @@ def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
 
 
 def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
-    """The request that the parsed arguments state; `environment` has the variables."""
+    """Return the request that the parsed arguments state; `environment` has the variables."""
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
         raise LeftToNvcc(option="-dlink")
@@ -226,7 +226,10 @@ def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Re
 
 
 def default_output(form: str, directory: str | None) -> str:
-    """The name of an output without -o; only objects are written to the directory of -odir."""
+    """Return the name of an output without -o.
+
+    Only objects are written to the directory of -odir.
+    """
     name = DEFAULT_OUTPUTS[form]
     return os.path.join(directory, name) if directory and form in (OBJECT, UNIT) else name
 
@@ -264,7 +267,9 @@ def _set_link_options(request: Request, parsed: ParsedArguments, environment: st
 
 
 def split_host_words(argv: Sequence[str]) -> list[str]:
-    """The options for the host compiler, one by one: an argument may be several, in quotes."""
+    """Return the options for the host compiler, one by one: an argument may be several, in
+    quotes.
+    """
     return [part for text in argv for part in text.strip("'\"").split()]
 
 
@@ -282,7 +287,7 @@ def _hides_functions(argv: Sequence[str]) -> bool:
 
 
 def read_number(text: str, option: str) -> int:
-    """A number of up to five digits; LeftToNvcc for any other text."""
+    """Return a number of up to five digits; LeftToNvcc for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) < 6):
         raise LeftToNvcc(option=option)
     return int(text)

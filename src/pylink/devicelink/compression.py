@@ -50,7 +50,9 @@ MODES = {
 
 
 def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
-    """The mode by name; with `debug` (-G) or `compress_all` it compresses entries of any size.
+    """Return the mode by name.
+
+    With `debug` (-G) or `compress_all` it compresses entries of any size.
 
     `none` never compresses, and `size` keeps its level.
     """
@@ -61,7 +63,7 @@ def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
 
 
 def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
-    """The flag of the codec and the stored bytes; flag 0 for data that is not compressed.
+    """Return the flag of the codec and the stored bytes; flag 0 for data that is not compressed.
 
     Zstandard frames equal those of fatbinary if the package has libzstd 1.5.7: one thread, the size
     of the contents in the header, no checksum. LZ4 blocks differ from those of fatbinary. Data that

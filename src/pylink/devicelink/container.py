@@ -62,14 +62,14 @@ class EntryForm:
 
 
 def make_container(entries: Iterable[list[bytes]]) -> Container:
-    """The fat binary of entries from `make_entry`."""
+    """Return the fat binary of entries from `make_entry`."""
     pieces = [piece for entry in entries for piece in entry]
     size = sum(map(len, pieces))
     return Container([CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, size), *pieces])
 
 
 def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
-    """The pieces of one entry: a linked cubin for an architecture, such as `sm_90a`.
+    """Return the pieces of one entry: a linked cubin for an architecture, such as `sm_90a`.
 
     ValueError if `architecture` is not the name of one, or `data` is not a cubin.
     """
@@ -110,7 +110,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
 
 
 def find_compat(cubin: bytes) -> bytes | None:
-    """The contents of `.nv.compat`; None without that section."""
+    """Return the contents of `.nv.compat`; None without that section."""
     section = find_section(cubin, COMPAT)
     if section is None:
         return None

@@ -65,13 +65,15 @@ def start_nvcc(
 
 
 def _find_dropped_arch(option: str) -> str | None:
-    """The first architecture in an option, if CUDA has dropped or renamed it, or else None."""
+    """Return the first architecture in an option, if CUDA has dropped or renamed it, or else
+    None.
+    """
     match = ARCHITECTURE.search(option)
     return match[0] if match and dropped_note(match[0]) else None
 
 
 def nvcc_environment() -> dict[str, str]:
-    """The environment for an nvcc that must not start nvcc again by way of pylink."""
+    """Return the environment for an nvcc that must not start nvcc again by way of pylink."""
     return {**os.environ, STARTED_VARIABLE: "1"}
 
 

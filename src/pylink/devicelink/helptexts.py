@@ -49,7 +49,7 @@ HELP = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """A parser, for help only, of all options that have an effect on a step."""
+    """Return a parser, for help only, of all options that have an effect on a step."""
     help_parser = argparse.ArgumentParser(
         prog="pylink dlink",
         add_help=False,

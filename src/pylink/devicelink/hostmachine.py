@@ -33,7 +33,7 @@ CONTAINER_LIST, CALLBACK_LIST = "containers", "callbacks"
 
 
 def host_cpu_arch(machine: int) -> str | None:
-    """The -cpu-arch name of an ELF machine; None if pylink has no host code for it."""
+    """Return the -cpu-arch name of an ELF machine; None if pylink has no host code for it."""
     return CPU_ARCH_OF_MACHINE[machine] if machine in (EM_X86_64, EM_AARCH64) else None
 
 
@@ -50,11 +50,11 @@ class Layout:
         self.size = callbacks + WORD * count
 
     def id_pointer(self, number: int) -> int:
-        """The offset of the pointer to the id of a unit, which is numbered from 0."""
+        """Return the offset of the pointer to the id of a unit, which is numbered from 0."""
         return ID_POINTERS + WORD * number
 
     def offset(self, name: str) -> int:
-        """The offset of the list with this name."""
+        """Return the offset of the list with this name."""
         return self._offsets[name]
 
 

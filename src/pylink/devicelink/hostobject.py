@@ -85,7 +85,7 @@ def make_object(
     hides: bool = False,
     backwards: bool = False,
 ) -> list[bytes]:
-    """The pieces of the object: see `HostObject`."""
+    """Return the pieces of the object: see `HostObject`."""
     return HostObject(units, machine, hides=hides, backwards=backwards).pieces(container)
 
 
@@ -184,7 +184,10 @@ class HostObject:
         self._file, self._payload = object_file, payload
 
     def pieces(self, container: Container) -> list[bytes]:
-        """The bytes of the object with this container, in order; must be called only once."""
+        """Return the bytes of the object with this container, in order.
+
+        This must be called only once.
+        """
         self._payload.pieces, self._payload.size = container.pieces, container.size
         return self._file.pieces()
 
@@ -259,7 +262,7 @@ def add_notes(object_file: ObjectFile, host: Machine, code: Code) -> None:
 
 
 def _make_module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
-    """The contents of the section of module ids, and the offset of the text of each unit.
+    """Return the contents of the section of module ids, and the offset of the text of each unit.
 
     A text is `def ID` or `def lend ID` and a zero.
     """
@@ -273,7 +276,7 @@ def _make_module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, 
 
 
 def _property_note(kind: int, bits: int) -> bytes:
-    """A note with one GNU property, whose value `bits` has 4 bytes."""
+    """Return a note with one GNU property, whose value `bits` has 4 bytes."""
     name = b"GNU\0"
     value_size, padding = 4, 0
     description = struct.pack("<IIII", kind, value_size, bits, padding)

@@ -106,7 +106,9 @@ class LinkCallbacks:
 def open_step_reports(
     request: Request, inputs: Sequence[str], sink: Sink, stream: TextIO | None = None
 ) -> OutputPlan:
-    """The output files of a step; adds the renderers of its log and SARIF document to the sink.
+    """Return the output files of a step.
+
+    Adds the renderers of its log and SARIF document to the sink.
 
     If the sink shows messages, it shows them on `stream` in the requested format.
     """
@@ -147,7 +149,7 @@ def refuse_shared_files(request: Request, sink: Sink) -> None:
 
 
 def step_reports(request: Request) -> dict[str, Value]:
-    """The files of reports that the step writes once, not for each link, by option."""
+    """Return the files of reports that the step writes once, not for each link, by option."""
     reports: dict[str, Value] = {}
     for option in REPORTS:
         names = []  # for the first and the last architecture: equal if they do not depend on it
@@ -161,7 +163,7 @@ def step_reports(request: Request) -> dict[str, Value]:
 
 
 def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
-    """The -cpu-arch name of the host objects; None without any, or for an unknown machine.
+    """Return the -cpu-arch name of the host objects; None without any, or for an unknown machine.
 
     Reports a fatal diagnostic if they are for different machines.
     """
@@ -177,7 +179,9 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
 
 
 def thread_count(request: Request) -> int:
-    """The number of links that run at once: that of the request, or else the number of cores."""
+    """Return the number of links that run at once: that of the request, or else the number of
+    cores.
+    """
     return request.threads or count_cores()
 
 
@@ -400,7 +404,7 @@ def _link(
 def make_reproducer(
     options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: OutputPlan
 ) -> Reproducer:
-    """The reproducer of one link of a step; the inputs include the libraries of -l."""
+    """Return the reproducer of one link of a step; the inputs include the libraries of -l."""
     from pylink.outputs.reproducer import Reproducer
 
     packed = {name: value for name, value in values.items() if name != "library"}
@@ -416,7 +420,9 @@ def is_plain(values: Mapping[str, Value]) -> bool:
 
 
 def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, Value]:
-    """The options of the links, as nvcc passes them to nvlink: outputs have a note with them."""
+    """Return the options of the links, as nvcc passes them to nvlink: outputs have a note with
+    them.
+    """
     values: dict[str, Value] = {
         "machine": 64,
         "library": tuple(_library_names(request)),
@@ -441,14 +447,14 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
 
 
 def _library_names(request: Request) -> list[str]:
-    """The names of the libraries to link, without `lib` and the extension."""
+    """Return the names of the libraries to link, without `lib` and the extension."""
     return [*request.libraries, *([DEVICE_RUNTIME] if request.cudadevrt else [])]
 
 
 def find_libraries_once(
     request: Request, machine: str, toolkit: Toolkit, sink: Sink
 ) -> list[Input]:
-    """The archives and libraries of -l, found once for all links."""
+    """Return the archives and libraries of -l, found once for all links."""
     values = link_values(request, machine, toolkit)
     searched = (*request.library_path, *toolkit.library_path)
     options = Options({**values, "arch": request.archs[0], "library_path": searched})

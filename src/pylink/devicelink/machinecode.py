@@ -117,7 +117,7 @@ class Code:
         self._labels[name] = len(self.data)
 
     def offset_of(self, label: str) -> int:
-        """The offset of a label, in bytes."""
+        """Return the offset of a label, in bytes."""
         return self._labels[label]
 
     def relocate(self, kind: int, symbol: str, addend: int = 0) -> None:
@@ -184,7 +184,7 @@ class Code:
         ]
 
     def finish(self) -> bytes:
-        """The code, with its jumps encoded."""
+        """Return the code, with its jumps encoded."""
         for places, label, encode in self._jumps:
             if places:
                 word = int.from_bytes(self.data[places.start : places.start + 4], "little")
@@ -248,6 +248,6 @@ def _frame_of(function: Function) -> tuple[int, bytearray]:
 
 
 def _make_record(body: bytes) -> bytes:
-    """A record of .eh_frame: its length, then the body, padded with DW_CFA_nop (0)."""
+    """Return a record of .eh_frame: its length, then the body, padded with DW_CFA_nop (0)."""
     body += bytes(-(len(body) + 4) % RECORD_ALIGN)
     return struct.pack("<I", len(body)) + body

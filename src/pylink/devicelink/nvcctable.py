@@ -52,7 +52,7 @@ USES = {
 
 
 def header_text() -> str:
-    """The text of the header, a C array of options and some of strings."""
+    """Return the text of the header, a C array of options and some of strings."""
     lines = [f"    {row}," for option in OPTIONS for row in _spelling_rows(option)]
     texts_of_array = {
         "LINKED": LINKED_EXTENSIONS,
@@ -73,6 +73,6 @@ def _spelling_rows(option: NvccOption) -> Iterator[str]:
 
 
 def _array(name: str, texts: Sequence[str]) -> str:
-    """The definition of an array of strings in C, which ends with a null."""
+    """Return the definition of an array of strings in C, which ends with a null."""
     items = ", ".join(f'"{text}"' for text in texts)
     return f"static const char *const {name}[] = {{{items}, 0}};"

@@ -135,7 +135,7 @@ class ObjectFile:
         return offsets[:-1]
 
     def pieces(self) -> list[bytes]:
-        """The bytes of the file, in order; `add_tables` must have been called.
+        """Return the bytes of the file, in order; `add_tables` must have been called.
 
         The ELF header comes first, then the sections, then their headers.
         """

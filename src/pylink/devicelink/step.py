@@ -150,14 +150,14 @@ def unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None
 
 
 def prepare_object(request: Request, link: Link, machine: str) -> HostObject:
-    """The host object of the step, without the container; `link` is the step's last one."""
+    """Return the host object of the step, without the container; `link` is the step's last one."""
     return HostObject(
         find_units(link), machine, hides=request.hides, backwards=request.optimizes_host
     )
 
 
 def list_files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
-    """The files of the inputs, with members of thin archives, and the options files."""
+    """Return the files of the inputs, with members of thin archives, and the options files."""
     members: dict[str, list[str]] = {}
     for link in links:
         members.update(link.members)
@@ -200,7 +200,9 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 
 
 def find_units(link: Link) -> list[Unit]:
-    """The units that the object registers: like nvcc, those that the step's last link lists."""
+    """Return the units that the object registers: like nvcc, those that the step's last link
+    lists.
+    """
     registered = link.registered
     libraries = registered.libraries
     anchors = libraries.anchors if libraries is not None else {}
@@ -219,7 +221,7 @@ def find_units(link: Link) -> list[Unit]:
 
 
 def find_compiler_machine(compiler: str | None) -> str:
-    """The -cpu-arch name of a host compiler's target; that of this machine if it is unknown.
+    """Return the -cpu-arch name of a host compiler's target; that of this machine if it is unknown.
 
     `compiler` is the path of the compiler or of its directory.
     """

@@ -21,7 +21,7 @@ def write_depfiles(request: Request, step: StepResult, sink: Sink) -> None:
 
 
 def list_depfiles(request: Request) -> list[str]:
-    """The files of --depfile; with %a one for each architecture."""
+    """Return the files of --depfile; with %a one for each architecture."""
     paths = []
     for arch in request.archs:
         values = {**request.values, "arch": arch}

@@ -48,7 +48,7 @@ class Toolkit:
 
 
 def find_toolkit(root: str | None = None) -> Toolkit:
-    """The toolkit in `root`, or else the first in wheels, the environment and PATH.
+    """Return the toolkit in `root`, or else the first in wheels, the environment and PATH.
 
     An nvcc without its profile beside it is skipped: it is a script that starts another one. Links
     follow the release of a toolkit that was named by `root`, like those of its nvcc.
@@ -64,7 +64,9 @@ def find_toolkit(root: str | None = None) -> Toolkit:
 
 
 def find_release(binaries: str) -> str | None:
-    """The release of the toolkit with this directory of programs; None if files do not show it.
+    """Return the release of the toolkit with this directory of programs.
+
+    None if files do not show it.
 
     nvcc is not asked, since its start takes as long as a step. Overlays and toolkits of installers
     have a file with the release; a wheel has metadata in the directory of packages.
@@ -84,7 +86,10 @@ def wants_notes(root: str | None) -> bool | None:
 
 
 def _version_in_json(text: str) -> str | None:
-    """The version of nvcc in version.json; parsed by hand, as importing re or json is slow."""
+    """Return the version of nvcc in version.json.
+
+    It is parsed by hand, as importing re or json is slow.
+    """
     _, _, row = text.partition('"cuda_nvcc"')
     _, _, value = row.partition("}")[0].partition('"version"')
     version = value.partition('"')[2].partition('"')[0]
@@ -92,7 +97,7 @@ def _version_in_json(text: str) -> str | None:
 
 
 def _wheel_version(site: str) -> str | None:
-    """The version of the only wheel of nvcc in a directory of packages; None otherwise."""
+    """Return the version of the only wheel of nvcc in a directory of packages; None otherwise."""
     try:
         names = [name for name in os.listdir(site) if name.startswith(WHEEL)]
     except OSError:
@@ -101,7 +106,7 @@ def _wheel_version(site: str) -> str | None:
 
 
 def _read_text(path: str) -> str:
-    """The text of a small file; empty if it cannot be read."""
+    """Return the text of a small file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read(1 << 16)
@@ -110,7 +115,7 @@ def _read_text(path: str) -> str:
 
 
 def _profile_library(binaries: str) -> str:
-    """The library directory that the profile beside nvcc names: `lib` or `/lib64`.
+    """Return the library directory that the profile beside nvcc names: `lib` or `/lib64`.
 
     The latter begins with a slash, since nvcc puts it after a part of the path that is empty.
     """

@@ -41,7 +41,7 @@ DUMMY_SECTION, DUMMY = ".data.rel", "__nv__fatDeviceText_dummy"
 
 
 def make_unit(identifier: str, container: Container, machine: str) -> list[bytes]:
-    """The pieces of the object whose module id is `identifier`."""
+    """Return the pieces of the object whose module id is `identifier`."""
     host = MACHINES[machine]()
     wrapper = f"{WRAPPER}{identifier}"
     code = Code(host.instruction_size)
@@ -80,5 +80,5 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
 
 
 def _array_align(size: int) -> int:
-    """The alignment that gcc gives an array of `size` bytes."""
+    """Return the alignment that gcc gives an array of `size` bytes."""
     return 32 if size >= 32 else 16 if size >= 16 else 8

@@ -54,7 +54,7 @@ class LinkError(Exception):
         self.sources: SourceFiles | None = None
 
     def __str__(self) -> str:
-        """The text of the errors; the first line of each is its message."""
+        """Return the text of the errors; the first line of each is its message."""
         from pylink.diagnostics.plain import plain_text
         from pylink.diagnostics.sourcefiles import SourceFiles
 
@@ -68,7 +68,7 @@ class LinkError(Exception):
         return f"<p><b>LinkError</b></p>{diagnostics_html(self.diagnostics, self.sources)}"
 
     def _render_traceback_(self) -> list[str]:
-        """The lines for IPython: the frames of the caller and one frame of pylink."""
+        """Return the lines for IPython: the frames of the caller and one frame of pylink."""
         from pylink.diagnostics.traces import ipython_lines
 
         return ipython_lines(self)
@@ -84,5 +84,7 @@ class LinkError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """The reason of an exception, without the number and the path in the text of an OSError."""
+    """Return the reason of an exception, without the number and the path in the text of an
+    OSError.
+    """
     return getattr(error, "strerror", None) or str(error)

@@ -31,7 +31,10 @@ class Severity(IntEnum):
 
 
 def logging_level(level: int) -> int:
-    """The level of `logging` for a severity; severities that end a link at once are critical."""
+    """Return the level of `logging` for a severity.
+
+    Severities that end a link at once are critical.
+    """
     if level >= severity.CATASTROPHE:
         return 50
     if level >= severity.DISCRETIONARY:

@@ -121,7 +121,7 @@ class NvlinkRenderer(Renderer):
 
 
 def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
-    """The details of a record, a line for each: the place, the readable name, notes.
+    """Yield the details of a record, a line for each: the place, the readable name, notes.
 
     `bare` says that the line of the message has no place.
     """

@@ -18,7 +18,7 @@ INDENT = "    "
 
 
 def plain_text(diagnostic: Diagnostic, sources: SourceFiles) -> str:
-    """The message, with indented lines for the source line, readable name, input and notes.
+    """Return the message, with indented lines for the source line, readable name, input and notes.
 
     `sources` has the source files that may be shown.
     """

@@ -90,7 +90,7 @@ class Policy:
         return frozenset(kind for kind, assigned in self.assigned.items() if assigned == SUPPRESSED)
 
     def severity(self, kind: str) -> int:
-        """The severity of a report of this kind; `SUPPRESSED` if it is dropped."""
+        """Return the severity of a report of this kind; `SUPPRESSED` if it is dropped."""
         from pylink.diagnostics.kinds import KINDS  # needed only by links that report
 
         original = KINDS[kind][1]

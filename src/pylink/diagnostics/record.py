@@ -191,7 +191,9 @@ class Diagnostic:
             return getattr(self, name)
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """The computed attributes instead of `explain`, which holds the inputs of the link."""
+        """Return the computed attributes instead of `explain`, which holds the inputs of the
+        link.
+        """
         self._apply_explanation()
         return None, {name: getattr(self, name) for name in self.__slots__}
 
@@ -327,6 +329,6 @@ def note(
     context: Iterable[Diagnostic] = (),
     **facts: Fact,
 ) -> Diagnostic:
-    """A record to put below another one, as in `report(..., notes=[note(...)])`."""
+    """Return a record to put below another one, as in `report(..., notes=[note(...)])`."""
     type = TOP_LEVEL if KINDS[kind][1] == NOTE else CHILD
     return Diagnostic(kind, facts, source=source, context=context, type=type)

@@ -25,7 +25,7 @@ This page is generated from the table in `pylink.diagnostics.kinds`; change it t
 
 
 def reference() -> str:
-    """The page: a section for each kind, by number."""
+    """Return the page: a section for each kind, by number."""
     parts = [_HEAD]
     for name, (number, severity, template) in sorted(KINDS.items(), key=lambda row: row[1][0]):
         fixed = "" if severity <= DISCRETIONARY else ", fixed"

@@ -33,7 +33,7 @@ class DiagnosticRow(NamedTuple):
 
 
 def diagnostic_table(records: Iterable[Diagnostic]) -> Table[DiagnosticRow]:
-    """A table with a row for each record, without notes and details."""
+    """Return a table with a row for each record, without notes and details."""
     return Table(
         DiagnosticRow,
         (

@@ -39,7 +39,7 @@ class Renderer(ABC):
 
 
 def suffix_of(target: str | None) -> str:
-    """The end of each message with -report-arch, which sets `target`; empty without it."""
+    """Return the end of each message with -report-arch, which sets `target`; empty without it."""
     return f" (target: {target})" if target else ""
 
 
@@ -203,7 +203,9 @@ class Sink:
                 continue
 
     def exit_code(self) -> int:
-        """The exit status, like nvlink's: 1 after a fatal error, 255 after errors, else 0."""
+        """Return the exit status, like nvlink's: 1 after a fatal error, 255 after errors,
+        else 0.
+        """
         if self.terminated:
             return 1
         return 255 if self.errors else 0

@@ -13,7 +13,8 @@ _INDENT = "  "
 
 
 def snippet(text: str, source: Source, tab_width: int = 8) -> str:
-    """The line `text` of a place and the line with the caret below it, each with its newline.
+    """Return the line `text` of a place and the line with the caret below it, each with its
+    newline.
 
     Columns of the place count code points; the caret line counts terminal cells, with tabs expanded
     to multiples of the record's tab width, or else of `tab_width`. A place without a column has no
@@ -30,7 +31,9 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
 
 
 def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
-    """The text for the terminal, and the column (from 0) of each character and of the end."""
+    """Return the text for the terminal, and the column (from 0) of each character and of the
+    end.
+    """
     pieces: list[str] = []
     columns = [0]
     cell = 0

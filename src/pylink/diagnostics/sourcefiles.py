@@ -66,7 +66,7 @@ class SourceFiles:
         self._last_read: deque[tuple[str, list[bytes]]] = deque(maxlen=1)
 
     def line(self, source: Source) -> str | None:
-        """The line of a place, from the record or the file, without its newline.
+        """Return the line of a place, from the record or the file, without its newline.
 
         None if there is no such file or line; Withheld if it must not be shown.
         """
@@ -84,7 +84,7 @@ class SourceFiles:
         return text.decode("utf-8", "replace").rstrip("\r")
 
     def _read_lines(self, path: str) -> list[bytes]:
-        """The lines of a regular file inside the directories allowed; else `Withheld`."""
+        """Return the lines of a regular file inside the directories allowed; else `Withheld`."""
         if self._last_read and self._last_read[0][0] == path:
             return self._last_read[0][1]
         if not self._is_within(path):
@@ -120,7 +120,7 @@ class SourceFiles:
 
 
 def _both_paths(directory: str) -> list[str]:
-    """The absolute paths of a directory; none if it was deleted."""
+    """Return the absolute paths of a directory; none if it was deleted."""
     try:
         return [os.path.abspath(directory), os.path.realpath(directory)]
     except (OSError, ValueError):

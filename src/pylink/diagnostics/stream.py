@@ -20,7 +20,7 @@ _SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str | bytes) -> str:
-    """A name, or a text with names, for people: on one line and without terminal commands.
+    """Return a name, or a text with names, for people: on one line and without terminal commands.
 
     Every text from an input and every file name passes through here before it is shown. Formats for
     programs have their own escapes.
@@ -35,7 +35,10 @@ def printable(text: str | bytes) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    """The escape sequence of a character; a surrogate stands for a byte that is not UTF-8."""
+    """Return the escape sequence of a character.
+
+    A surrogate stands for a byte that is not UTF-8.
+    """
     code = ord(match[0])
     if 0xDC80 <= code < 0xDD00:
         code -= 0xDC00  # the byte
@@ -51,7 +54,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def to_bytes(text: str) -> bytes:
-    """The text as UTF-8; surrogates of surrogateescape become the original bytes again."""
+    """Return the text as UTF-8; surrogates of surrogateescape become the original bytes again."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a surrogate in a caller's text that stands for no byte

@@ -17,7 +17,7 @@ from pylink.diagnostics.color import ESC, RESET
 
 
 def cells(character: str) -> int:
-    """The number of terminal columns of a character: 0, 1 or 2."""
+    """Return the number of terminal columns of a character: 0, 1 or 2."""
     if " " <= character <= "~":
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
@@ -26,7 +26,7 @@ def cells(character: str) -> int:
 
 
 def wrap(text: str, margin: int, indent: int, width: int) -> str:
-    """The text in lines of at most `width` columns, without a newline at the end.
+    """Return the text in lines of at most `width` columns, without a newline at the end.
 
     `margin` and `indent` are the starting columns of the first line and of the others. With a
     `width` of 0 the text is not wrapped. Every line has at least one character.
@@ -58,7 +58,7 @@ def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
 
 
 def _end_of_fit(text: str, start: int, room: int) -> int:
-    """The position after the longest piece from `start` that fits into `room` columns."""
+    """Return the position after the longest piece from `start` that fits into `room` columns."""
     if text.isascii():
         return min(len(text), start + room)
     used = 0
@@ -106,7 +106,7 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
 
 
 def _line_break(color: str, indent: int) -> str:
-    """A newline and an indent without color; `color` is on before and after."""
+    """Return a newline and an indent without color; `color` is on before and after."""
     if color == RESET:
         return "\n" + " " * indent
     return "\n" + RESET + " " * indent + color

@@ -111,7 +111,8 @@ def check_bundle() -> Check:
 
 
 def bundle_state(path: str) -> str:
-    """The state of a bundle: `good`, `stale`, or `none` if there is none for this interpreter.
+    """Return the state of a bundle: `good`, `stale`, or `none` if there is none for this
+    interpreter.
 
     The format is that of `pylink.startup.bundle`.
     """

@@ -96,7 +96,7 @@ class AttributeFacts:
 
 
 def attribute_facts(number: int) -> AttributeFacts:
-    """The facts of an attribute of .nv.info."""
+    """Return the facts of an attribute of .nv.info."""
     if number in SYMBOL_PAIRS:
         return AttributeFacts(2, of_function=True)
     if number == PARAM_CBANK:
@@ -109,10 +109,10 @@ def attribute_facts(number: int) -> AttributeFacts:
 
 
 def eiattr_name(number: int) -> str:
-    """The name of an attribute of .nv.info, or its number."""
+    """Return the name of an attribute of .nv.info, or its number."""
     return f"EIATTR_{EIATTR[number]}" if number in EIATTR else f"EIATTR {number:#x}"
 
 
 def eicompat_name(number: int) -> str:
-    """The name of an attribute of .nv.compat, or its number."""
+    """Return the name of an attribute of .nv.compat, or its number."""
     return f"EICOMPAT_ATTR_{EICOMPAT[number]}" if number in EICOMPAT else f"EICOMPAT {number:#x}"

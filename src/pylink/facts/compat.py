@@ -81,7 +81,7 @@ ROWS = (
 
 
 def pack_rows(toolkit: int, family: int) -> bytes:
-    """The rows of one link, packed: attribute, format, join, flags, 16-bit value."""
+    """Return the rows of one link, packed: attribute, format, join, flags, 16-bit value."""
     rows = {row.attribute: row for row in ROWS if row.since <= toolkit and family in row.families}
     return b"".join(
         bytes((row.attribute, row.format, row.join, row.flags)) + row.value.to_bytes(2, "little")

@@ -170,7 +170,7 @@ def names_of_other(other: int, symbol_type: int) -> list[str]:
 
 
 def flag_letters(flags: int) -> str:
-    """The letters for the bits of sh_flags, and a number for bits without a letter."""
+    """Return the letters for the bits of sh_flags, and a number for bits without a letter."""
     letters = "".join(letter for bit, letter in SECTION_FLAGS.items() if flags & bit)
     others = flags & ~sum(SECTION_FLAGS)
     return " ".join(part for part in (letters, f"{others:#x}" if others else "") if part)

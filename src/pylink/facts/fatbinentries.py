@@ -49,7 +49,7 @@ def is_fatbin(data: bytes) -> bool:
 
 
 def suffix_of(flags: int) -> str:
-    """The suffix of the architecture of an entry with these flags."""
+    """Return the suffix of the architecture of an entry with these flags."""
     return "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
 
 
@@ -60,12 +60,12 @@ def is_scrambled(entry: bytes | memoryview) -> bool:
 
 
 def pack_entry(entry: memoryview) -> bytes:
-    """A fat binary with this entry only."""
+    """Return a fat binary with this entry only."""
     return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(entry)) + entry
 
 
 def recorded_options(entry: bytes | memoryview) -> str:
-    """The compiler options that an entry records; "" for no options or a damaged entry."""
+    """Return the compiler options that an entry records; "" for no options or a damaged entry."""
     try:
         # Offset 4 is that of `header_size` in an ENTRY. The block has offset and size of the text.
         header_size, _, _, block_offset = struct.unpack_from("<IQII", entry, 4)

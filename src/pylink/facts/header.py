@@ -240,12 +240,13 @@ HEADERS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def header_texts() -> dict[str, str]:
-    """The text of each header, by name."""
+    """Return the text of each header, by name."""
     return {name: HEAD + "\n".join(lines()) for name, lines in HEADERS.items()}
 
 
 def columns_text(native: Path) -> str:
-    """The text of columns.pxd: for each row `name:code ...`, with the codes of Python's struct.
+    """Return the text of columns.pxd: for each row `name:code ...`, with the codes of Python's
+    struct.
 
     `native` is the directory of the native sources.
     """

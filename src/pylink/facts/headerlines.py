@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 
 def integer_constants(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
-    """The integer constants of a module whose names begin with one of `prefixes`."""
+    """Return the integer constants of a module whose names begin with one of `prefixes`."""
     values = {name: value for name, value in vars(module).items() if isinstance(value, int)}
     return {name: value for name, value in values.items() if name.startswith(prefixes)}
 

@@ -46,5 +46,7 @@ INHERITED: tuple[tuple[int, int, int, int, int], ...] = (
 
 
 def pack_rows(toolkit: int) -> bytes:
-    """The rows of a release, packed: attribute, format, join, join in a link with one kernel."""
+    """Return the rows of a release, packed: attribute, format, join, join in a link with one
+    kernel.
+    """
     return b"".join(bytes(row) for since, *row in INHERITED if since <= toolkit)

@@ -74,7 +74,7 @@ class ObjectFormat:
         return bytes((self.os_abi, self.abi_version))
 
     def flags(self, sm: int, ptx_sm: int, *, specific: bool) -> int:
-        """The e_flags of an output."""
+        """Return the e_flags of an output."""
         suffix_bit = self.specific if specific else 0
         return self.written | sm << self.sm_first | ptx_sm << self.ptx_first | suffix_bit
 
@@ -107,7 +107,9 @@ E_FLAGS = slice(48, 52)  # field of a 64-bit ELF header
 
 
 def sm_of_cubin(image: bytes) -> int:
-    """The SM number in the ELF header of a cubin. An unknown format is read as the current one."""
+    """Return the SM number in the ELF header of a cubin. An unknown format is read as the current
+    one.
+    """
     os_abi = image[EI_OSABI] if len(image) > EI_OSABI else 0
     layout = next((row for row in OBJECT_FORMATS if row.os_abi == os_abi), CURRENT)
     return int.from_bytes(image[E_FLAGS], "little") >> layout.sm_first & layout.sm_mask

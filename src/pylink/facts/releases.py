@@ -209,14 +209,17 @@ def tool_number(toolkit: int, patch: int) -> int:
 
 
 def release_of(toolkit: int, patch: int = 0) -> Release | None:
-    """The row of a tool; with patch level 0 the toolkit's last. None for an unknown toolkit."""
+    """Return the row of a tool.
+
+    With patch level 0, it is the toolkit's last. None for an unknown toolkit.
+    """
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     reached = [row for row in rows if not patch or _patch(row.checked[0]) <= patch]
     return reached[-1] if reached else rows[0] if rows else None
 
 
 def release_named(version: str) -> Release | None:
-    """The row of a release or version, such as 13.2 or 13.2.78; None for an unknown one."""
+    """Return the row of a release or version, such as 13.2 or 13.2.78; None for an unknown one."""
     numbers = [int(part) if part.isdecimal() else -1 for part in version.split(".")]
     if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
         return None
@@ -224,7 +227,7 @@ def release_named(version: str) -> Release | None:
 
 
 def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Release:
-    """The release that the option asks for, or else that of the newest tool of the inputs.
+    """Return the release that the option asks for, or else that of the newest tool of the inputs.
 
     Without an option it is at least 13.0 and at most the newest row. `patch` is 0 if unknown.
     """
@@ -237,7 +240,9 @@ def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Releas
 
 
 def code_bounds(release: Release) -> tuple[int, int]:
-    """The first and the end (exclusive) of tool numbers whose code is like that of a release."""
+    """Return the first and the end (exclusive) of tool numbers whose code is like that of a
+    release.
+    """
     first = last = RELEASES.index(release)
     while first and not (RELEASES[first - 1].traits ^ release.traits) & CODE_TRAITS:
         first -= 1
@@ -252,7 +257,10 @@ def code_bounds(release: Release) -> tuple[int, int]:
 
 
 def code_traits_of(toolkit: int, patch: int) -> int:
-    """The CODE_TRAITS of a tool's code; with patch level 0 those of the toolkit's first row."""
+    """Return the CODE_TRAITS of a tool's code.
+
+    With patch level 0, the toolkit's first row counts.
+    """
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     row = release_of(toolkit, patch) if patch else rows[0] if rows else None
     return row.traits & CODE_TRAITS if row else 0
@@ -263,5 +271,5 @@ def _first_tool_number(row: Release) -> int:
 
 
 def _patch(version: str) -> int:
-    """The patch level of a version: 86 of 13.2.86."""
+    """Return the patch level of a version: 86 of 13.2.86."""
     return int(version.rpartition(".")[2])

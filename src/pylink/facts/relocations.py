@@ -227,7 +227,10 @@ MERCURY_CODE_OFFSET32 = 0x10008
 
 
 def relocation_name(number: int) -> str:
-    """The name of a relocation type; for a mercury number, the number and the twin's name."""
+    """Return the name of a relocation type.
+
+    For a mercury number, it is the number and the twin's name.
+    """
     if number in R_CUDA:
         return f"R_CUDA_{R_CUDA[number]}"
     if number in MERCURY_TWINS:

@@ -34,7 +34,7 @@ ROWS = (
 
 
 def struct_format(native: Path, file: str, row: str) -> str:
-    """The struct codes of a packed struct, including those of the structs inside it."""
+    """Return the struct codes of a packed struct, including those of the structs inside it."""
     text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
     (body,) = re.findall(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
     fields = re.findall(r"^ +(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)
@@ -43,7 +43,7 @@ def struct_format(native: Path, file: str, row: str) -> str:
 
 
 def module_text(native: Path) -> str:
-    """The text of the module; `native` is the directory of the native sources."""
+    """Return the text of the module; `native` is the directory of the native sources."""
     lines = [
         f'# {row} of {file}.\n{name} = Struct("<{struct_format(native, file, row)}")\n'
         for name, file, row in ROWS

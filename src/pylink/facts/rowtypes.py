@@ -42,7 +42,7 @@ def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
 
 
 def module_text(native: Path) -> str:
-    """The text of the module; `native` is the directory of the native sources."""
+    """Return the text of the module; `native` is the directory of the native sources."""
     lines = [HEAD]
     for file in ROW_FILES:
         for name, description, columns in parse_structs(

@@ -51,7 +51,7 @@ RANKS = len(sectiontable.LEAN_RANKS)
 
 
 def kind_names() -> dict[str, int]:
-    """The numbers of all kinds by their C names, such as K_TEXT."""
+    """Return the numbers of all kinds by their C names, such as K_TEXT."""
     kinds = {kind.number for kind in sectiontable.kinds()}
     names: dict[str, int] = {}
     # The constants of the module in the order of their definition.
@@ -64,7 +64,9 @@ def kind_names() -> dict[str, int]:
 
 
 def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
-    """The number of the bit (slot) of each kind of section that belongs to a function, by kind."""
+    """Return the number of the bit (slot) of each kind of section that belongs to a function, by
+    kind.
+    """
     owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
     slot_of = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
     if len(slot_of) > MAX_SLOTS:
@@ -73,7 +75,7 @@ def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
 
 
 def kind_row(kind: Kind, slot: int) -> str:
-    """The C row of a kind."""
+    """Return the C row of a kind."""
     name = kind.names[0].decode().replace("{bank}", "") if kind.names else ""
     values = {
         **{column: getattr(kind, column, 0) for column in COLUMNS},
@@ -183,7 +185,7 @@ def rules_by_type() -> Iterator[str]:
 
 
 def _byte_list(values: list[int]) -> str:
-    """The initializer of a C array of bytes, without braces."""
+    """Return the initializer of a C array of bytes, without braces."""
     if max(values) > 0xFF:
         raise ValueError("too many rules for a byte")
     return ", ".join(map(str, values))

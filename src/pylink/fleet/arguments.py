@@ -30,7 +30,7 @@ EXPECTED = (
 
 
 def make_parser(program: str, description: str, epilog: str) -> argparse.ArgumentParser:
-    """A parser whose help prints the lines of `epilog` as they are."""
+    """Return a parser whose help prints the lines of `epilog` as they are."""
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
     return ArgumentParser(

@@ -29,7 +29,7 @@ class RawRecord(NamedTuple):
 
 
 def info_records(image: Image, section: Section) -> list[Record]:
-    """The records of a .nv.info section."""
+    """Return the records of a .nv.info section."""
     # The section of the whole file has sizes of all functions, and names the function of each.
     is_of_file = section.name.endswith("nv.info")
     rows = []
@@ -52,7 +52,7 @@ def info_records(image: Image, section: Section) -> list[Record]:
 
 
 def compat_records(image: Image, section: Section) -> list[Record]:
-    """The records of .nv.compat."""
+    """Return the records of .nv.compat."""
     rows = []
     for form, number, small, payload in _read_records(image, section):
         name, format_name = facts.eicompat_name(number), facts.FORMATS[form]
@@ -68,7 +68,7 @@ def compat_records(image: Image, section: Section) -> list[Record]:
 
 
 def _read_records(image: Image, section: Section) -> list[RawRecord]:
-    """The records of a section; MalformedCubin if its bytes are not records."""
+    """Return the records of a section; MalformedCubin if its bytes are not records."""
     data, position, rows = image.content(section), 0, []
     while position < len(data):
         if len(data) - position < 4:
@@ -93,7 +93,7 @@ def _read_records(image: Image, section: Section) -> list[RawRecord]:
 
 
 def _decode_short(form: int, value: int, *, is_version: bool) -> tuple[object, str]:
-    """The value of a record without payload: for JSON (None for none), and as text."""
+    """Return the value of a record without payload: for JSON (None for none), and as text."""
     if form == facts.NVAL:
         # The value field should be unused, so it is shown only if it is not 0.
         return (value, f"{value:#x}") if value else (None, "")
@@ -105,7 +105,10 @@ def _decode_short(form: int, value: int, *, is_version: bool) -> tuple[object, s
 def _decode_words(
     image: Image, section: Section, number: int, numbers: list[int]
 ) -> tuple[object, str]:
-    """The value of a record of 32-bit words, for JSON and as text; `number` is its attribute."""
+    """Return the value of a record of 32-bit words, for JSON and as text.
+
+    `number` is its attribute.
+    """
     if number == facts.EXTERNS:
         names = [image.symbol_name(word, section) for word in numbers]
         return names, " ".join(names)
@@ -125,7 +128,8 @@ def _decode_words(
 
 
 def _decode_parameter(index: int, place: int, properties: int) -> tuple[object, str]:
-    """A kernel parameter, for JSON and as text, which has rare fields only if they are unusual.
+    """Return a kernel parameter, for JSON and as text, which has rare fields only if they are
+    unusual.
 
     The arguments are the words of the record. `place` has ordinal and offset, 16 bits each.
     `properties` has, from bit 0 on: alignment (8 bits), space (4), bank (5), one bit for a

@@ -137,7 +137,9 @@ class _Comparison:
         return differing
 
     def _compare_contents(self, first: Section, second: Section) -> list[Difference]:
-        """The differences of two sections' contents: of their rows, or else of their bytes."""
+        """Return the differences of two sections' contents: of their rows, or else of their
+        bytes.
+        """
         value, other = self.first.content(first), self.second.content(second)
         if self.ignore.tool_note and first.name == TOOL_NOTE:
             value, other = without_first_note(value), without_first_note(other)
@@ -160,7 +162,7 @@ class _Comparison:
         return differing
 
     def _read_rows(self, image: Image, section: Section) -> list[Row]:
-        """The rows of a section, without those of the tool's note if that is ignored."""
+        """Return the rows of a section, without those of the tool's note if that is ignored."""
         read = find_reader(section)
         rows = list(read(image, section)) if read else []
         if self.ignore.tool_note and section.name == TOOL_NOTE:
@@ -185,7 +187,9 @@ def _describe(section: Section) -> str:
 
 
 def _title_of_reference(image: Image, section: Section, field: str) -> str:
-    """The name of the symbol or section that the field `link` or `info` of a section means."""
+    """Return the name of the symbol or section that the field `link` or `info` of a section
+    means.
+    """
     value: int = getattr(section, field)
     if field == "info" and section.name.startswith((".text.", CAPSULE)):
         # Before sm_90 the upper 8 bits are the register count.

@@ -122,7 +122,7 @@ def parts(
 
 
 def _make_cubin(name: str, data: bytes) -> Part:
-    """The part for a cubin that is not an entry of a fat binary."""
+    """Return the part for a cubin that is not an entry of a fat binary."""
     return Part(name, "cubin", 0, len(data), data, len(data))
 
 

@@ -63,7 +63,7 @@ TKINFO = struct.Struct("<6I")  # version, and the offsets of five strings
 
 
 def find_reader(section: Section) -> Reader | None:
-    """The reader of a section's rows; None if it has only bytes."""
+    """Return the reader of a section's rows; None if it has only bytes."""
     name = section.name
     if name in SYMBOL_TABLES:
         return symbols
@@ -91,12 +91,12 @@ def is_notes(section: Section) -> bool:
 
 
 def records(image: Image, section: Section) -> list[Record]:
-    """The rows of .nv.compat, .nv.info or .nv.info.F, plain or mercury."""
+    """Return the rows of .nv.compat, .nv.info or .nv.info.F, plain or mercury."""
     return (compat_records if section.name == COMPAT else info_records)(image, section)
 
 
 def symbols(image: Image, section: Section) -> list[Symbol]:
-    """The rows of a symbol table."""
+    """Return the rows of a symbol table."""
     names = image.mercury_symbols if section.mercury else image.symbols
     rows = []
     entries = image.entries(section, SYM.format)
@@ -117,12 +117,12 @@ def symbols(image: Image, section: Section) -> list[Symbol]:
 
 
 def strings(image: Image, section: Section) -> list[Text]:
-    """The rows of a string table."""
+    """Return the rows of a string table."""
     return [Text(printable(text)) for text in image.content(section).split(b"\0")]
 
 
 def relocations(image: Image, section: Section) -> list[Relocation]:
-    """The rows of a relocation section."""
+    """Return the rows of a relocation section."""
     rows = []
     record = REL_INFO if is_rel(section) else RELA_INFO
     for offset, info, *addend in image.entries(section, record.format):
@@ -134,7 +134,7 @@ def relocations(image: Image, section: Section) -> list[Relocation]:
 
 
 def calls(image: Image, section: Section) -> list[Call]:
-    """The rows of the call graph, with those that mark the start of a block.
+    """Return the rows of the call graph, with those that mark the start of a block.
 
     Such a row has first field 0 and a negative second one, the number of the block.
     """
@@ -153,7 +153,7 @@ def calls(image: Image, section: Section) -> list[Call]:
 
 
 def prototypes(image: Image, section: Section) -> list[Prototype]:
-    """The rows of .nv.prototype."""
+    """Return the rows of .nv.prototype."""
     return [
         Prototype(image.symbol_name(function, section), image.string(string))
         for function, string in image.entries(section, "<II")
@@ -161,7 +161,7 @@ def prototypes(image: Image, section: Section) -> list[Prototype]:
 
 
 def notes(image: Image, section: Section) -> list[Note]:
-    """The notes of a section; MalformedCubin if its bytes are not notes."""
+    """Return the notes of a section; MalformedCubin if its bytes are not notes."""
     data, position, rows = image.content(section), 0, []
     while position < len(data):
         if len(data) - position < NOTE_HEADER_SIZE:
@@ -180,12 +180,12 @@ def notes(image: Image, section: Section) -> list[Note]:
 
 
 def note_fields(image: Image, section: Section) -> list[NoteField]:
-    """The fields of all notes of a section."""
+    """Return the fields of all notes of a section."""
     return [field for note in notes(image, section) for field in note.fields]
 
 
 def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
-    """The fields of a note's contents; all bytes as one field if the kind is unknown."""
+    """Return the fields of a note's contents; all bytes as one field if the kind is unknown."""
     if kind == NT_TKINFO and len(data) >= TKINFO.size:
         version, *offsets = TKINFO.unpack_from(data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
@@ -200,7 +200,7 @@ def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
 
 
 def capsules(image: Image) -> list[Capsule]:
-    """The mercury capsules; the first 16-bit word is the number of the code section."""
+    """Return the mercury capsules; the first 16-bit word is the number of the code section."""
     rows = []
     for section in image.sections:
         if section.name.startswith(CAPSULE):

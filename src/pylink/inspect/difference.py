@@ -31,7 +31,7 @@ class Difference:
 
 
 def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> list[Difference]:
-    """The differences of a section's rows, in time linear in their number.
+    """Return the differences of a section's rows, in time linear in their number.
 
     Rows of equal key are paired, the n-th with the n-th.
     """
@@ -59,7 +59,7 @@ def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> l
 
 
 def _with_unique_keys(rows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
-    """The rows, each after its key and the number of earlier rows with that key."""
+    """Return the rows, each after its key and the number of earlier rows with that key."""
     counts: Counter[str] = Counter()
     result = []
     for row in rows:
@@ -80,7 +80,8 @@ def number_difference(
 
 
 def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
-    """The text report: for each place, - with the first cubin's value and + with the second's.
+    """Return the text report: for each place, - with the first cubin's value and + with the
+    second's.
 
     `names` are those of the files; `limit` is the number of places shown for a section, 0 for all.
     """
@@ -104,6 +105,6 @@ def difference_text(names: Sequence[str], differences: Sequence[Difference], lim
 def difference_document(
     names: Sequence[str], differences: Sequence[Difference]
 ) -> dict[str, object]:
-    """The differences as values for JSON."""
+    """Return the differences as values for JSON."""
     rows = [asdict(difference) for difference in differences]
     return {"first": names[0], "second": names[1], "equal": not differences, "differences": rows}

@@ -85,7 +85,7 @@ def callgraph(image: Image) -> object:
 
 
 def _tables(image: Image, selects: Callable[[Section], bool]) -> list[dict[str, object]]:
-    """The rows of the sections that `selects` accepts; several may share a name."""
+    """Return the rows of the sections that `selects` accepts; several may share a name."""
     return [
         {"section": section.name, "index": section.index, "rows": _rows(image, section)}
         for section in filter(selects, image.sections)

@@ -98,7 +98,7 @@ def leaves_registration(source: ByteSource) -> bool:
 
 
 def sections_of(source: ByteSource) -> list[FileSection]:
-    """The sections in order of their offsets; empty if the headers are damaged."""
+    """Return the sections in order of their offsets; empty if the headers are damaged."""
     head = source.read(0, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return []
@@ -132,7 +132,7 @@ def sections_of(source: ByteSource) -> list[FileSection]:
 
 
 def section_at(sections: list[FileSection], offset: int) -> str:
-    """The name of the section that has a byte, the first of several; empty if none does."""
+    """Return the name of the section that has a byte, the first of several; empty if none does."""
     for section in sections:
         if section.start <= offset < section.end:
             return section.name
@@ -140,7 +140,7 @@ def section_at(sections: list[FileSection], offset: int) -> str:
 
 
 def end_of_cubin(source: ByteSource, start: int) -> int | None:
-    """The end offset of a cubin that starts at `start`; None if there is no cubin."""
+    """Return the end offset of a cubin that starts at `start`; None if there is no cubin."""
     head = source.read(start, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return None
@@ -200,7 +200,7 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
 
 
 def _end_of_container(source: ByteSource, start: int, *, is_expected: bool) -> int | None:
-    """The end offset of a container, at most the file's end; None if it is not a container.
+    """Return the end offset of a container, at most the file's end; None if it is not a container.
 
     Where none `is_expected`, an entry must follow its header.
     """
@@ -217,7 +217,7 @@ def _end_of_container(source: ByteSource, start: int, *, is_expected: bool) -> i
 
 
 def entry_at(source: ByteSource, offset: int, end: int) -> tuple[int, ...] | None:
-    """The fields of an entry's header; None if it is not an entry, or runs past `end`."""
+    """Return the fields of an entry's header; None if it is not an entry, or runs past `end`."""
     head = source.read(offset, ENTRY.size)
     if end - offset < ENTRY.size or len(head) < ENTRY.size:
         return None

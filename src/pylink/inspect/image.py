@@ -166,11 +166,11 @@ class Image:
         return self.data[EI_ABIVERSION]
 
     def content(self, section: Section) -> bytes:
-        """The bytes of a section; empty if it has none in the file."""
+        """Return the bytes of a section; empty if it has none in the file."""
         return self.data[section.offset : section.offset + section.file_size]
 
     def section(self, name: str) -> Section | None:
-        """The first section of this name; None if missing."""
+        """Return the first section of this name; None if missing."""
         return self._first_of_name.get(name)
 
     @cached_property
@@ -178,13 +178,15 @@ class Image:
         return {section.name: section for section in reversed(self.sections)}
 
     def section_name(self, index: int) -> str:
-        """The name of a section by its number, which may be a special one such as SHN_ABS."""
+        """Return the name of a section by its number, which may be a special one such as
+        SHN_ABS.
+        """
         if index in SPECIAL_SECTIONS and (index == 0 or index >= len(self.sections)):
             return SPECIAL_SECTIONS[index]
         return self.sections[index].name if index < len(self.sections) else f"section {index:#x}?"
 
     def string(self, offset: int) -> str:
-        """The string at an offset of `.strtab`."""
+        """Return the string at an offset of `.strtab`."""
         table = self._strings
         end = table.find(b"\0", offset)
         if offset >= len(table) or end < 0:
@@ -216,7 +218,7 @@ class Image:
         return names
 
     def section_of_symbol(self, symtab: Section, index: int, shndx: int) -> int:
-        """The section of a symbol: its st_shndx, or its number in the _shndx table."""
+        """Return the section of a symbol: its st_shndx, or its number in the _shndx table."""
         if shndx != SHN_XINDEX:
             return shndx
         section = self.section(f"{symtab.name}_shndx")
@@ -236,6 +238,6 @@ class Image:
         return list(struct.iter_unpack(form, data))
 
     def symbol_name(self, index: int, section: Section) -> str:
-        """The name of a symbol that an entry of `section` refers to by number."""
+        """Return the name of a symbol that an entry of `section` refers to by number."""
         names = self.mercury_symbols if section.mercury else self.symbols
         return names[index] if index < len(names) else f"symbol {index}?"

@@ -13,7 +13,7 @@ _SYMBOL_SIZE, _RELOCATION_SIZE, _RECORD_SIZE, _CALL_SIZE = 24, 16, 8, 8
 
 
 def row_counts(image: Image) -> dict[str, int]:
-    """The approximate number of rows of each part, from section sizes, without decoding."""
+    """Return the approximate number of rows of each part, from section sizes, without decoding."""
     counts = {"sections": len(image.sections), "symbols": 0, "relocs": 0, "info": 0, "callgraph": 0}
     for section in image.sections:
         if section.name in contents.SYMBOL_TABLES:

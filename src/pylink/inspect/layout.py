@@ -37,7 +37,7 @@ class Layout:
 
 
 def round_up(value: int, align: int) -> int:
-    """The least multiple of `align` that is not below `value`; 0 aligns like 1."""
+    """Return the least multiple of `align` that is not below `value`; 0 aligns like 1."""
     return -(-value // max(align, 1)) * max(align, 1)
 
 
@@ -47,14 +47,14 @@ def is_mercury(image: Image) -> bool:
 
 
 def actual_layout(image: Image) -> Layout:
-    """The layout in the headers of the image."""
+    """Return the layout in the headers of the image."""
     offsets = tuple(section.offset for section in image.sections)
     header = image.header
     return Layout(offsets, header["shoff"], header["phoff"], tuple(image.segments), len(image.data))
 
 
 def expected_layout(image: Image, note_size: int) -> Layout:
-    """The layout the image would have if its tool note were `note_size` bytes long."""
+    """Return the layout the image would have if its tool note were `note_size` bytes long."""
     note = image.section(TOOL_NOTE)
     first = note.index if note else len(image.sections)
     offsets = [section.offset for section in image.sections]
@@ -99,7 +99,7 @@ def _runs(image: Image) -> list[list[Section]]:
 
 
 def _expected_segments(image: Image, offsets: list[int], phoff: int) -> tuple[SegmentHeader, ...]:
-    """The program headers if sections and program headers were at these offsets."""
+    """Return the program headers if sections and program headers were at these offsets."""
     runs = iter(_runs(image))
     result = []
     for segment in image.segments:

@@ -32,11 +32,11 @@ PARTS = (
 
 
 def image_text(name: str, image: Image, parts: Sequence[Part]) -> str:
-    """The texts of a cubin's parts that are not empty, under the file's name."""
+    """Return the texts of a cubin's parts that are not empty, under the file's name."""
     texts = [text for text in (part.text(image) for part in parts) if text]
     return "\n".join((f"{printable(name)}\n", *texts))
 
 
 def image_document(name: str, image: Image, parts: Sequence[Part]) -> dict[str, object]:
-    """The parts of a cubin as values for JSON, a key for each part."""
+    """Return the parts of a cubin as values for JSON, a key for each part."""
     return {"file": name, **{part.name: part.value(image) for part in parts}}

@@ -46,13 +46,15 @@ def _compare_segments(
 
 
 def _segment_text(header: SegmentHeader) -> str:
-    """The text for a program header: `Segment(type=1, ...)`."""
+    """Return the text for a program header: `Segment(type=1, ...)`."""
     fields = ", ".join(f"{name}={value}" for name, value in header._asdict().items())
     return f"Segment({fields})"
 
 
 def _clear_contents(image: Image) -> bytes:
-    """The file with all bytes of sections and headers set to zero, so that only padding is left."""
+    """Return the file with all bytes of sections and headers set to zero, so that only padding is
+    left.
+    """
     gaps = bytearray(image.data)
     spans = [
         (0, FILE_HEADER_SIZE),

@@ -42,7 +42,7 @@ def _instructions(code: bytes) -> list[bytes]:
 
 
 def without_first_note(data: bytes) -> bytes:
-    """The notes after the first one, which is the linker's own."""
+    """Return the notes after the first one, which is the linker's own."""
     if len(data) < NOTE_HEADER_SIZE:
         return data
     name_size, size = struct.unpack_from("<II", data)

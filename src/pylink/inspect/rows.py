@@ -21,7 +21,7 @@ class Row:
         return str(self)
 
     def where(self, index: int) -> str:
-        """The place of the entry in its section, written after the section's name."""
+        """Return the place of the entry in its section, written after the section's name."""
         return f"[{index}]"
 
 

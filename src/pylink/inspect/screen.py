@@ -32,7 +32,7 @@ def headers(image: Image) -> str:
 
 
 def _segment_row(image: Image, segment: SegmentHeader) -> tuple[str, ...]:
-    """The cells of a program header; the last one names the sections in the segment."""
+    """Return the cells of a program header; the last one names the sections in the segment."""
     end = segment.offset + segment.filesz
     inside = [
         section.name

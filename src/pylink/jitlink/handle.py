@@ -169,7 +169,10 @@ class Handle:
         return SUCCESS if self._image is not None else self._refuse(INTERNAL, "ERROR 9: finish\n")
 
     def get_size(self, result_name: str) -> tuple[int, int]:
-        """The result code, and the size of one of `real.RESULTS`; a log has a NUL unless empty."""
+        """Return the result code, and the size of one of `real.RESULTS`.
+
+        A log has a NUL unless empty.
+        """
         if self._forwarded is not None:
             return self._forwarded.get_size(result_name)
         result = self._find_result(result_name)
@@ -243,7 +246,7 @@ class Handle:
         return result
 
     def _find_result(self, result_name: str) -> bytes | None:
-        """The bytes of one of `real.RESULTS`; None if this handle has none."""
+        """Return the bytes of one of `real.RESULTS`; None if this handle has none."""
         if result_name == "LinkedCubin":
             return self._image
         return {"ErrorLog": self._errors, "InfoLog": self._info}.get(result_name)

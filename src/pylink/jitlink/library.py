@@ -21,12 +21,12 @@ VERSIONS = {12: (12, 9), 13: (13, 0)}
 
 
 def soname(major: int) -> str:
-    """The DT_SONAME of nvJitLink's library of a major release."""
+    """Return the DT_SONAME of nvJitLink's library of a major release."""
     return f"libnvJitLink.so.{major}"
 
 
 def find_loaded(major: int) -> ctypes.CDLL | None:
-    """The library that is loaded under nvJitLink's name; None if not loaded."""
+    """Return the library that is loaded under nvJitLink's name; None if not loaded."""
     try:
         return ctypes.CDLL(soname(major), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
@@ -34,7 +34,7 @@ def find_loaded(major: int) -> ctypes.CDLL | None:
 
 
 def find_standin(major: int) -> str:
-    """The path of the stand-in; OSError if this installation does not have it."""
+    """Return the path of the stand-in; OSError if this installation does not have it."""
     for suffix in EXTENSION_SUFFIXES:
         path = os.path.join(os.path.dirname(__file__), f"nvjitlink{major}{suffix}")
         if os.path.isfile(path):

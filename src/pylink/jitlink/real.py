@@ -26,7 +26,7 @@ RESULTS = ("LinkedCubin", "LinkedPtx", "LinkedLTOIR", "ErrorLog", "InfoLog")
 
 
 def find(major: int) -> str | None:
-    """The path of the library in a wheel, a toolkit, or the system; None if not found."""
+    """Return the path of the library in a wheel, a toolkit, or the system; None if not found."""
     return next(iter(find_nvjitlink(major=major)), None)
 
 
@@ -61,17 +61,17 @@ class Real:
             return False
 
     def version(self) -> tuple[int, int]:
-        """The major and minor release of the real library."""
+        """Return the major and minor release of the real library."""
         major, minor = ctypes.c_uint(), ctypes.c_uint()
         self.library.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor))
         return major.value, minor.value
 
     def api(self) -> int:
-        """The address of the undocumented function `__nvJitLinkAPI`."""
+        """Return the address of the undocumented function `__nvJitLinkAPI`."""
         return ctypes.cast(self.library.__nvJitLinkAPI, ctypes.c_void_p).value or 0
 
     def create(self, arguments: Sequence[bytes]) -> tuple[int, RealHandle]:
-        """The result number of nvJitLinkCreate, and the handle that it created."""
+        """Return the result number of nvJitLinkCreate, and the handle that it created."""
         handle = ctypes.c_void_p()
         options = (ctypes.c_char_p * max(1, len(arguments)))(*arguments)
         result = self.library.nvJitLinkCreate(ctypes.byref(handle), len(arguments), options)
@@ -108,7 +108,7 @@ class RealHandle:
         return int(self._library.nvJitLinkComplete(self._handle)) if self._usable else INTERNAL
 
     def get_size(self, result_name: str) -> tuple[int, int]:
-        """The result code, and the size of `result_name`, one of `RESULTS`."""
+        """Return the result code, and the size of `result_name`, one of `RESULTS`."""
         size = ctypes.c_size_t()
         if not (self._usable or result_name.endswith("Log")):
             return INTERNAL, 0
@@ -127,7 +127,7 @@ class RealHandle:
         )
 
     def read_result(self, result_name: str) -> bytes:
-        """The bytes of `result_name`; empty if not available."""
+        """Return the bytes of `result_name`; empty if not available."""
         result, size = self.get_size(result_name)
         buffer = ctypes.create_string_buffer(size)
         if result != SUCCESS or self.get(result_name, ctypes.addressof(buffer)) != SUCCESS:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def call_edges(merged: Merged) -> dict[int, list[int]]:
-    """The edges of each node, in order of the call rows.
+    """Return the edges of each node, in order of the call rows.
 
     Nodes are entities, then prototypes. An indirect call has an edge to its prototype, a prototype
     to every function of it whose address is taken.
@@ -32,7 +32,10 @@ def call_edges(merged: Merged) -> dict[int, list[int]]:
 
 
 def shortest_chain(edges: dict[int, list[int]], start: int, end: int) -> list[int]:
-    """The nodes of a shortest path between two nodes, both included; empty if there is no path."""
+    """Return the nodes of a shortest path between two nodes, both included.
+
+    It is empty if there is no path.
+    """
     previous = {start: start}
     queue = [start]
     for node in queue:  # grows during the loop

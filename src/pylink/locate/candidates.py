@@ -76,7 +76,7 @@ def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
 
 
 def _bare_name(readable: str) -> str:
-    """A demangled name without parameters, template arguments and result type."""
+    """Return a demangled name without parameters, template arguments and result type."""
     name = _without_parameters(readable) or readable
     while name != (name := _ARGUMENTS.sub("", name)):
         pass
@@ -89,11 +89,11 @@ def _is_in_inner_scope(name: str, other: str) -> bool:
 
 
 def _last_part(readable: str) -> str:
-    """The last part of a demangled name, which the mangled name contains."""
+    """Return the last part of a demangled name, which the mangled name contains."""
     return (_without_parameters(readable) or readable).rpartition("::")[2].partition("<")[0]
 
 
 def _without_parameters(readable: str) -> str | None:
-    """A demangled name without its parameters; None for a name without parameters."""
+    """Return a demangled name without its parameters; None for a name without parameters."""
     match = _PARAMETERS.search(readable)
     return readable[: match.start()] if match else None

@@ -18,7 +18,7 @@ _OPERATOR = re.compile(r"\boperator\b")
 
 
 def source_name(symbol: str) -> str | None:
-    """The identifier of a symbol in source code: `f` for `_ZN2ns1fIiEEvT_`.
+    """Return the identifier of a symbol in source code: `f` for `_ZN2ns1fIiEEvT_`.
 
     None for an operator, which is called without its name.
     """

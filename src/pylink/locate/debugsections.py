@@ -32,7 +32,7 @@ _WIDE_MARK = b"\xff\xff\xff\xff"
 
 
 def contents_of(elf: ELFFile, name: str) -> bytes:
-    """The bytes of the first section of this name; empty if missing."""
+    """Return the bytes of the first section of this name; empty if missing."""
     section = elf.get_section_by_name(name)
     return b"" if section is None else section.data()
 
@@ -78,7 +78,9 @@ class _LineUnit:
 
 
 def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
-    """The debug data with the line programs of section `name`, and resolved section offsets."""
+    """Return the debug data with the line programs of section `name`, and resolved section
+    offsets.
+    """
     dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
     dwarf.debug_line_sec = _describe_section(name, contents_of(elf, name))
     if dwarf.debug_info_sec is not None:
@@ -92,7 +94,7 @@ def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
 
 
 def _describe_section(name: str, data: bytes) -> DebugSectionDescriptor:
-    """The contents of a section in the form that pyelftools wants, without address."""
+    """Return the contents of a section in the form that pyelftools wants, without address."""
     return DebugSectionDescriptor(BytesIO(data), name, 0, len(data), 0)
 
 

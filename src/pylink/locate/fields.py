@@ -53,7 +53,7 @@ def _explain_field(
 
 
 def _find_input_section(merged: Merged, output_section: int, offset: int) -> int:
-    """The input section of a byte of an output section; -1 if not found."""
+    """Return the input section of a byte of an output section; -1 if not found."""
     sizes = merged.objects.sections.column("size")
     rows = zip(sizes, merged.out_of, merged.base, strict=True)
     for section, (size, out_section, base) in enumerate(rows):

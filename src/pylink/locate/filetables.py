@@ -37,7 +37,7 @@ def check_tables(data: bytes, offset: int, *, is_wide: bool) -> None:
 
 
 def _skip_value(data: bytes, offset: int, form: int, *, is_wide: bool) -> int:
-    """The offset after a value; IndexError if it is not in `data`."""
+    """Return the offset after a value; IndexError if it is not in `data`."""
     if form == _UDATA:
         _, offset = read_uleb(data, offset)
         return offset

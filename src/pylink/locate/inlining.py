@@ -33,7 +33,7 @@ class Call:
 def calls_of_rows(
     program: bytes, opcode_base: int, lengths: list[int] | tuple[int, ...]
 ) -> list[Call | None]:
-    """The inlined call of each row of one sequence; None for code of the function itself.
+    """Return the inlined call of each row of one sequence; None for code of the function itself.
 
     `lengths` are the operand counts of the standard opcodes, from opcode 1 on. IndexError if the
     program is truncated.

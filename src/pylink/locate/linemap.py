@@ -84,13 +84,13 @@ class LineMap:
         self._ptx_declarations: dict[bytes, Frame] | None = None
 
     def programs(self, name: str) -> LinePrograms:
-        """The programs of a section, read on demand."""
+        """Return the programs of a section, read on demand."""
         if name not in self._programs:
             self._programs[name] = LinePrograms(self._elf, name)
         return self._programs[name]
 
     def frames(self, section: int, offset: int) -> list[Frame]:
-        """The lines of an offset in a section (index), the innermost inlined one first."""
+        """Return the lines of an offset in a section (index), the innermost inlined one first."""
         for name in self._names:
             frames = self.programs(name).frames(section, offset)
             if frames:
@@ -98,18 +98,23 @@ class LineMap:
         return []
 
     def frames_of_relocation(self, table: int, row: int) -> list[Frame]:
-        """The lines of the field that a row of a relocation section (index) patches."""
+        """Return the lines of the field that a row of a relocation section (index) patches."""
         section: Any = self._elf.get_section(table)
         return self.frames(section["sh_info"], section.get_relocation(row)["r_offset"])
 
     def declaration(self, name: str) -> Frame | None:
-        """The declaration of a variable, by `.debug_info`, which -G writes; None if unknown."""
+        """Return the declaration of a variable, by `.debug_info`, which -G writes.
+
+        None if unknown.
+        """
         if not self._names or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
             return None
         return self.programs(self._names[0]).declaration(name)
 
     def ptx_declaration(self, name: str) -> Frame | None:
-        """The declaration of a variable in the PTX that the cubin was compiled from, or None."""
+        """Return the declaration of a variable in the PTX that the cubin was compiled from, or
+        None.
+        """
         if self._ptx_declarations is None:
             self._ptx_declarations = self._read_ptx_declarations()
         return self._ptx_declarations.get(os.fsencode(name))
@@ -155,7 +160,7 @@ class LinePrograms:
         self._declarations: dict[bytes, tuple[LineProgram, int, int]] | None = None
 
     def frames(self, section: int, offset: int) -> list[Frame]:
-        """The lines of an offset in a section (index), the innermost inlined one first."""
+        """Return the lines of an offset in a section (index), the innermost inlined one first."""
         line_row = self._row_of(section, offset)
         if line_row is None:
             return []
@@ -173,7 +178,9 @@ class LinePrograms:
             row = call.row
 
     def line(self, section: int, offset: int) -> int | None:
-        """The line number of an offset, without its file, which programs for PTX need not name."""
+        """Return the line number of an offset, without its file, which programs for PTX need not
+        name.
+        """
         line_row = self._row_of(section, offset)
         if line_row is None:
             return None
@@ -182,7 +189,8 @@ class LinePrograms:
         return rows[row].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """The offset of the sequence for an offset in a section, and the number of the row in it.
+        """Return the offset of the sequence for an offset in a section, and the number of the row
+        in it.
 
         None if no row is for that offset.
         """
@@ -197,7 +205,7 @@ class LinePrograms:
         return None if row < 0 or rows[row].end_sequence else (start, row)
 
     def declaration(self, name: str) -> Frame | None:
-        """The declaration of a variable, by `.debug_info`; None if unknown."""
+        """Return the declaration of a variable, by `.debug_info`; None if unknown."""
         if self._declarations is None:
             self._declarations = self._read_declarations()
         declared = self._declarations.get(os.fsencode(name))
@@ -227,7 +235,7 @@ class LinePrograms:
         return declarations
 
     def _unit_of(self, offset: int) -> LineProgram:
-        """The unit that contains an offset."""
+        """Return the unit that contains an offset."""
         return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
 
     def _decode(self, start: int) -> tuple[list[LineState], list[Call | None]]:
@@ -245,13 +253,13 @@ class LinePrograms:
         return self._rows[start]
 
     def _make_frame(self, unit: LineProgram, row: LineState, function: str | None) -> Frame:
-        """The frame of a row; `function` is the inlined function of its line, if any."""
+        """Return the frame of a row; `function` is the inlined function of its line, if any."""
         path, text = self._find_file(unit, row.file)
         line = None if text is None else _find_ptx_line(text, row.line)
         return Frame(path, row.line, row.column, function, line)
 
     def _find_file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
-        """The path of a file of a unit, and the text, for PTX in the cubin."""
+        """Return the path of a file of a unit, and the text, for PTX in the cubin."""
         version = unit["version"]
         # From DWARF 5 on files and directories count from 0, before that from 1.
         entry = unit["file_entry"][number if version >= 5 else number - 1]
@@ -282,7 +290,10 @@ class LinePrograms:
         return self._directories.get(unit_start, "")
 
     def _string(self, offset: int) -> str | None:
-        """The string at an offset of `.debug_str`; None if it is empty or there is no section."""
+        """Return the string at an offset of `.debug_str`.
+
+        None if it is empty or there is no section.
+        """
         if self._dwarf.debug_str_sec is None:
             return None
         text = self._dwarf.get_string_from_table(offset)
@@ -290,7 +301,7 @@ class LinePrograms:
 
 
 def _find_ptx_line(text: bytes, line: int) -> str:
-    """A line of PTX in the cubin, by its number from 1.
+    """Return a line of PTX in the cubin, by its number from 1.
 
     It is empty, not None, if it is missing: None would mean that the section is a file.
     """

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def places_of(objects: Objects) -> Places:
-    """The places of the inputs, cached in `objects.places` with the lines that were read."""
+    """Return the places of the inputs, cached in `objects.places` with the lines that were read."""
     places = objects.places
     if not isinstance(places, Places):
         # With a copy of the inputs: references in a circle would keep these in memory.
@@ -95,13 +95,13 @@ class Places:
         return diagnostic
 
     def frames(self, section: int, offset: int) -> list[Frame]:
-        """The source lines of an offset, the innermost inlined one first."""
+        """Return the source lines of an offset, the innermost inlined one first."""
         file = self.file_of(section)
         index = section - file_sections(self._objects, file).start
         return self._ask_map(file, lambda lines: lines.frames(index, offset)) or []
 
     def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
-        """The source lines of a function's first instruction, or of a variable.
+        """Return the source lines of a function's first instruction, or of a variable.
 
         With `ptx` the line of a variable may be in PTX, which takes a search of its whole text.
         """
@@ -113,7 +113,7 @@ class Places:
         return self._declaration(symbol, name, is_defined=row.section >= 0, ptx=ptx)
 
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
-        """The line of a variable, which only -G records.
+        """Return the line of a variable, which only -G records.
 
         In other files it is that of the first use of a variable which the file does not define, or
         a line of PTX.
@@ -162,7 +162,7 @@ class Places:
             diagnostic.context = [note("lines-not-read", file=self._objects.names[file])]
 
     def _map(self, file: int) -> LineMap | None:
-        """The lines of a file; None if it has none, or they cannot be read."""
+        """Return the lines of a file; None if it has none, or they cannot be read."""
         if file not in self._maps:
             self._maps[file] = self._read_map(file) if self._has_lines(file) else None
         return self._maps[file]
@@ -186,11 +186,11 @@ class Places:
         )
 
     def name_of(self, section: int) -> str:
-        """The name of the input of a section."""
+        """Return the name of the input of a section."""
         return self._objects.names[self.file_of(section)]
 
     def file_of(self, section: int) -> int:
-        """The number of the input of a section."""
+        """Return the number of the input of a section."""
         return self._objects.sections[section].file
 
 
@@ -212,7 +212,7 @@ def set_lines(
 
 
 def _make_source(frame: Frame, cubin: str, name: str | None, files: SourceFiles) -> Source:
-    """The source line of a frame, with the columns of `name` if the frame has no column."""
+    """Return the source line of a frame, with the columns of `name` if the frame has no column."""
     file = frame.file if frame.text is None else f"{cubin}:{frame.file}"
     source = Source(file, frame.line, frame.column, text=frame.text)
     if name is not None and not frame.column:
@@ -221,7 +221,7 @@ def _make_source(frame: Frame, cubin: str, name: str | None, files: SourceFiles)
 
 
 def _note_inlined_call(function: str, call: Frame, cubin: str, files: SourceFiles) -> Diagnostic:
-    """A note on the line at which an inlined function was called."""
+    """Return a note on the line at which an inlined function was called."""
     from pylink.demangle import demangle
 
     source = _make_source(call, cubin, function, files)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def prototype_of(merged: Merged, symbol: int) -> str | None:
-    """The prototype of a symbol row in its file; None if not found."""
+    """Return the prototype of a symbol row in its file; None if not found."""
     objects = merged.objects
     file = objects.files[objects.symbols[symbol].file]
     index = symbol - file.first_symbol
@@ -41,7 +41,7 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
 
 
 def earlier_prototype(merged: Merged, symbol: int) -> tuple[int, str] | None:
-    """The last earlier file's symbol row of the same function with a prototype, and this."""
+    """Return the last earlier file's symbol row of the same function with a prototype, and this."""
     objects = merged.objects
     entity = merged.symbol_entity[symbol]
     end = objects.files[objects.symbols[symbol].file].first_symbol

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
-    """The nodes of a cycle that a kernel reaches, in order of the calls.
+    """Return the nodes of a cycle that a kernel reaches, in order of the calls.
 
     Nodes are those of `call_edges`. `turn` is the number, from 0, of one of the kernel's callees
     with unbounded stack. The result is empty if there is no cycle.
@@ -31,7 +31,7 @@ def _is_unbounded(merged: Merged, entity: int) -> bool:
 
 
 def _first_cycle(edges: dict[int, list[int]], start: int) -> list[int]:
-    """The first cycle that a depth-first search finds; empty if not found."""
+    """Return the first cycle that a depth-first search finds; empty if not found."""
     path = [start]
     position = {start: 0}
     iterators = [iter(edges.get(start, ()))]

@@ -24,7 +24,7 @@ _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
 
 
 def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
-    """The cause of a kernel's register limit, as a part of a sentence."""
+    """Return the cause of a kernel's register limit, as a part of a sentence."""
     objects = merged.objects
     section = merged.functions[kernel].info
     if section < 0:
@@ -58,7 +58,7 @@ def _three_word_records(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
 
 
 def _notes_of_tools(objects: Objects, file: int) -> bytes:
-    """The notes of a file's tools, with their options; empty without a note of ptxas."""
+    """Return the notes of a file's tools, with their options; empty without a note of ptxas."""
     notes = b"".join(
         _contents(objects, row)
         for row in file_sections(objects, file)

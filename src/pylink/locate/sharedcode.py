@@ -77,7 +77,7 @@ def _read_modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]
 
 
 def _defined_symbols(cubin: bytes) -> set[str]:
-    """The global symbols that a cubin defines."""
+    """Return the global symbols that a cubin defines."""
     _, _, symbols, fault = elfread.parse(cubin, extent(0, len(cubin)))
     if fault:
         return set()

@@ -78,7 +78,7 @@ def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagno
 
 
 def _note_reason(job: Job, name: str, file: str, code_taken: str, archs: str) -> Diagnostic | None:
-    """A note that explains why a definition in an input was not linked."""
+    """Return a note that explains why a definition in an input was not linked."""
     arch = job.options.arch
     if code_taken == NO_CODE:
         return note("in-other-arch", symbol=name, file=file, archs=archs, arch=arch)
@@ -119,7 +119,10 @@ class _Search:
             return
 
     def _open(self, source: Input) -> Sources:
-        """The file, or all members if it is an archive; empty if the limit of bytes is exceeded."""
+        """Return the file, or all members if it is an archive.
+
+        It is empty if the limit of bytes is exceeded.
+        """
         data = source.data
         if data is None:
             with Incoming(source.name, pipes=False) as stream:
@@ -175,7 +178,7 @@ class _Search:
                 yield name, source.name, code_title, code_taken
 
     def _symbols_in_cubin(self, cubin: bytes) -> list[str]:
-        """The undefined names that a cubin defines as global symbols."""
+        """Return the undefined names that a cubin defines as global symbols."""
         if not any(name in cubin for name in self._texts):
             return []
         _, _, symbols, fault = elfread.parse(cubin, extent(0, len(cubin)))
@@ -189,6 +192,6 @@ class _Search:
         return [name for name in names if name in self._names]
 
     def _symbols_in_ptx(self, ptx: bytes) -> list[str]:
-        """The undefined names that a PTX text defines as global symbols."""
+        """Return the undefined names that a PTX text defines as global symbols."""
         names = (match.decode() for match in _PTX_NAME.findall(ptx))
         return [name for name in names if name in self._names]

@@ -73,7 +73,7 @@ def split_items(text: str, sink: Sink) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """The text without double quotes, except for quotes after a backslash."""
+    """Return the text without double quotes, except for quotes after a backslash."""
     if '"' not in text:
         return text
     lines = [

@@ -241,13 +241,13 @@ HELP = {
 
 
 def usage_text(tool: str) -> str:
-    """The usage line of a link; `tool` is pylink, which has commands, or nvlink."""
+    """Return the usage line of a link; `tool` is pylink, which has commands, or nvlink."""
     command = "pylink [link]" if tool == "pylink" else tool
     return f"Usage  : {command} [options] <objects>\n"
 
 
 def short_help_text() -> str:
-    """The text of `pylink --help`: the commands and common options, a line for each."""
+    """Return the text of `pylink --help`: the commands and common options, a line for each."""
     return f"""\
 {usage_text("pylink")}\
          pylink <command> [options]
@@ -266,12 +266,12 @@ pylink help all       all of this (also: pylink --help all)
 
 
 def full_help_text() -> str:
-    """The text of `pylink help all`."""
+    """Return the text of `pylink help all`."""
     return usage_text("pylink") + "\n" + commands_text() + options_text()
 
 
 def commands_text() -> str:
-    """The section of commands, an entry for each."""
+    """Return the section of commands, an entry for each."""
     from pylink.options.commands import COMMANDS
 
     entries = [_entry(name, command.about) for name, command in COMMANDS.items()]
@@ -279,7 +279,7 @@ def commands_text() -> str:
 
 
 def _short_entry(name: str) -> str:
-    """The line of a common option in `pylink --help`; `name` is the long name."""
+    """Return the line of a common option in `pylink --help`; `name` is the long name."""
     option = BY_ATTRIBUTE[name.replace("-", "_")]
     argument = HELP[name][0].strip("<>").split(" ")[0].split(">")[0]
     argument = {"arch": "ARCH", "explain": "NUMBER", "notes": "yes|no"}.get(name, argument.upper())
@@ -288,17 +288,17 @@ def _short_entry(name: str) -> str:
 
 
 def _entry(name: str, text: str, column: int = 18) -> str:
-    """A line with a name, and a text that starts at a column (counted from 0)."""
+    """Return a line with a name, and a text that starts at a column (counted from 0)."""
     return f"{name:<{column - 1}} {text}\n"
 
 
 def help_text(tool: str) -> str:
-    """The usage line of a link, and all of its options; `tool` is pylink or nvlink."""
+    """Return the usage line of a link, and all of its options; `tool` is pylink or nvlink."""
     return usage_text(tool) + options_text()
 
 
 def options_text() -> str:
-    """The section of options, without the ones that are not built, in alphabetical order."""
+    """Return the section of options, without the ones that are not built, in alphabetical order."""
     built_options = sorted(
         filter(lambda option: option.built, OPTIONS), key=lambda option: option.long.lower()
     )
@@ -306,7 +306,7 @@ def options_text() -> str:
 
 
 def option_text(option: Option) -> str:
-    """The help entry of one option."""
+    """Return the help entry of one option."""
     from textwrap import fill
 
     spelling = f"--{option.long} {HELP[option.long][0]}".rstrip()
@@ -323,13 +323,13 @@ def option_text(option: Option) -> str:
 
 
 def describe_option(option: Option) -> str:
-    """The description of an option, with its allowed values."""
+    """Return the description of an option, with its allowed values."""
     text = HELP[option.long][1]
     return f"{text} Allowed: {', '.join(linkable_choices(option))}." if option.choices else text
 
 
 def linkable_choices(option: Option) -> list[str]:
-    """The values of an option, without architectures that are not supported as targets."""
+    """Return the values of an option, without architectures that are not supported as targets."""
     choices = option.choices
     if option.attribute == "arch":
         choices = tuple(arch for arch in ARCHES if arch.startswith("sm_"))
@@ -337,7 +337,7 @@ def linkable_choices(option: Option) -> list[str]:
 
 
 def version_text(tool: str, release: str | None = None) -> str:
-    """The version of pylink, and of the nvlink that it follows.
+    """Return the version of pylink, and of the nvlink that it follows.
 
     Without `release` this is the first one; objects of later releases select their own.
     """

@@ -184,12 +184,12 @@ class Options:
 
 
 def note_output(values: Mapping[str, Value]) -> str:
-    """The name of the output in the tool note: with -g its file, else empty."""
+    """Return the name of the output in the tool note: with -g its file, else empty."""
     return str(values.get("output_file") or "") if values.get("debug") else ""
 
 
 def note_text(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
-    """The options in the tool note: `-name value ` for each, `-name  ` for a flag.
+    """Return the options in the tool note: `-name value ` for each, `-name  ` for a flag.
 
     They are in order of the table, not of the command line. -g adds the inputs and the output.
     """

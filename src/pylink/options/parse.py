@@ -95,7 +95,7 @@ def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
 
 
 def split_leniently(text: str) -> list[str]:
-    """The arguments in a text; empty if quotes do not match."""
+    """Return the arguments in a text; empty if quotes do not match."""
     try:
         return split_arguments(text, Sink())
     except LinkError:
@@ -222,7 +222,7 @@ def _parse_file(
 
 
 def _recognize(argument_text: str, sink: Sink) -> tuple[Option, str, str | None]:
-    """The option that an argument names, its spelling, and the value inside the argument."""
+    """Return the option that an argument names, its spelling, and the value inside the argument."""
     option = SPELLINGS.get(argument_text)
     if option is not None:
         return option, argument_text, None

@@ -100,7 +100,7 @@ class OutputPlan:
                 )
 
     def existing_outputs(self, *, again: bool = False) -> dict[Identity, Output]:
-        """The outputs that exist, by device and inode; `again` looks at the files again."""
+        """Return the outputs that exist, by device and inode; `again` looks at the files again."""
         if self._existing_outputs is None or again:
             outputs = ((identity(output.path), output) for output in self.outputs)
             self._existing_outputs = {
@@ -135,7 +135,7 @@ class OutputPlan:
 
 
 def plan_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
-    """The files that options name for writing, in the order of the table of options."""
+    """Return the files that options name for writing, in the order of the table of options."""
     outputs = []
     for option in OPTIONS:
         if option.writes and option.attribute in values:
@@ -149,7 +149,7 @@ def plan_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
 
 
 def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
-    """The outputs in the values of -Xopt."""
+    """Return the outputs in the values of -Xopt."""
     from pylink.options.xopt import read_xopt
 
     values_of: dict[str, Value] = {}
@@ -160,7 +160,7 @@ def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
 
 
 def _section_files(values: Mapping[str, Value]) -> list[str]:
-    """The files of sections and rules in the directories that options name."""
+    """Return the files of sections and rules in the directories that options name."""
     files: list[str] = []
     for attribute in ("section_folder", "section_folder_recursive"):
         roots = values.get(attribute)
@@ -183,7 +183,10 @@ def identity(path: str) -> Identity | None:
 
 
 def output_identity(path: str) -> OutputIdentity | None:
-    """The identity of an output, even before it exists; None for devices, pipes and bad paths."""
+    """Return the identity of an output, even before it exists.
+
+    None for devices, pipes and bad paths.
+    """
     try:
         status = os.stat(path)
     except FileNotFoundError:

@@ -69,7 +69,7 @@ def _note_dropped(diagnostic: Diagnostic, arch: str) -> bool:
 
 
 def _dropped_note(text: str) -> Diagnostic | None:
-    """The note for an architecture that CUDA dropped or renamed; None for another text."""
+    """Return the note for an architecture that CUDA dropped or renamed; None for another text."""
     from pylink.diagnostics.record import note
     from pylink.facts.target import LAST_SUPPORT, RENAMED
 
@@ -87,7 +87,7 @@ def _dropped_note(text: str) -> Diagnostic | None:
 
 
 def dropped_note(arch: str) -> str | None:
-    """The text on an architecture that CUDA dropped or renamed; None for all others."""
+    """Return the text on an architecture that CUDA dropped or renamed; None for all others."""
     hint = _dropped_note(arch)
     return None if hint is None else hint.message
 
@@ -113,7 +113,7 @@ def suggest_kind(diagnostic: Diagnostic) -> None:
 
 
 def closest_names(typed: str, names: Iterable[str]) -> list[str]:
-    """The names that are most similar to a given one, the best first."""
+    """Return the names that are most similar to a given one, the best first."""
     from difflib import get_close_matches
 
     # Truncated, since no name is as long and the time grows with both lengths.

@@ -35,7 +35,7 @@ def need(module: str) -> Any:
 
 
 def install_advice(module: str) -> str:
-    """The text that says which package to install for a module."""
+    """Return the text that says which package to install for a module."""
     top = module.partition(".")[0]
     extra = EXTRAS.get(top, REPORT)
     package = PACKAGES.get(top, top)

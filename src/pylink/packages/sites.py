@@ -21,7 +21,7 @@ class Sites:
 
 
 def find_package(name: str) -> list[str]:
-    """The directories of a package, without importing it; empty if it is not installed."""
+    """Return the directories of a package, without importing it; empty if it is not installed."""
     spec = PathFinder.find_spec(name)
     if spec is None and Sites in sys.meta_path:
         # An editable install lies elsewhere, but its packages are in the environment.

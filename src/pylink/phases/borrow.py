@@ -65,7 +65,10 @@ class LendableModules:
 
 
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
-    """The link with the modules that it lacks and libraries have; `loaded` itself if none help."""
+    """Return the link with the modules that it lacks and libraries have.
+
+    `loaded` itself if none help.
+    """
     candidates, loaded.candidates = loaded.candidates, None  # no later phase needs them
     if candidates is None or not loaded.job.executable:
         return loaded
@@ -95,7 +98,7 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
 
 
 def find_undefined(loaded: Loaded) -> set[bytes]:
-    """The names that an executable of these cubins lacks; empty if a cubin is damaged."""
+    """Return the names that an executable of these cubins lacks; empty if a cubin is damaged."""
     files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
     if faults:
         return set()
@@ -185,7 +188,7 @@ def read_modules(
 
 
 def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
-    """The bytes of a library, from memory or from its file."""
+    """Return the bytes of a library, from memory or from its file."""
     if library.source is not None:
         return library.source.data
     loaded.job.plan.check_input(library.file, sink)
@@ -197,7 +200,9 @@ def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
 
 
 def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -> list[int]:
-    """The numbers of the lendable modules that the link needs, as members of a last archive."""
+    """Return the numbers of the lendable modules that the link needs, as members of a last
+    archive.
+    """
     count, first_source = len(lendable.ids), len(candidates.opened.sources) + 1
     combined = combine(candidates, lendable, range(count), len(candidates.loaded.names), sink)
     selected = select(combined, candidates.opened.sources, bytes([Demand.NEEDED]) * count)
@@ -207,7 +212,7 @@ def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -
 def insert_modules(
     candidates: Candidates, lendable: LendableModules, needed: Sequence[int], sink: Sink
 ) -> Loaded:
-    """The link with these modules inserted, and the sources that it then takes.
+    """Return the link with these modules inserted, and the sources that it then takes.
 
     The modules come in front of the device runtime, so it is not linked for symbols they define.
     """

@@ -52,7 +52,9 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
 
 
 def _note_duplicate(objects: Objects, symbol: int, first: int) -> Diagnostic:
-    """A note on two definitions: of two files, of one file linked twice, or of equal files."""
+    """Return a note on two definitions: of two files, of one file linked twice, or of equal
+    files.
+    """
     file, earlier = _files(objects, symbol, first)
     rows = (objects.files[objects.symbols[row].file] for row in (symbol, first))
     contents, other_contents = (objects.arena[row.offset : row.offset + row.size] for row in rows)
@@ -64,7 +66,7 @@ def _note_duplicate(objects: Objects, symbol: int, first: int) -> Diagnostic:
 
 
 def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
-    """The names of the files of two symbol rows."""
+    """Return the names of the files of two symbol rows."""
     return (
         objects.names[objects.symbols[symbol].file],
         objects.names[objects.symbols[first].file],

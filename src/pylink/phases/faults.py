@@ -143,7 +143,7 @@ def report_fault(
 
 
 def _section_name(arena: bytes, files: Files, sections: Sections, file: int, section: int) -> str:
-    """The section's name if known, else its index."""
+    """Return the section's name if known, else its index."""
     if file < len(files):
         number = files[file].first_section + section
         if number < len(sections) and sections[number].name_size:

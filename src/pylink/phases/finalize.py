@@ -48,7 +48,7 @@ def finalize(sink: Sink, image: Image) -> Final:
 
 
 def _identity(objects: Objects) -> tuple[bytes, int, int]:
-    """The OS ABI with its version, e_version and e_flags, as the release writes them."""
+    """Return the OS ABI with its version, e_version and e_flags, as the release writes them."""
     target, release = objects.job.target, objects.release
     if not release.traits & TRAIT_EARLY_FILES:
         return CURRENT.abi, 1, target.elf_flags

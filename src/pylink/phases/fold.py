@@ -61,7 +61,9 @@ def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
 
 
 def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
-    """The number of the section that replaces each input section (or -1); empty if nothing folds.
+    """Return the number of the section that replaces each input section (or -1).
+
+    It is empty if nothing folds.
 
     `numbers` are the files that could fold. If observers or -edbg want the decisions, all files
     are compared, and `merged.folding` is set.
@@ -87,7 +89,10 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
 
 
 def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -> str | None:
-    """The function whose copy in `candidate` won and in `reference` lost; None if not found."""
+    """Return the function whose copy in `candidate` won and in `reference` lost.
+
+    None if not found.
+    """
     if reference is None:
         return None
     symbol = folds.find_winning_symbol(merged, reference, candidate)
@@ -95,7 +100,7 @@ def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -
 
 
 def _trace_line(decision: Decision, verdict: Verdict) -> str:
-    """The line of -edbg on one comparison."""
+    """Return the line of -edbg on one comparison."""
     candidate, reference = verdict.candidate.name, verdict.reference.name
     if decision.code:
         return (

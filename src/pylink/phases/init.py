@@ -96,7 +96,7 @@ class Job:
         )
 
     def source_files(self) -> SourceFiles:
-        """The source files that diagnostics of this link may quote."""
+        """Return the source files that diagnostics of this link may quote."""
         from pylink.diagnostics.sourcefiles import SourceFiles
 
         return SourceFiles(

@@ -122,7 +122,7 @@ def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
 
 
 def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
-    """The mode bits that convert code of a tool to code of a release; 0 for none.
+    """Return the mode bits that convert code of a tool to code of a release; 0 for none.
 
     Without a known patch level, every conversion that may be needed is done.
     """
@@ -140,7 +140,7 @@ def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
 
 
 def _barrier_mode(objects: Objects) -> int | None:
-    """The mode for error barriers; None if the link does not change kernels."""
+    """Return the mode for error barriers; None if the link does not change kernels."""
     job = objects.job
     has_barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
     if job.debug:

@@ -52,7 +52,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
 
 
 def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
-    """The inputs of a link, if all are cubins."""
+    """Return the inputs of a link, if all are cubins."""
     loaded = Loaded(job, names, arena, extents)
     if not any(SYSTEM_LIBRARY in name for name in names):
         return loaded

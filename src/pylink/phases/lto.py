@@ -144,7 +144,7 @@ def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
 
 
 def read_cubins(loaded: Loaded, sink: Sink) -> tuple[dict[str, bool], int]:
-    """The global names of the cubins, with True if defined, and the newest toolkit.
+    """Return the global names of the cubins, with True if defined, and the newest toolkit.
 
     Names are in order of appearance. LinkError if a cubin is damaged.
     """

@@ -49,7 +49,7 @@ def pack_words(*values: int, size: int = 4) -> bytes:
 
 
 def tkinfo_note(options: Options, release: Release) -> bytes:
-    """The note on tool and options: version, five string offsets, strings padded to 4 bytes.
+    """Return the note on tool and options: version, five string offsets, strings padded to 4 bytes.
 
     The name of the linker that pylink follows replaces nvlink's build number.
     """
@@ -65,14 +65,16 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
 
 
 def note_deficit(options: Options, release: Release) -> int:
-    """The bytes by which pylink's note is shorter than nvlink's, whose strings are longer."""
+    """Return the bytes by which pylink's note is shorter than nvlink's, whose strings are
+    longer.
+    """
     string_size = release.tool_strings + len(to_bytes(options.recorded)) + 1
     string_size += len(to_bytes(options.recorded_output))
     return TKINFO_HEAD_SIZE + (string_size + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
 def virtual_sm(objects: Objects) -> int:
-    """The lowest SM number of the PTX that inputs were compiled from, at most the target's.
+    """Return the lowest SM number of the PTX that inputs were compiled from, at most the target's.
 
     For releases before 13.0 and targets from sm_100 on, only the last input counts.
     """
@@ -84,7 +86,7 @@ def virtual_sm(objects: Objects) -> int:
 
 
 def cuinfo_note(objects: Objects) -> bytes:
-    """The note on the target: 2, SM number, toolkit, 0; before 13.0: 1, SM number, 1, 1."""
+    """Return the note on the target: 2, SM number, toolkit, 0; before 13.0: 1, SM number, 1, 1."""
     if objects.traits & TRAIT_EARLY_FILES:
         return make_note(NT_CUINFO, pack_words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
     return make_note(
@@ -108,7 +110,7 @@ def warn_lowered(objects: Objects, sink: Sink) -> None:
 
 
 def compat_note(merged: Merged, *, has_code: bool) -> bytes:
-    """The contents of .nv.compat of the output."""
+    """Return the contents of .nv.compat of the output."""
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:

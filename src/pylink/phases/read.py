@@ -45,7 +45,9 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
 
 
 def _inputs_without_host_code(loaded: Loaded) -> list[str]:
-    """The names of inputs that the program registers under their file names, not a module id."""
+    """Return the names of inputs that the program registers under their file names, not a module
+    id.
+    """
     if loaded.registered is None:  # all are cubins
         return loaded.names
     return [name for name, has_id in loaded.registered if not has_id]
@@ -134,5 +136,5 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
 
 
 def toolkit_name(toolkit: int) -> str:
-    """The usual name of a toolkit: 12.9 for 129."""
+    """Return the usual name of a toolkit: 12.9 for 129."""
     return f"{toolkit // 10}.{toolkit % 10}"

@@ -76,7 +76,7 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
 
 def _rebuild_section(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
-    """The section of this name, or the fault of an input; None without such a section."""
+    """Return the section of this name, or the fault of an input; None without such a section."""
     objects = merged.objects
     arena = objects.arena
     debug_section = rebuild.find_debug_section(merged, name)

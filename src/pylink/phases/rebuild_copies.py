@@ -152,7 +152,9 @@ def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _encode_program(program: dict[int, list[bytes]]) -> bytes:
-    """The call frame program with these instructions by code offset, with advances of 4 bytes."""
+    """Return the call frame program with these instructions by code offset, with advances of 4
+    bytes.
+    """
     encoded = b""
     position = 0
     for code_offset in sorted(program):
@@ -170,7 +172,7 @@ def _pad_record(record: bytes) -> bytes:
 
 
 def _read_record(contents: bytes, start: int) -> bytes:
-    """The CIE or FDE at an offset of a section; ValueError if it is truncated."""
+    """Return the CIE or FDE at an offset of a section; ValueError if it is truncated."""
     size = CIE_POINTER + unpack_from("<Q", contents, start + 4)[0]
     if start + size > len(contents):
         raise ValueError("a record of a call frame section is truncated")

@@ -79,7 +79,7 @@ def _defined_variables(objects: Objects, number: int) -> Iterator[int]:
 
 
 def _source_name(name: str) -> str:
-    """The demangled name; that of a static variable without the id of its module in front.
+    """Return the demangled name; that of a static variable without the id of its module in front.
 
     The compiler calls static variables `__nv_static_` SIZE `_` ID `_` NAME, where SIZE is that of
     ID.

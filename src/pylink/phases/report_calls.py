@@ -43,7 +43,9 @@ def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
 
 
 def _note_chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
-    """A note with the shortest chain of calls from kernel to function, and the limit's cause."""
+    """Return a note with the shortest chain of calls from kernel to function, and the limit's
+    cause.
+    """
     from pylink.diagnostics.record import note
     from pylink.locate.calls import call_edges, shortest_chain
     from pylink.locate.registers import limit_cause

@@ -71,7 +71,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
 
 
 def _share_of(merged: Merged, section: int) -> Share:
-    """The share of a section of bank 2: the symbol row of its function, and its size."""
+    """Return the share of a section of bank 2: the symbol row of its function, and its size."""
     sections = merged.objects.sections
     return sections[sections[section].target].target, sections[section].size
 
@@ -116,14 +116,14 @@ def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None
 
 
 def needed_constants(placed: Placed, size: int, limit: int) -> int:
-    """The bytes of a constant bank in messages; `size` is the size of its section."""
+    """Return the bytes of a constant bank in messages; `size` is the size of its section."""
     if size <= limit:
         return size
     return _size_to_report(_constant_shares(placed.merged), size, limit)
 
 
 def _constant_shares(merged: Merged) -> list[Share]:
-    """The shares of the constant variables that are not literals."""
+    """Return the shares of the constant variables that are not literals."""
     return [
         (entity.winner, merged.objects.symbols[entity.winner].size)
         for entity in merged.entities
@@ -134,13 +134,13 @@ def _constant_shares(merged: Merged) -> list[Share]:
 
 
 def _size_to_report(shares: list[Share], size: int, limit: int) -> int:
-    """The bytes of the packed variables, or `size` if packed ones would fit."""
+    """Return the bytes of the packed variables, or `size` if packed ones would fit."""
     packed = packed_size(share for _, share in shares)
     return packed if packed > limit else size
 
 
 def packed_size(sizes: Iterable[int]) -> int:
-    """The total size of variables as nvlink packs them, ignoring their alignment, in bytes.
+    """Return the total size of variables as nvlink packs them, ignoring their alignment, in bytes.
 
     Large ones come first, aligned to 8 bytes. Those below 8 bytes follow, aligned to their size,
     which need not be a power of two.
@@ -190,7 +190,7 @@ def _explain_shares(
 
 
 def _source_name(merged: Merged, symbol: int) -> str:
-    """The demangled name of a symbol row: `f()::x` for the local `$___ZZ1fvE1x__24`."""
+    """Return the demangled name of a symbol row: `f()::x` for the local `$___ZZ1fvE1x__24`."""
     from pylink.demangle import demangle
 
     name = symbol_name(merged.objects, symbol)

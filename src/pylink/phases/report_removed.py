@@ -25,7 +25,7 @@ MOST_KERNELS = 10
 
 
 def why_removed(objects: Objects, flags: int) -> str:
-    """The reason why a function with these flags is not in the output."""
+    """Return the reason why a function with these flags is not in the output."""
     kernel_reason, function_reason = _REASONS[objects.references is not None]
     if flags & EntityFlag.KERNEL:
         return kernel_reason

@@ -164,7 +164,9 @@ def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list
 
 
 def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
-    """A note on an entity that the user may have meant, with its place in the text as well."""
+    """Return a note on an entity that the user may have meant, with its place in the text as
+    well.
+    """
     from pylink.demangle import demangle
 
     objects = merged.objects
@@ -209,7 +211,7 @@ def _list_references(places: Places, diagnostic: Diagnostic, references: list[Re
 
 
 def _distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:
-    """The first reference of each source line, sorted by file and line.
+    """Return the first reference of each source line, sorted by file and line.
 
     References without a known line are sorted by section and offset. Two adjacent instructions
     count as one: they load the halves of an address.
@@ -269,7 +271,7 @@ def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diag
 
 
 def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diagnostic:
-    """A note on a call of a cycle; `callee` may be a prototype, for an indirect call."""
+    """Return a note on a call of a cycle; `callee` may be a prototype, for an indirect call."""
     objects = merged.objects
     symbol = _winner(merged, caller)
     name = symbol_name(objects, symbol)
@@ -286,7 +288,7 @@ def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diag
 
 
 def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> int | None:
-    """The first offset in a function section at which it calls `callee`; None if not found.
+    """Return the first offset in a function section at which it calls `callee`; None if not found.
 
     A call of the function itself has no relocation, but the return address in front of any call
     has one. If no relocation for another function follows, it belongs to a call of itself.
@@ -304,7 +306,7 @@ def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> i
 
 
 def _winner(merged: Merged, entity: int) -> int:
-    """The symbol row of the entity's winning definition."""
+    """Return the symbol row of the entity's winning definition."""
     return merged.entities[entity].winner
 
 

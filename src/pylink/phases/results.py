@@ -77,7 +77,7 @@ class Objects(ObjectTables):
         symbols: Symbols | None = None,
         job: Job | None = None,
     ) -> Objects:
-        """A copy of the inputs in which tables are replaced, like `dataclasses.replace`."""
+        """Return a copy of the inputs in which tables are replaced, like `dataclasses.replace`."""
         result = Objects(
             self.arena if arena is None else arena,
             self.files if files is None else files,

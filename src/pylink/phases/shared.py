@@ -54,7 +54,7 @@ class Oversized:
         self.kernels = kernels
 
     def shares(self, kernel: int) -> list[tuple[int, int]]:
-        """The variables that one kernel owns or uses: symbol row and bytes of each."""
+        """Return the variables that one kernel owns or uses: symbol row and bytes of each."""
         shared, entities = self.shared, self.merged.entities
         number = list(shared.kernel_entities).index(kernel)
         owned = [

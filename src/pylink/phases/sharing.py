@@ -188,11 +188,12 @@ class SharedInputs:
         self._places.update({key: (batch_number, index) for index, key in enumerate(keys)})
 
     def _tail_size(self, size: int) -> int:
-        """The bytes after a batch of `size` bytes that links have for other payloads."""
+        """Return the bytes after a batch of `size` bytes that links have for other payloads."""
         return TAIL_SIZE * len(self.archs) if size >= STORED_IN_PLACE and self._tail is None else 0
 
     def different_heads(self, size: int, is_left_out: Callable[[str], bool]) -> dict[bytes, str]:
-        """The first `size` bytes of the inputs that were read, and the first input with each.
+        """Return the first `size` bytes of the inputs that were read, and the first input with
+        each.
 
         `is_left_out` says of a name that its input does not count.
         """
@@ -207,7 +208,9 @@ class SharedInputs:
         return heads
 
     def batches_for(self, job: Job) -> list[SourceBatch] | None:
-        """The batches with the inputs of a link, in order; None if the link must read them itself.
+        """Return the batches with the inputs of a link, in order.
+
+        None if the link must read them itself.
 
         A link reads them itself if an input is missing here, if it would overwrite one, or if it
         has observers, which measure the cost of reading.
@@ -324,14 +327,17 @@ class SharedInputs:
             return stored, [*arenas, *self._stores]
 
     def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
-        """An arena with the payloads of PickRows, and their extents, copying only a few.
+        """Return an arena with the payloads of PickRows, and their extents, copying only a few.
 
         None if they are not in one shared arena, or too many bytes are not.
         """
         return None if self._tail is None else payloads.gather_in_place(rows, arenas, self._tail)
 
     def _batch_numbers(self, arenas: Sequence[bytes]) -> bytes:
-        """The number of the batch of each arena, as int32; -1 for an arena of one link alone."""
+        """Return the number of the batch of each arena, as int32.
+
+        -1 for an arena of one link alone.
+        """
         numbers = {id(batch.arena): number for number, batch in enumerate(self._batches)}
         return b"".join(
             numbers.get(id(arena), -1).to_bytes(4, "little", signed=True) for arena in arenas
@@ -339,7 +345,7 @@ class SharedInputs:
 
 
 def _keys(inputs: Sequence[Input]) -> list[str | int]:
-    """The key of each input: its path, or the id of its contents."""
+    """Return the key of each input: its path, or the id of its contents."""
     return [source.name if source.data is None else id(source.data) for source in inputs]
 
 
@@ -349,7 +355,7 @@ def _is_in(place: tuple[int, int] | None, batch_number: int) -> bool:
 
 
 def _no_contents(number: int) -> bytes:
-    """The empty contents of a payload that cannot be decompressed."""
+    """Return the empty contents of a payload that cannot be decompressed."""
     return b""
 
 

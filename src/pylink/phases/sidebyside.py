@@ -96,7 +96,7 @@ def _start_thread(run: Callable[[LockType], None]) -> LockType | None:
 def map_side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], count: int
 ) -> list[Result]:
-    """The result of `work` for each item, in order, computed by `count` threads."""
+    """Return the result of `work` for each item, in order, computed by `count` threads."""
     results: dict[int, Result] = {}
 
     def work_off(number: int) -> None:
@@ -109,7 +109,7 @@ def map_side_by_side(
 def map_in_link(
     work: Callable[[Item], Result], items: Sequence[Item], input_size: int
 ) -> list[Result]:
-    """The result of `work` for each item, in order, for parts of one link.
+    """Return the result of `work` for each item, in order, for parts of one link.
 
     A second thread helps if one is free and the link is large enough for it. `input_size` is the
     size of the link's inputs in bytes.

@@ -42,7 +42,7 @@ FLOOR_TURNS = 2
 
 
 def steps_of(profile: Profile) -> dict[str, Step]:
-    """The steps of all phases, by name."""
+    """Return the steps of all phases, by name."""
     return {step.name: step for phase in profile.phases for step in phase.steps}
 
 

@@ -15,7 +15,7 @@ NUMBERS = re.compile(r"([0-9]+)")
 
 
 def skeleton(name: str) -> str:
-    """The name with `*` for each number; names with equal skeletons may form one pattern."""
+    """Return the name with `*` for each number; names with equal skeletons may form one pattern."""
     return NUMBERS.sub("*", name)
 
 

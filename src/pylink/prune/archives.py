@@ -28,7 +28,7 @@ class Member(NamedTuple):
 
 
 def read_members(data: bytes, name: str) -> list[Member]:
-    """The members of an archive; NotPruned for thin and damaged archives."""
+    """Return the members of an archive; NotPruned for thin and damaged archives."""
     try:
         if is_thin(data, 0, len(data)):
             raise NotPruned(f"{name}: a thin archive contains no code; prune its members")

@@ -76,7 +76,10 @@ class FatbinEntry:
         return (*others, self.header[ENTRY.size :])
 
     def payload(self, name: str) -> bytes:
-        """The payload, decompressed, or as stored with its padding; NotPruned if that fails."""
+        """Return the payload, decompressed, or as stored with its padding.
+
+        NotPruned if that fails.
+        """
         packed_size, full_size = self.fields.packed_size, self.fields.full_size
         if not self.flags & _CODEC_FLAGS or self.is_scrambled:
             return self.stored
@@ -92,7 +95,10 @@ class FatbinEntry:
 
 
 def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinEntry]:
-    """The entries of a container from `start` to `end`; NotPruned if it or one is damaged."""
+    """Return the entries of a container from `start` to `end`.
+
+    NotPruned if it or one is damaged.
+    """
     magic, version, header, size = CONTAINER.unpack_from(data, start)
     position = start + CONTAINER.size
     if (magic, version, header) != (FATBIN_MAGIC, 1, CONTAINER.size) or position + size != end:
@@ -117,7 +123,9 @@ def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinE
 
 
 def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
-    """The entry in another mode of compression, or unchanged if that does not make it smaller."""
+    """Return the entry in another mode of compression, or unchanged if that does not make it
+    smaller.
+    """
     if entry.is_scrambled:
         return entry
     mode = MODES[mode_name]
@@ -136,7 +144,7 @@ def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
 
 
 def make_container(entries: list[FatbinEntry]) -> bytes:
-    """A container of these entries, which may be none."""
+    """Return a container of these entries, which may be none."""
     body = b"".join(entry.header + entry.stored for entry in entries)
     return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(body)) + body
 
@@ -156,7 +164,7 @@ class Changes:
     sizes: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def mode_of(self, key: tuple[int, int]) -> str:
-        """The mode for an entry; empty if it stays as it is."""
+        """Return the mode for an entry; empty if it stays as it is."""
         return self.modes.get(key, self.mode)
 
     def apply(self, number: int, entries: list[FatbinEntry], name: str) -> list[FatbinEntry]:

@@ -220,7 +220,7 @@ def _move_addends(
 
 
 def _new_offset(elf: HostElf, offsets: dict[int, int], value: int, name: bytes) -> int:
-    """The new offset for an old one; NotPruned if it has none, as `name` refers to it."""
+    """Return the new offset for an old one; NotPruned if it has none, as `name` refers to it."""
     if value not in offsets:
         text = name.decode("utf-8", "replace")
         raise NotPruned(f"{elf.name}: '{text}' refers to offset {value:#x} within a container")

@@ -56,7 +56,7 @@ class PrunePlan:
 
 
 def target_name(leaf: Leaf) -> str:
-    """The target of an entry as in nvcc's `code=`, such as `sm_90` or `lto_90`."""
+    """Return the target of an entry as in nvcc's `code=`, such as `sm_90` or `lto_90`."""
     return leaf.target.replace("compute_", "lto_", 1) if leaf.kind == LTOIR else leaf.target
 
 
@@ -103,12 +103,15 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
 
 
 def _key(leaf: Leaf) -> tuple[int, int]:
-    """The key of an entry in `Changes`."""
+    """Return the key of an entry in `Changes`."""
     return leaf.container, leaf.index
 
 
 def _find_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -> list[Leaf]:
-    """The entries that are not for one of `targets`; NotPruned if the file lacks one of these."""
+    """Return the entries that are not for one of `targets`.
+
+    NotPruned if the file lacks one of these.
+    """
     file_targets = sorted({target_name(leaf) for leaf in leaves})
     for target in targets:
         if target not in file_targets:

@@ -28,7 +28,7 @@ E_TYPE = slice(16, 18)  # field of an ELF header
 
 
 def containers_of(data: bytes) -> list[Embedded]:
-    """The containers of a file that is not an archive, in order."""
+    """Return the containers of a file that is not an archive, in order."""
     source = InMemory(data)
     return [code for code in find_device_code(source, sections_of(source)) if code.is_container]
 
@@ -108,7 +108,10 @@ class Rewriter:
 
     @staticmethod
     def _find_section(elf: HostElf, code: Embedded) -> int | None:
-        """The number of the section for device code that has this container; None without one."""
+        """Return the number of the section for device code that has this container.
+
+        None without one.
+        """
         for number, section in enumerate(elf.sections):
             if section.name.decode("utf-8", "replace") in FATBIN_SECTIONS and (
                 section.offset <= code.start and code.end <= section.offset + section.stored

@@ -220,7 +220,9 @@ def _compare_relocations(
 
 
 def _read_index(data: bytes, members: list[Member]) -> list[tuple[bytes, int]]:
-    """The symbols of an archive's index, which is its first member, with their members' numbers."""
+    """Return the symbols of an archive's index, which is its first member, with their members'
+    numbers.
+    """
     number_of = {member.header: number for number, member in enumerate(members)}
     body_start = len(MAGIC) + HEADER_SIZE
     head = data[len(MAGIC) : body_start]

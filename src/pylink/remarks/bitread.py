@@ -70,7 +70,7 @@ class _Container:
             raise ValueError(f"byte {start:#x}: the string table is not allowed here")
 
     def _read_records(self, first: int, end: int) -> list[list[Record]]:
-        """The records of each of the blocks at positions `first` to `end` (exclusive)."""
+        """Return the records of each of the blocks at positions `first` to `end` (exclusive)."""
         return read_records(self.data, self.rows, first, end, self.abbreviations)
 
     def _read_meta(self, position: int) -> None:
@@ -123,7 +123,7 @@ class _Container:
 
 
 def _split_strings(table: bytes) -> list[str]:
-    """The strings of a string table; bytes that are not UTF-8 become surrogates."""
+    """Return the strings of a string table; bytes that are not UTF-8 become surrogates."""
     if table and table[-1]:
         raise ValueError("the string table does not end with a NUL")
     return table.decode("utf-8", "surrogateescape").split("\0")[:-1]

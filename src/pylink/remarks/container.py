@@ -160,7 +160,10 @@ class BitWriter:
 
 
 def encode_block(number: int, contents: BitWriter) -> bytes:
-    """The bytes of a block outside of other blocks; appends the end of the block to `contents`."""
+    """Return the bytes of a block outside of other blocks.
+
+    Appends the end of the block to `contents`.
+    """
     contents.write_fixed(END_BLOCK, WIDTHS[number])
     contents.align()
     data = contents.to_bytes()
@@ -174,7 +177,9 @@ def encode_block(number: int, contents: BitWriter) -> bytes:
 
 
 def encode_block_info() -> bytes:
-    """The bytes of the block that names blocks and records and defines their abbreviations."""
+    """Return the bytes of the block that names blocks and records and defines their
+    abbreviations.
+    """
     info = BitWriter()
     width = WIDTHS[BLOCK_INFO]
     for number, (name, records) in RECORDS.items():
@@ -189,7 +194,10 @@ def encode_block_info() -> bytes:
 
 
 def encode_head(version: int, strings: bytes | None) -> bytes:
-    """The bytes in front of the remarks; `strings` is the string table in version 0, else None."""
+    """Return the bytes in front of the remarks.
+
+    `strings` is the string table in version 0, else None.
+    """
     meta = BitWriter()
     width = WIDTHS[META]
     meta.write_fixed(FIRST_ABBREVIATION, width)
@@ -204,7 +212,7 @@ def encode_head(version: int, strings: bytes | None) -> bytes:
 
 
 def encode_tail(strings: bytes) -> bytes:
-    """The bytes after the remarks in version 1: the string table."""
+    """Return the bytes after the remarks in version 1: the string table."""
     meta = BitWriter()
     meta.write_fixed(FIRST_ABBREVIATION + 2, WIDTHS[META])
     meta.write_blob(strings)
@@ -212,7 +220,10 @@ def encode_tail(strings: bytes) -> bytes:
 
 
 def encode_string_table(strings: Iterable[str]) -> bytes:
-    """The strings, joined with a NUL after each; a NUL within a string becomes the text `\\x00`."""
+    """Return the strings, joined with a NUL after each.
+
+    A NUL within a string becomes the text `\\x00`.
+    """
     texts = list(strings)
     data = to_bytes("\0".join(texts)) + b"\0" if texts else b""
     if data.count(b"\0") != len(texts):

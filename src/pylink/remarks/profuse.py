@@ -39,7 +39,10 @@ def wizard_mode() -> bool:
 
 
 def enabled_channels(states: Mapping[str, bool]) -> frozenset[str]:
-    """The channels that are on; `states` has those that -Xopt names, each on (True) or off."""
+    """Return the channels that are on.
+
+    `states` has those that -Xopt names, each on (True) or off.
+    """
     names = set()
     if states.get(DEDUP, False):
         names.add(DEDUP)
@@ -74,7 +77,7 @@ class ProfuseObserver(Observer):
 
 
 def _reason_without_folding(merged: Merged) -> str:
-    """The reason why this link does not look for equal sections."""
+    """Return the reason why this link does not look for equal sections."""
     job = merged.objects.job
     if not job.executable:
         return "-r folds nothing"
@@ -84,7 +87,7 @@ def _reason_without_folding(merged: Merged) -> str:
 
 
 def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
-    """A line for each comparison, one for each file, and the total cost."""
+    """Yield a line for each comparison, one for each file, and the total cost."""
     names = merged.objects.names
     for number, reason in folding.refused:
         yield f"{names[number]}: not read: {reason}"
@@ -95,7 +98,7 @@ def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
 
 
 def _verdict_line(verdict: Verdict) -> str:
-    """The line of one comparison: both names, the outcome and its cost."""
+    """Return the line of one comparison: both names, the outcome and its cost."""
     outcome = "accepted"
     if verdict.code:
         outcome = f"rejected in stage {verdict.stage} with {verdict.code}: {verdict.reason}"
@@ -104,7 +107,7 @@ def _verdict_line(verdict: Verdict) -> str:
 
 
 def _decision_line(names: list[str], decision: Decision) -> str:
-    """The line of one input: kept, or folded into another one."""
+    """Return the line of one input: kept, or folded into another one."""
     name = names[decision.file]
     if decision.reference is None:
         return f"{name}: kept"
@@ -116,12 +119,12 @@ def _decision_line(names: list[str], decision: Decision) -> str:
 
 
 def _cost(stats: Stats) -> str:
-    """The counts of a comparison as a text, such as `pairs 1, digests 2`."""
+    """Return the counts of a comparison as a text, such as `pairs 1, digests 2`."""
     return ", ".join(f"{name} {value}" for name, value in stats.counts().items())
 
 
 def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
-    """A line for each Mercury section with its leader, and one for each that is replaced."""
+    """Yield a line for each Mercury section with its leader, and one for each that is replaced."""
     from pylink.dedup.analysis import section_twins
 
     objects, items = merged.objects, folding.items

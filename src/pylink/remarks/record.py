@@ -55,7 +55,7 @@ TEXT = "String"
 
 
 def section_place(file: str, section: str) -> tuple[str, int, int]:
-    """The location of a section as file, line and column; line and column are 0.
+    """Return the location of a section as file, line and column; line and column are 0.
 
     The form is that of linker maps. No file has such a name, so LLVM's tools do not open a binary
     as source text.

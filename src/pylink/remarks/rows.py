@@ -37,12 +37,12 @@ class RemarkRow(NamedTuple):
 
 
 def shown_remarks(records: Iterable[Diagnostic]) -> Table[RemarkRow]:
-    """A table with a row for each diagnostic that shows a remark."""
+    """Return a table with a row for each diagnostic that shows a remark."""
     return Table(RemarkRow, (_row(record) for record in records if record.kind in _KINDS))
 
 
 def _row(record: Diagnostic) -> RemarkRow:
-    """The row of a diagnostic that `Remarks` made from a remark."""
+    """Return the row of a diagnostic that `Remarks` made from a remark."""
     hotness = record.args.get("hotness")
     return RemarkRow(
         _KINDS[record.kind],

@@ -33,7 +33,7 @@ _NAMED_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 @lru_cache(maxsize=1 << 14)
 def scalar(text: str, indent: int = 0) -> str:
-    """The string as it is written after a key.
+    """Return the string as it is written after a key.
 
     `indent` is the column of the lines of a block literal; 0 forbids block literals, as in a flow
     mapping.
@@ -67,7 +67,7 @@ def _is_trimmed(text: str) -> bool:
 
 
 def _escape(character: str) -> str:
-    """A character as it stands between double quotes: itself, or its escape sequence."""
+    """Return a character as it stands between double quotes: itself, or its escape sequence."""
     escape = _NAMED_ESCAPES.get(character)
     if escape is not None:
         return escape

@@ -108,7 +108,7 @@ class Settings:
 
 
 def _text(value: Value) -> str | None:
-    """The value if it is a text that is not empty, else None."""
+    """Return the value if it is a text that is not empty, else None."""
     return value if isinstance(value, str) and value else None
 
 

@@ -38,7 +38,7 @@ class YamlWriter:
 
 
 def document(remark: Remark) -> str:
-    """The YAML document of one remark, from `---` to `...`."""
+    """Return the YAML document of one remark, from `---` to `...`."""
     lines = [
         f"--- !{TAGS[remark.kind]}\n",
         _entry_line("Pass", scalar(remark.pass_name, _LITERAL)),
@@ -60,12 +60,12 @@ def document(remark: Remark) -> str:
 
 
 def _entry_line(key: str, value: str) -> str:
-    """A line with a key and its value, which begins in LLVM's column."""
+    """Return a line with a key and its value, which begins in LLVM's column."""
     return f"{key + ':':<16} {value}\n"
 
 
 def _location_lines(margin: str, file: str, line: int, column: int) -> str:
-    """A location as a flow mapping, with line breaks as in LLVM's writer.
+    """Return a location as a flow mapping, with line breaks as in LLVM's writer.
 
     `margin` is the indent of the first line.
     """

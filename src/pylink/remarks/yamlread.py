@@ -54,13 +54,16 @@ class _Value:
         self.items: list[_Value] | None = None
 
     def string(self) -> str:
-        """The text of a scalar; `_Fault` if the value is something else."""
+        """Return the text of a scalar; `_Fault` if the value is something else."""
         if self.text is None:
             raise _Fault(self.line, "expected a value of scalar type")
         return self.text
 
     def number(self) -> int:
-        """The number that a scalar has; `_Fault` if the value is something else or too large."""
+        """Return the number that a scalar has.
+
+        `_Fault` if the value is something else or too large.
+        """
         text = self.string()
         digits = text.lstrip("0") or "0"
         if (
@@ -152,7 +155,7 @@ class _Events:
 
 
 def _build_remark(kind: int, document: _Value) -> Remark:
-    """The remark that a document describes; `_Fault` if an entry is unknown or missing."""
+    """Return the remark that a document describes; `_Fault` if an entry is unknown or missing."""
     strings = {"Pass": "", "Name": "", "Function": ""}
     place: tuple[str | None, int, int] = (None, 0, 0)
     hotness = None
@@ -186,7 +189,7 @@ def _build_remark(kind: int, document: _Value) -> Remark:
 
 
 def _location(value: _Value) -> tuple[str, int, int]:
-    """The file, line and column of a location; `_Fault` if its entries differ."""
+    """Return the file, line and column of a location; `_Fault` if its entries differ."""
     parts = dict(value.mapping())
     unknown = parts.keys() - {"File", "Line", "Column"}
     if unknown:
@@ -197,7 +200,7 @@ def _location(value: _Value) -> tuple[str, int, int]:
 
 
 def _argument(value: _Value) -> Arg:
-    """The key, text, file, line and column of one argument; `_Fault` if it has no key."""
+    """Return the key, text, file, line and column of one argument; `_Fault` if it has no key."""
     pair: tuple[str, str] | None = None
     place: tuple[str | None, int, int] | None = None
     for key, part in value.mapping():

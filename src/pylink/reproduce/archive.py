@@ -73,7 +73,7 @@ def _copy(contents: IO[bytes], target: IO[bytes], row: tarfile.TarInfo) -> None:
 
 
 def read_manifest(directory: str) -> dict[str, Any]:
-    """The manifest of an unpacked archive; BadArchiveError if it is missing or damaged."""
+    """Return the manifest of an unpacked archive; BadArchiveError if it is missing or damaged."""
     file = os.path.join(directory, MANIFEST)
     try:
         if os.path.getsize(file) > MAX_MANIFEST:

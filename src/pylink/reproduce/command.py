@@ -180,17 +180,19 @@ class RecordedLink:
         return sink.exit_code()
 
     def _noted_options(self, values: dict[str, Value], names: list[str], *, added: bool) -> str:
-        """The options in the tool note: the recorded ones, unless options or inputs were added."""
+        """Return the options in the tool note: the recorded ones, unless options or inputs were
+        added.
+        """
         return (
             restore_paths(note_text(values, names), self._path_to_root) if added else self._recorded
         )
 
     def _list(self, attribute: str) -> tuple[str, ...]:
-        """The recorded value of an option that takes a list."""
+        """Return the recorded value of an option that takes a list."""
         return _items(self._values.get(attribute, ()))
 
     def _read_values(self, manifest_values: dict[str, Any], *, trusted: bool) -> dict[str, Value]:
-        """The recorded options, checked, without those that write files."""
+        """Return the recorded options, checked, without those that write files."""
         values = {
             name: value for name, value in manifest_values.items() if name not in IGNORED_OPTIONS
         }
@@ -216,14 +218,14 @@ class RecordedLink:
         return checked
 
     def _read_library_path(self, environment: dict[str, Any]) -> str:
-        """The recorded value of the variable with directories of libraries, checked."""
+        """Return the recorded value of the variable with directories of libraries, checked."""
         directories = str(environment.get(LIBRARY_VARIABLE, ""))
         for name in directories.split(":"):
             self._check_path(os.path.join(self._directory, name))
         return directories
 
     def _read_input(self, number: int, row: dict[str, Any]) -> Input:
-        """The input of a row of the manifest; contents of inputs in memory are read."""
+        """Return the input of a row of the manifest; contents of inputs in memory are read."""
         name, is_whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")
@@ -297,5 +299,5 @@ def _make_absolute(directory: str, values: dict[str, Value]) -> None:
 
 
 def _items(value: Value) -> tuple[str, ...]:
-    """The items of a list; none for another value."""
+    """Return the items of a list; none for another value."""
     return value if isinstance(value, tuple) else ()

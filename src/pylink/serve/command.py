@@ -120,7 +120,10 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
 
 
 def find_script() -> str | None:
-    """The script beside the program `pylink`, which clients of this installation name; or None."""
+    """Return the script beside the program `pylink`, which clients of this installation name.
+
+    None without one.
+    """
     from pylink.subtools.programs import find_own_program
 
     path = shutil.which(sys.argv[0]) or find_own_program()

@@ -115,7 +115,7 @@ class ClientRequest:
 
     @staticmethod
     def _receive(connection: socket.socket) -> bytes:
-        """The next bytes of a request; EOFError at its end."""
+        """Return the next bytes of a request; EOFError at its end."""
         data = connection.recv(1 << 20)
         if not data:
             raise EOFError
@@ -164,7 +164,7 @@ class ClientRequest:
 
 
 def _read_group(process: str) -> bytes:
-    """The control groups of a process, by its number or `self`."""
+    """Return the control groups of a process, by its number or `self`."""
     with open(f"/proc/{process}/cgroup", "rb") as stream:
         return stream.read()
 

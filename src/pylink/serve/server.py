@@ -272,7 +272,7 @@ class Server:
             os._exit(0)
 
     def read_request(self, connection: socket.socket) -> ClientRequest | None:
-        """The client's request if this process can serve it, else None."""
+        """Return the client's request if this process can serve it, else None."""
         try:
             request = ClientRequest(connection)
         except (ValueError, OSError, EOFError):

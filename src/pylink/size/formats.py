@@ -81,7 +81,7 @@ def _download_or_none(sizes: Sizes, size: int) -> int | None:
 
 
 def csv_table(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """A line with the names of columns, then a line for each row of the levels."""
+    """Return a line with the names of columns, then a line for each row of the levels."""
     head = [*by, "count", "unpacked", "installed", "download", "estimated"]
     body = [
         [

@@ -41,7 +41,7 @@ ESTIMATE = "~ shared among functions in proportion to their unpacked bytes; no s
 
 
 def summary_lines(sizes: Sizes) -> list[str]:
-    """The total size, the number of files with device code, and the number of architectures.
+    """Return the total size, the number of files with device code, and the number of architectures.
 
     Real and virtual ones of one number count once: `sm_80` and `compute_80`.
     """

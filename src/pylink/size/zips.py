@@ -140,7 +140,7 @@ def is_link(member: Member) -> bool:
 
 
 def open_member(source: Source, member: Member, accepts: Callable[[bytes], bool]) -> Source | None:
-    """The contents of a member, or None if `accepts` returns False for its first bytes.
+    """Return the contents of a member, or None if `accepts` returns False for its first bytes.
 
     The member is read and checked completely in both cases. DamagedZip if it is damaged.
     """

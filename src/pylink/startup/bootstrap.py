@@ -103,7 +103,7 @@ class Finder:
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> "ModuleSpec | None":
-        """The spec of a module in the bundle; None for other modules."""
+        """Return the spec of a module in the bundle; None for other modules."""
         if name not in self.rows:
             return None
         _, path_in_row, _, _, _ = self.rows[name]
@@ -126,7 +126,7 @@ class Finder:
 
 
 def source_path(path: str, package: str) -> str:
-    """The full path of a source; rows have relative ones for sources of the package."""
+    """Return the full path of a source; rows have relative ones for sources of the package."""
     return path if path[0] == "/" else f"{package}/{path}"
 
 

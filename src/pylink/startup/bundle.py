@@ -115,7 +115,7 @@ class Recorder:
         self.ready: list[ModuleType] = []
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The other finders' spec, with a loader that records when the module is ready."""
+        """Return the other finders' spec, with a loader that records when the module is ready."""
         others = (finder for finder in sys.meta_path if finder is not self)
         specs = (finder.find_spec(name, path, target) for finder in others)  # type: ignore[arg-type]
         spec = next((spec for spec in specs if spec is not None), None)
@@ -146,7 +146,7 @@ def import_all(names: tuple[str, ...]) -> list[ModuleType]:
 
 
 def make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
-    """The row of a module and the hash of its source; None if the interpreter loads it.
+    """Return the row of a module and the hash of its source; None if the interpreter loads it.
 
     `kernels` is the path of the native code. A bundle that is `shipped` has no modules of the
     interpreter, whose release may be another one.
@@ -216,7 +216,7 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
 
 
 def checksum(data: bytes) -> int:
-    """A checksum of 64 bits, which the launcher computes in the same way.
+    """Return a checksum of 64 bits, which the launcher computes in the same way.
 
     The factor is 2**64 divided by the golden ratio; its product spreads each bit upwards.
     """

@@ -35,7 +35,7 @@ def cache_directory() -> str | None:
 
 
 def cached_name(package: str, name: str) -> str:
-    """The file name in the cache of bundle `name` of the package in directory `package`."""
+    """Return the file name in the cache of bundle `name` of the package in directory `package`."""
     status = os.stat(package)
     return f"{status.st_dev:x}-{status.st_ino:x}.{name}"
 

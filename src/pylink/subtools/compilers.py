@@ -121,7 +121,8 @@ def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
 def pick_nearest(
     sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed_release: Release | None
 ) -> tuple[ToolCandidate, ToolCandidate | None]:
-    """The first set of the followed release, else of the next newer one, else of the last before.
+    """Return the first set of the followed release, else of the next newer one, else of the last
+    before.
 
     A set is an nvJitLink and a ptxas or None. Without a followed release it is the first of all.
     """
@@ -142,17 +143,19 @@ def parse_release(release: str | None) -> Release | None:
 
 
 def release_text(release: Release | None) -> str:
-    """A release such as `13.0`, or `?` if unknown."""
+    """Return a release such as `13.0`, or `?` if unknown."""
     return "{}.{}".format(*release) if release is not None else "?"
 
 
 def describe_candidate(name: str, candidate: ToolCandidate) -> str:
-    """The name, release and path of a tool that could be used, for a message."""
+    """Return the name, release and path of a tool that could be used, for a message."""
     return f"{name} {release_text(candidate.release)} ({candidate.path})"
 
 
 def library_release(path: str) -> Release | None:
-    """The release of an nvJitLink library, read from the names that it exports; None if unknown.
+    """Return the release of an nvJitLink library, read from the names that it exports.
+
+    None if unknown.
 
     The library is not loaded, so none of its code runs.
     """
@@ -166,7 +169,7 @@ def library_release(path: str) -> Release | None:
 
 
 def find_ptxas_candidates(options: Options) -> Iterator[str]:
-    """The paths of candidate ptxas programs: that of --ptxas-path, or all that are found."""
+    """Yield the paths of candidate ptxas programs: that of --ptxas-path, or all that are found."""
     if options.ptxas_path is not None:
         chosen = find_ptxas(options)
         if chosen is not None:
@@ -181,14 +184,14 @@ def find_ptxas_candidates(options: Options) -> Iterator[str]:
 
 
 def named_toolkit(nvvmpath: str | None) -> list[str]:
-    """The toolkit that contains the directory `nvvmpath`; empty if that does not exist."""
+    """Return the toolkit that contains the directory `nvvmpath`; empty if that does not exist."""
     if not nvvmpath or not os.path.isdir(nvvmpath):
         return []
     return [os.path.dirname(os.path.abspath(nvvmpath))]
 
 
 def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> list[str]:
-    """The paths of all nvJitLink libraries, of a major release or of any, each file once.
+    """Return the paths of all nvJitLink libraries, of a major release or of any, each file once.
 
     They are looked for in the toolkit of `nvvmpath`, in wheels, toolkits of the environment,
     /usr/local/cuda, LD_LIBRARY_PATH and the system. They are full paths, because a bare name would
@@ -214,7 +217,7 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
 
 
 def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | None:
-    """The libnvvm beside these compilers, else of a toolkit or wheel; None if not found."""
+    """Return the libnvvm beside these compilers, else of a toolkit or wheel; None if not found."""
     roots = [os.path.dirname(os.path.dirname(path)) for path in (nvjitlink, ptxas) if path]
     if ptxas:
         roots.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))

@@ -49,7 +49,7 @@ def keep_source(names: Sequence[str]) -> str:
 
 
 def quote(name: str) -> str:
-    """A name in quotes, with LLVM's escapes."""
+    """Return a name in quotes, with LLVM's escapes."""
     return (
         '"'
         + "".join(

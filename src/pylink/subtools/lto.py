@@ -109,7 +109,7 @@ def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sin
 def nvjitlink_arguments(
     options: Options, *, is_whole: bool, used: References | None = None
 ) -> list[str]:
-    """The options for nvJitLink.
+    """Return the options for nvJitLink.
 
     `is_whole` says that the modules are a whole program; of such a program `used` are the names
     that host code uses, None if unknown.

@@ -34,7 +34,7 @@ VERSION_TIMEOUT = 30
 
 
 def find_ptxas(options: Options) -> str | None:
-    """The path of the ptxas to start; None if not found.
+    """Return the path of the ptxas to start; None if not found.
 
     --ptxas-path is not checked: starting it shows whether it works. A link that follows a chosen
     release prefers the ptxas of that release, then that of the next newer one.
@@ -48,7 +48,9 @@ def find_ptxas(options: Options) -> str | None:
 
 
 def nearest_release(tools: Iterable[str], release: str) -> str | None:
-    """The first tool of a release, else of the next newer one, else of the last before it."""
+    """Return the first tool of a release, else of the next newer one, else of the last before
+    it.
+    """
     requested = _parse_release(release)
     programs: dict[tuple[int, ...], str] = {}
     for path in tools:
@@ -61,17 +63,17 @@ def nearest_release(tools: Iterable[str], release: str) -> str | None:
 
 
 def _parse_release(release: str) -> tuple[int, ...]:
-    """The numbers of a release, so that releases compare by age."""
+    """Return the numbers of a release, so that releases compare by age."""
     return tuple(map(int, release.split(".")))
 
 
 def find_cuda_tool(name: str) -> str | None:
-    """The absolute path of a tool of a CUDA toolkit; None if not found."""
+    """Return the absolute path of a tool of a CUDA toolkit; None if not found."""
     return next(cuda_tools(name), None)
 
 
 def cuda_tools(name: str) -> Iterator[str]:
-    """The absolute paths of a CUDA tool: in wheels, in toolkits, in PATH."""
+    """Yield the absolute paths of a CUDA tool: in wheels, in toolkits, in PATH."""
     directories = [os.path.join(place, "bin") for place in (*wheel_directories(), *toolkits())]
     for directory in (*directories, *search_path().split(os.pathsep)):
         path = os.path.join(directory, name)
@@ -80,7 +82,7 @@ def cuda_tools(name: str) -> Iterator[str]:
 
 
 def tool_release(path: str) -> str | None:
-    """The release that a CUDA tool prints, such as 13.2; None if it prints none."""
+    """Return the release that a CUDA tool prints, such as 13.2; None if it prints none."""
     import re
 
     match = re.search(RELEASE, version_text(path))
@@ -88,7 +90,7 @@ def tool_release(path: str) -> str | None:
 
 
 def tool_version(path: str) -> str | None:
-    """The version that a CUDA tool prints, such as 13.2.78; None if it prints none.
+    """Return the version that a CUDA tool prints, such as 13.2.78; None if it prints none.
 
     If it prints only its release, this is the release.
     """
@@ -100,14 +102,17 @@ def tool_version(path: str) -> str | None:
 
 
 def version_text(path: str) -> str:
-    """The output of `--version` of a program; empty if that fails."""
+    """Return the output of `--version` of a program; empty if that fails."""
     from pylink.subtools.runner import output_of
 
     return output_of([path, "--version"], timeout=VERSION_TIMEOUT)
 
 
 def find_program(name: str) -> str | None:
-    """The absolute path of a program in the absolute directories of PATH; None if not found."""
+    """Return the absolute path of a program in the absolute directories of PATH.
+
+    None if not found.
+    """
     import shutil
 
     return shutil.which(name, path=search_path())
@@ -119,18 +124,18 @@ def is_program(path: str) -> bool:
 
 
 def find_own_program() -> str | None:
-    """The program `pylink` that is installed beside this Python; None if not found."""
+    """Return the program `pylink` that is installed beside this Python; None if not found."""
     path = os.path.join(os.path.dirname(sys.executable), "pylink")
     return path if is_program(path) else None
 
 
 def find_python() -> str:
-    """The absolute path of this Python; a program that embeds Python may not provide it."""
+    """Return the absolute path of this Python; a program that embeds Python may not provide it."""
     return sys.executable or os.path.join(sys.base_prefix, "bin", "python3")
 
 
 def toolkits() -> Iterator[str]:
-    """The directories of toolkits that the environment names."""
+    """Yield the directories of toolkits that the environment names."""
     for variable in TOOLKIT_VARIABLES:
         toolkit = os.environ.get(variable, "")
         if os.path.isabs(toolkit):
@@ -159,7 +164,7 @@ def wheel_directories() -> list[str]:
 
 
 def module_paths() -> list[str]:
-    """The module paths of this Python, without the working directory and relative paths.
+    """Return the module paths of this Python, without the working directory and relative paths.
 
     The working directory stays if this Python installs packages there.
     """

@@ -133,7 +133,7 @@ def time_limit(options: Options) -> int:
 
 
 def ptxas_arguments(request: CompileRequest, options: Options) -> list[str]:
-    """The arguments of ptxas, except for its files.
+    """Return the arguments of ptxas, except for its files.
 
     ptxas uses the last of two values, so options of the command line come after an entry's options.
     """
@@ -156,7 +156,7 @@ def ptxas_arguments(request: CompileRequest, options: Options) -> list[str]:
 
 
 def entry_options(text: str) -> list[str]:
-    """The options of an entry, without those that name the output or the target."""
+    """Return the options of an entry, without those that name the output or the target."""
     options = []
     skip = False
     for word in split_arguments([text]):

@@ -67,7 +67,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
 
 
 def output_of(argv: Sequence[str], *, timeout: float) -> str:
-    """The standard output of a program; empty if it fails or takes too long."""
+    """Return the standard output of a program; empty if it fails or takes too long."""
     (outcome,) = run_all([Command(argv, None, prints=True, drops_errors=True)], timeout=timeout)
     return "" if outcome.failure else outcome.log
 

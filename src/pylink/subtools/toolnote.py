@@ -88,7 +88,9 @@ def _rewrite_header(cubin: bytearray, section: Section, offset: int, size: int) 
 
 
 def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
-    """The contents of a tool note without file names; unchanged if it does not name `result`.
+    """Return the contents of a tool note without file names.
+
+    It is unchanged if it does not name `result`.
 
     The first string is the output, the last one has the options.
     """

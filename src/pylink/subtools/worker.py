@@ -134,7 +134,7 @@ def compile_keep_module(source: str) -> bytes:
 
 
 def _log_text(log: bytearray) -> str:
-    """The text of a log that the library wrote, without its NUL bytes and blank ends."""
+    """Return the text of a log that the library wrote, without its NUL bytes and blank ends."""
     return bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
 
 

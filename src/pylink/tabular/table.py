@@ -51,7 +51,7 @@ class Table(Generic[RowT]):
         return {name: unit.name for name, unit in units_of(self.row).items()}
 
     def column(self, name: str) -> memoryview | tuple[str | None, ...]:
-        """The values of one column; ValueError if there is no column of that name.
+        """Return the values of one column; ValueError if there is no column of that name.
 
         Text is a tuple. Numbers are a read-only memory view; -1 or NaN stands for none.
         """
@@ -60,7 +60,7 @@ class Table(Generic[RowT]):
         return pack_values(kind, values) if kind.letter else cast("tuple[str | None, ...]", values)
 
     def where(self, test: Callable[[RowT], object] | None = None, **values: object) -> Table[RowT]:
-        """The rows that `test` accepts and whose columns have these values."""
+        """Return the rows that `test` accepts and whose columns have these values."""
         for name in values:
             self._kind(name)
         return Table(
@@ -74,7 +74,7 @@ class Table(Generic[RowT]):
         )
 
     def sorted_by(self, name: str, *, descending: bool = False) -> Table[RowT]:
-        """The rows sorted by one column (a stable sort); None comes first."""
+        """Return the rows sorted by one column (a stable sort); None comes first."""
         index = self._column_index(name)
 
         def key(row: RowT) -> tuple[bool, Any]:
@@ -139,7 +139,7 @@ class Table(Generic[RowT]):
         }
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """An Arrow stream of one batch, as a capsule; the types are those of the columns."""
+        """Return an Arrow stream of one batch, as a capsule; the types are those of the columns."""
         from pylink._native.arrow import export_stream
 
         return export_stream(
@@ -150,7 +150,7 @@ class Table(Generic[RowT]):
         )
 
     def __repr__(self) -> str:
-        """A summary line and the first rows."""
+        """Return a summary line and the first rows."""
         lines = [self._summary()]
         lines += (f"  {tuple(row)!r}" for row in self[:SHOWN_ROWS])
         if len(self) > SHOWN_ROWS:

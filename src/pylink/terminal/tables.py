@@ -34,7 +34,7 @@ class TextTable:
         self.text_columns = text_columns
 
     def printable(self) -> list[tuple[str, ...]]:
-        """The rows with control characters escaped: names come from inputs."""
+        """Return the rows with control characters escaped: names come from inputs."""
         return [tuple(map(printable, row)) for row in self.rows]
 
 

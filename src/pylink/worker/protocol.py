@@ -76,11 +76,11 @@ class Protocol(ABC):
 
     @abstractmethod
     def read(self, stream: BinaryIO) -> WorkerRequest | None:
-        """The next request, None at the end; ProtocolError if the input is not a request."""
+        """Return the next request, None at the end; ProtocolError if the input is not a request."""
 
     @abstractmethod
     def encode(self, response: Response) -> bytes:
-        """The bytes of a response."""
+        """Return the bytes of a response."""
 
 
 class JsonProtocol(Protocol):
@@ -109,7 +109,7 @@ class JsonProtocol(Protocol):
         )
 
     def _next_object(self, stream: BinaryIO) -> dict[str, Any] | None:
-        """The next object as soon as it is complete; None at the end of the stream."""
+        """Return the next object as soon as it is complete; None at the end of the stream."""
         # `complete` says whether the text that was read may contain a complete object.
         at_end, complete = False, True
         while True:
@@ -190,7 +190,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProt
 
 
 def message_classes() -> dict[str, Any]:
-    """The message classes for `_FIELDS`, created in a pool of their own."""
+    """Return the message classes for `_FIELDS`, created in a pool of their own."""
     from google.protobuf import (
         descriptor_pb2,
         descriptor_pool,
@@ -217,7 +217,9 @@ def message_classes() -> dict[str, Any]:
 
 
 def encode_size(size: int) -> bytes:
-    """A size as a varint: 7 bits a byte, lowest first, with the top bit set in all but the last."""
+    """Return a size as a varint: 7 bits a byte, lowest first, with the top bit set in all but the
+    last.
+    """
     encoded = bytearray()
     while size > 127:
         encoded.append(size & 127 | 128)

@@ -42,14 +42,14 @@ class ThreadOutput:
         return False
 
     def drain(self) -> str:
-        """The text this thread printed since the last call; invalid UTF-8 becomes U+FFFD."""
+        """Return the text this thread printed since the last call; invalid UTF-8 becomes U+FFFD."""
         parts = self._parts()
         text = "".join(parts)
         parts.clear()
         return to_bytes(text).decode("utf-8", "replace")
 
     def _parts(self) -> list[str]:
-        """The texts that this thread printed since its request began."""
+        """Return the texts that this thread printed since its request began."""
         if not hasattr(self._printed, "parts"):
             self._printed.parts = []
         parts: list[str] = self._printed.parts

@@ -56,7 +56,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _reason_to_keep_all(options: Options) -> str:
-    """The option for which the link removes no functions, as a reason."""
+    """Return the option for which the link removes no functions, as a reason."""
     if options.relocatable_link:
         return "-r removes nothing"
     if options.link_as_tools_patch:

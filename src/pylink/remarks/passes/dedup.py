@@ -109,7 +109,10 @@ def _emit_cost(
 
 
 def nearest_decisions(folding: Folding) -> list[Decision]:
-    """The decision for every file; a kept file has the comparison with the most similar one."""
+    """Return the decision for every file.
+
+    A kept file has the comparison with the most similar one.
+    """
     candidates = analyze(folding.items, result=folding.result).candidates
     return [
         Decision(decision.file, decision.reference, candidate.verdict, decision.stronger)

@@ -58,7 +58,7 @@ class CallGraph:
         return predecessors
 
     def path_to(self, predecessors: dict[int, int], function: int) -> list[Step]:
-        """The steps from a root of `reach` to a function; the first is the root."""
+        """Return the steps from a root of `reach` to a function; the first is the root."""
         steps: list[Step] = []
         node = function
         while node >= 0:
@@ -70,7 +70,7 @@ class CallGraph:
         return steps
 
     def find_path_raised_by(self, start: int, source: int, raised_by: list[int]) -> list[Step]:
-        """The steps from `start` to `source` through functions that are raised by `source`.
+        """Return the steps from `start` to `source` through functions that are raised by `source`.
 
         `raised_by` has, by entity, the function that raises its register count. Empty if there is
         no such path.
@@ -89,7 +89,7 @@ class CallGraph:
 
 
 def _unwind(predecessors: dict[int, Step], node: int) -> list[Step]:
-    """The steps from the start of a search to `node`; the start has the predecessor -1."""
+    """Return the steps from the start of a search to `node`; the start has the predecessor -1."""
     steps: list[Step] = []
     while node >= 0:
         previous, indirect = predecessors[node]
@@ -111,7 +111,7 @@ def chain(steps: list[Step], name_of: Callable[[int], str]) -> str:
 
 
 def _shorten(steps: list[Step]) -> list[Step]:
-    """The first and last MAX_CHAIN / 2 steps of a longer chain, else all."""
+    """Return the first and last MAX_CHAIN / 2 steps of a longer chain, else all."""
     if len(steps) <= MAX_CHAIN:
         return steps
     return steps[: MAX_CHAIN // 2] + steps[-MAX_CHAIN // 2 :]

@@ -32,20 +32,22 @@ class Outputs:
         return string(self.placed.shstrtab, self.placed.places[out].name)
 
     def size(self, out: int) -> int:
-        """The size in the file in bytes."""
+        """Return the size in the file in bytes."""
         return self.placed.places[out].size
 
     def contents(self, out: int) -> int:
-        """The origin of the section's bytes: a value of `ContentsFrom`, or a row number."""
+        """Return the origin of the section's bytes: a value of `ContentsFrom`, or a row number."""
         return self.placed.places[out].contents
 
     def place(self, out: int) -> Place:
-        """The location of the input that the section was created for, else of the output."""
+        """Return the location of the input that the section was created for, else of the output."""
         row = self.rows[out]
         if row.entity >= 0:
             return self.view.at_entity(row.entity)
         return self.view.at_section(row.source) if row.source >= 0 else self.view.output
 
     def ordered(self, keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The pairs of an output section and another number, sorted by place in the output file."""
+        """Return the pairs of an output section and another number, sorted by place in the output
+        file.
+        """
         return sorted(keys, key=lambda key: (self.index[key[0]], key))

@@ -13,7 +13,7 @@ from pylink.remarks.record import TAGS
 
 
 def table() -> str:
-    """A section for each pass, with a table row for each of its remarks."""
+    """Return a section for each pass, with a table row for each of its remarks."""
     parts = []
     for name, (phase, _) in PASSES.items():
         parts.append(f"### {name}\n\nRuns after phase {phase}.\n")

@@ -87,7 +87,7 @@ def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _target(outputs: Outputs, row: OutRow) -> int:
-    """The output section whose relocations a section holds, -1 if it does not hold any.
+    """Return the output section whose relocations a section holds, -1 if it does not hold any.
 
     A Mercury table names no section of its own: it belongs to the Mercury form of the plain
     table's section. The list of resolved relocations of --preserve-relocs counts as no table.

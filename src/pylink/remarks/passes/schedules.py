@@ -66,7 +66,10 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _toolkit_release(toolkit: int) -> str:
-    """The release of a toolkit; "12" for objects of CUDA 12 from sm_100 on, which record none."""
+    """Return the release of a toolkit.
+
+    "12" for objects of CUDA 12 from sm_100 on, which record none.
+    """
     return toolkit_name(toolkit) if toolkit > OLDEST_DEFAULT.toolkit - 10 else "12"
 
 

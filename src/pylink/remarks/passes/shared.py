@@ -108,7 +108,7 @@ class SharedPass:
             self.arrays = self._arrays_of(users, arrays)
 
     def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
-        """The extern arrays that the code of each kernel or of its callees refers to."""
+        """Return the extern arrays that the code of each kernel or of its callees refers to."""
         referenced: dict[int, set[int]] = defaultdict(set)
         kinds = self.placed.outs.column("kind")
         for fixup in self.placed.merged.fixups:

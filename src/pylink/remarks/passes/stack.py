@@ -105,5 +105,5 @@ class StackPass:
         )
 
     def _with_frame(self, function: int) -> str:
-        """The function's name with its own frame in bytes, such as `f (16)`."""
+        """Return the function's name with its own frame in bytes, such as `f (16)`."""
         return f"{self.view.name(function)} ({self.frames[function]})"

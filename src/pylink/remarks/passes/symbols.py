@@ -97,7 +97,7 @@ class ResolutionPass:
                     current = later
 
     def _contested(self) -> dict[int, list[Definition]]:
-        """The definitions of each entity that has several, in order of the inputs."""
+        """Return the definitions of each entity that has several, in order of the inputs."""
         first: dict[int, Definition] = {}  # the first definition of each entity
         contested: dict[int, list[Definition]] = {}
         merged = self.merged
@@ -164,16 +164,16 @@ class ResolutionPass:
         self.remarks.emit(kind(self.view.name(entity), place, hotness, **texts))
 
     def _file(self, definition: Definition) -> At:
-        """The name of the file of a definition, with the definition's location."""
+        """Return the name of the file of a definition, with the definition's location."""
         place = self.view.at_symbol(definition.symbol)
         return At(self.view.names[definition.file], place)
 
     def _registers(self, definition: Definition) -> int:
-        """The register count of a function; 0 if its file does not say."""
+        """Return the register count of a function; 0 if its file does not say."""
         return self._facts(definition.file)[0].get(definition.symbol, 0)
 
     def _facts(self, file: int) -> tuple[dict[int, int], int]:
-        """The result of `_read_facts`, which each file is read for once."""
+        """Return the result of `_read_facts`, which each file is read for once."""
         facts = self.facts.get(file)
         if facts is None:
             facts = self.facts[file] = self._read_facts(file)

@@ -41,22 +41,22 @@ class View:
         return section_name(self.merged.objects, section)
 
     def file_of_section(self, section: int) -> str:
-        """The name of the input that has the section."""
+        """Return the name of the input that has the section."""
         return self._lines.name_of(section)
 
     def at_entity(self, entity: int) -> Place:
-        """The location of the chosen definition, else of the first mention."""
+        """Return the location of the chosen definition, else of the first mention."""
         return self.at_symbol(self.entities[entity].winner)
 
     def at_symbol(self, symbol: int) -> Place:
-        """The source line of a definition, or its section if no line is known."""
+        """Return the source line of a definition, or its section if no line is known."""
         place = self._places.get(symbol)
         if place is None:
             place = self._places[symbol] = self._find(symbol)
         return place
 
     def _find(self, symbol: int) -> Place:
-        """The line that defines a symbol, or else its section or file."""
+        """Return the line that defines a symbol, or else its section or file."""
         frames = self._lines.definition_frames(symbol, ptx=False)
         # The last frame is the function itself; earlier ones are inlined into it. A frame with
         # text is a line of PTX, which is in no file.
@@ -66,11 +66,11 @@ class View:
         return self.at_section(row.section) if row.section >= 0 else self.at_file(row.file)
 
     def at_section(self, section: int) -> Place:
-        """The place of an input section in its file."""
+        """Return the place of an input section in its file."""
         return section_place(self.file_of_section(section), self.section_name(section))
 
     def at_file(self, number: int) -> Place:
-        """The place of an input as a whole, by its number."""
+        """Return the place of an input as a whole, by its number."""
         return section_place(self.names[number], ALL_SECTIONS)
 
     @property

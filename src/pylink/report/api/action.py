@@ -24,11 +24,11 @@ class ISourceInfo:
         self._line = line
 
     def file_name(self) -> str:
-        """The path of the file."""
+        """Return the path of the file."""
         return self._file_name
 
     def line(self) -> int:
-        """The line, from 1."""
+        """Return the line, from 1."""
         return self._line
 
 
@@ -54,15 +54,15 @@ class IAction:
         self._sources = sources
 
     def __str__(self) -> str:
-        """The function name."""
+        """Return the function name."""
         return self._action.function_name if self._action.scope is Scope.LAUNCH else "range"
 
     def __len__(self) -> int:
-        """The number of metrics."""
+        """Return the number of metrics."""
         return len(self._action.metrics)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the metrics, sorted."""
+        """Return the names of the metrics, sorted."""
         return iter(self.metric_names())
 
     def __contains__(self, name: object) -> bool:
@@ -70,7 +70,7 @@ class IAction:
         return name in self._action.metrics
 
     def __getitem__(self, key: str) -> IMetric:
-        """The metric of this name. Raises KeyError if it does not exist."""
+        """Return the metric of this name. Raises KeyError if it does not exist."""
         if not isinstance(key, str):
             raise TypeError(f"IAction metric keys must be strings, not {type(key).__name__}")
         metric = self.metric_by_name(key)
@@ -79,7 +79,7 @@ class IAction:
         return metric
 
     def name(self, name_base: int = NameBase_FUNCTION) -> str | None:
-        """The name, in one of the forms NameBase_*; None for another number."""
+        """Return the name, in one of the forms NameBase_*; None for another number."""
         action = self._action
         names = (action.function_name, action.demangled_name, action.mangled_name)
         if not 0 <= name_base < len(names):
@@ -87,18 +87,18 @@ class IAction:
         return names[name_base] if action.scope is Scope.LAUNCH else "range"
 
     def metric_names(self) -> tuple[str, ...]:
-        """The names of all metrics, sorted."""
+        """Return the names of all metrics, sorted."""
         return tuple(sorted(self._action.metrics))
 
     def metric_by_name(self, metric_name: str) -> IMetric | None:
-        """The metric of this name; None if it does not exist."""
+        """Return the metric of this name; None if it does not exist."""
         if not isinstance(metric_name, str):
             raise TypeError(f"metric names are strings, not {type(metric_name).__name__}")
         metric = self._action.metrics.get(metric_name)
         return None if metric is None else IMetric(metric)
 
     def add_metric(self, metric_name: str) -> IMutableMetric:
-        """The metric of this name, to be changed; if it does not exist, a new one."""
+        """Return the metric of this name, to be changed; if it does not exist, a new one."""
         metric = self._action.metrics.get(metric_name)
         return IMutableMetric(metric or self._action.add(Metric(metric_name)))
 
@@ -122,7 +122,7 @@ class IAction:
         return IMetric(self._action.add(Metric(name, value, stored_kind)))
 
     def nvtx_state(self) -> INvtxState | None:
-        """The NVTX ranges that were open; None if none were recorded."""
+        """Return the NVTX ranges that were open; None if none were recorded."""
         state = self._action.nvtx
         return None if state is None else INvtxState(state, self._action.thread_id)
 
@@ -132,7 +132,7 @@ class IAction:
         return self.WorkloadType_RANGE if in_range else self.WorkloadType_KERNEL
 
     def rule_results_as_dicts(self) -> list[dict[str, object]]:
-        """The messages of rules, a dict for each."""
+        """Return the messages of rules, a dict for each."""
         return rule_dicts(self._action.rule_results)
 
     def source_files(self) -> dict[str, str]:
@@ -142,7 +142,7 @@ class IAction:
         return {file.file_name: file.content or "" for file in files}
 
     def source_info(self, address: int) -> ISourceInfo | None:
-        """The source line of an instruction; None without a line table that knows it.
+        """Return the source line of an instruction; None without a line table that knows it.
 
         Addresses are the correlation ids of source-correlated metrics.
         """
@@ -150,11 +150,11 @@ class IAction:
         return None if line is None else ISourceInfo(*line)
 
     def ptx_by_pc(self, address: int) -> str:
-        """The line of PTX that an instruction came from; "" if unknown."""
+        """Return the line of PTX that an instruction came from; "" if unknown."""
         return self._map().ptx(address)
 
     def sass_by_pc(self, address: int) -> str:
-        """The instruction at an address; "" if not available.
+        """Return the instruction at an address; "" if not available.
 
         A report contains the cubin but not its disassembly, so this needs `nvdisasm` from NVIDIA's
         wheels, from a toolkit in CUDA_HOME or CUDA_PATH, or from PATH.

@@ -20,7 +20,7 @@ class IBaseContext:
     """The methods that contexts of reports and of rules share."""
 
     def get_version(self) -> str:
-        """The release of Nsight Compute whose interface this is."""
+        """Return the release of Nsight Compute whose interface this is."""
         return VERSION
 
     def handle_exception(self, msg: str) -> bool:
@@ -46,11 +46,11 @@ class IContext(IBaseContext):
         self.sources = SourceMaps(self.report)
 
     def __len__(self) -> int:
-        """The number of ranges."""
+        """Return the number of ranges."""
         return len(self._ranges)
 
     def __iter__(self) -> Iterator[IRange]:
-        """The ranges."""
+        """Return the ranges."""
         return iter(self._ranges)
 
     @overload
@@ -58,24 +58,26 @@ class IContext(IBaseContext):
     @overload
     def __getitem__(self, key: slice) -> tuple[IRange, ...]: ...
     def __getitem__(self, key: int | slice) -> IRange | tuple[IRange, ...]:
-        """A range by its index, negative ones from the end, or a tuple of them by a slice."""
+        """Return a range by its index, negative ones from the end, or a tuple of them by a
+        slice.
+        """
         _check_index(key, "IContext", len(self._ranges))
         return self._ranges[key]
 
     def num_ranges(self) -> int:
-        """The number of ranges."""
+        """Return the number of ranges."""
         return len(self._ranges)
 
     def range_by_idx(self, idx: int) -> IRange | None:
-        """The range of this index; None if out of range."""
+        """Return the range of this index; None if out of range."""
         return self._ranges[idx] if 0 <= idx < len(self._ranges) else None
 
     def frontend(self) -> object:
-        """The object to which a rule reports; None outside a rule."""
+        """Return the object to which a rule reports; None outside a rule."""
         return self._frontend
 
     def controller(self) -> object:
-        """The object by which a rule proposes other rules; None outside a rule."""
+        """Return the object by which a rule proposes other rules; None outside a rule."""
         return self._controller
 
 
@@ -86,11 +88,11 @@ class IRange:
         self._context = context
 
     def __len__(self) -> int:
-        """The number of actions."""
+        """Return the number of actions."""
         return self.num_actions()
 
     def __iter__(self) -> Iterator[IAction]:
-        """The actions."""
+        """Return the actions."""
         return (IAction(action, self._context.sources) for action in self._context.report.actions)
 
     @overload
@@ -98,7 +100,9 @@ class IRange:
     @overload
     def __getitem__(self, key: slice) -> tuple[IAction, ...]: ...
     def __getitem__(self, key: int | slice) -> IAction | tuple[IAction, ...]:
-        """An action by its index, negative ones from the end, or a tuple of them by a slice."""
+        """Return an action by its index, negative ones from the end, or a tuple of them by a
+        slice.
+        """
         actions = self._context.report.actions
         _check_index(key, "IRange", len(actions))
         if isinstance(key, slice):
@@ -106,15 +110,16 @@ class IRange:
         return IAction(actions[key], self._context.sources)
 
     def num_actions(self) -> int:
-        """The number of actions."""
+        """Return the number of actions."""
         return len(self._context.report.actions)
 
     def action_by_idx(self, idx: int) -> IAction | None:
-        """The action of this index; None if out of range."""
+        """Return the action of this index; None if out of range."""
         return self[idx] if 0 <= idx < self.num_actions() else None
 
     def actions_by_nvtx(self, includes: Iterable[str], excludes: Iterable[str]) -> tuple[int, ...]:
-        """The indices of the actions that some include matches and no exclude does, ascending.
+        """Return the indices of the actions that some include matches and no exclude does,
+        ascending.
 
         The filters are those of `--nvtx-include` and `--nvtx-exclude`, such as
         `pylink@link/merge/`, `[Bottom/*/Top]` or `regex:task.*`; see `nvtxfilter`. Raises

@@ -73,22 +73,22 @@ class IMetric:
         self._metric = metric
 
     def __str__(self) -> str:
-        """The name of the metric."""
+        """Return the name of the metric."""
         return self._metric.name
 
     def name(self) -> str:
-        """The name of the metric."""
+        """Return the name of the metric."""
         return self._metric.name
 
     def kind(self, instance: int | None = None) -> int:
-        """The kind of the value, or of an instance's value: one of ValueKind_*.
+        """Return the kind of the value, or of an instance's value: one of ValueKind_*.
 
         A metric with instances only has the kind of its first instance.
         """
         return int(self._value(instance)[1])
 
     def value(self, instance: int | None = None) -> Scalar | None:
-        """The value, or that of an instance: int, float or str by its kind, or None.
+        """Return the value, or that of an instance: int, float or str by its kind, or None.
 
         The value of a metric that has only instances is 0, or None if they are strings.
         """
@@ -98,7 +98,7 @@ class IMetric:
         return value
 
     def as_uint64(self, instance: int | None = None) -> int:
-        """The value, or that of an instance, as an int without its fraction; 0 of a string.
+        """Return the value, or that of an instance, as an int without its fraction; 0 of a string.
 
         A value below 0 is read as 64 bits without a sign.
         """
@@ -111,12 +111,12 @@ class IMetric:
             return 0
 
     def as_double(self, instance: int | None = None) -> float:
-        """The value, or that of an instance, as a float; 0.0 of a string."""
+        """Return the value, or that of an instance, as a float; 0.0 of a string."""
         value = self._value(instance)[0]
         return 0.0 if value is None or isinstance(value, str) else float(value)
 
     def as_string(self, instance: int | None = None) -> str | None:
-        """The value, or that of an instance, if it is a string; None of a number."""
+        """Return the value, or that of an instance, if it is a string; None of a number."""
         value = self._value(instance)[0]
         return value if isinstance(value, str) else None
 
@@ -127,7 +127,7 @@ class IMetric:
         return value_kind in (self.kind(), self.ValueKind_ANY)
 
     def num_instances(self) -> int:
-        """The number of instances."""
+        """Return the number of instances."""
         return len(self._metric.instances)
 
     def has_correlation_ids(self) -> bool:
@@ -135,7 +135,7 @@ class IMetric:
         return any(instance.id is not None for instance in self._metric.instances)
 
     def correlation_ids(self) -> IMetric | None:
-        """A metric whose instances are the ids of this one's; None without ids."""
+        """Return a metric whose instances are the ids of this one's; None without ids."""
         if not self.has_correlation_ids():
             return None
         return IMetric(_ids(self._metric))
@@ -155,11 +155,14 @@ class IMetric:
         return None if rollup is None else int(rollup)
 
     def unit(self) -> str:
-        """The unit, such as "byte" or "nsecond", from the name; "" without one."""
+        """Return the unit, such as "byte" or "nsecond", from the name; "" without one."""
         return unit(self._metric.name)
 
     def description(self) -> str:
-        """The description of a metric of a link; "" for others: files contain no descriptions."""
+        """Return the description of a metric of a link.
+
+        "" for others: files contain no descriptions.
+        """
         return describe(self._metric.name)
 
     def _value(self, instance: int | None) -> tuple[Scalar | None, ValueKind]:
@@ -195,7 +198,7 @@ class IMutableMetric(IMetric):
         return self._set(args, {ValueKind.STRING}, ValueKind.STRING)
 
     def mutable_correlation_ids(self) -> IMutableMetric:
-        """The ids of the instances as a metric: setting its instances sets them."""
+        """Return the ids of the instances as a metric: setting its instances sets them."""
         return _MutableIds(self._metric)
 
     def _set(self, args: tuple[Scalar, ...], kinds: set[ValueKind], default: ValueKind) -> bool:

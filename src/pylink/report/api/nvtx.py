@@ -33,7 +33,7 @@ class INvtxRange:
         self._domain = domain
 
     def name(self) -> str:
-        """The name of the range."""
+        """Return the name of the range."""
         return self._range.name
 
     def has_attributes(self) -> bool:
@@ -41,15 +41,15 @@ class INvtxRange:
         return self._range.attributes is not None
 
     def category(self) -> int:
-        """The category; 0 without attributes."""
+        """Return the category; 0 without attributes."""
         return self._attributes.category
 
     def color(self) -> int:
-        """The color; 0 without attributes."""
+        """Return the color; 0 without attributes."""
         return self._attributes.color.color or 0
 
     def message(self) -> str:
-        """The message; "" without attributes."""
+        """Return the message; "" without attributes."""
         message = self._attributes.message
         if message.message is None and message.handle is not None:
             for string in self._domain.strings:
@@ -62,17 +62,17 @@ class INvtxRange:
         return self._payload.payload_type
 
     def payload_as_uint64(self) -> int:
-        """The payload as an int; 0 if it is not a number."""
+        """Return the payload as an int; 0 if it is not a number."""
         value = _number(self._payload)
         return 0 if value is None else int(value)
 
     def payload_as_double(self) -> float:
-        """The payload as a float; 0.0 if it is not a number."""
+        """Return the payload as a float; 0.0 if it is not a number."""
         value = _number(self._payload)
         return 0.0 if value is None else float(value)
 
     def payload_as_string(self) -> str:
-        """The payload if it is a text; "" otherwise."""
+        """Return the payload if it is a text; "" otherwise."""
         return self._payload.str_value or ""
 
     @property
@@ -106,27 +106,27 @@ class INvtxDomainInfo:
         self._started = [INvtxRange(entry, domain) for entry in state.started(domain.id)]
 
     def __str__(self) -> str:
-        """The name of the domain."""
+        """Return the name of the domain."""
         return self._domain.name
 
     def name(self) -> str:
-        """The name of the domain."""
+        """Return the name of the domain."""
         return self._domain.name
 
     def push_pop_ranges(self) -> tuple[str, ...]:
-        """The names of the stacked ranges, bottom first."""
+        """Return the names of the stacked ranges, bottom first."""
         return tuple(pushed.name() for pushed in self._pushed)
 
     def start_end_ranges(self) -> tuple[str, ...]:
-        """The names of the open start/end ranges."""
+        """Return the names of the open start/end ranges."""
         return tuple(started.name() for started in self._started)
 
     def push_pop_range(self, idx: int) -> INvtxRange | None:
-        """The stacked range of this index; None if out of range."""
+        """Return the stacked range of this index; None if out of range."""
         return self._pushed[idx] if 0 <= idx < len(self._pushed) else None
 
     def start_end_range(self, idx: int) -> INvtxRange | None:
-        """The start/end range of this index; None if out of range."""
+        """Return the start/end range of this index; None if out of range."""
         return self._started[idx] if 0 <= idx < len(self._started) else None
 
 
@@ -138,15 +138,15 @@ class INvtxState:
         self._thread_id = thread_id
 
     def __len__(self) -> int:
-        """The number of domains."""
+        """Return the number of domains."""
         return len(self.domains())
 
     def __iter__(self) -> Iterator[int]:
-        """The ids of the domains."""
+        """Return the ids of the domains."""
         return iter(self.domains())
 
     def __getitem__(self, key: int) -> INvtxDomainInfo:
-        """The domain of this id. Raises KeyError if it does not exist."""
+        """Return the domain of this id. Raises KeyError if it does not exist."""
         if not isinstance(key, int):
             raise TypeError(f"INvtxState IDs must be integers, not {type(key).__name__}")
         domain = self.domain_by_id(key)
@@ -155,11 +155,11 @@ class INvtxState:
         return domain
 
     def domains(self) -> tuple[int, ...]:
-        """The ids of the domains."""
+        """Return the ids of the domains."""
         return tuple(domain.id for domain in self._state.domains)
 
     def domain_by_id(self, id: int) -> INvtxDomainInfo | None:
-        """The domain of this id; None if it does not exist."""
+        """Return the domain of this id; None if it does not exist."""
         for domain in self._state.domains:
             if domain.id == id:
                 return INvtxDomainInfo(self._state, domain, self._thread_id)

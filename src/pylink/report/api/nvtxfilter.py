@@ -57,7 +57,7 @@ class _Filter(NamedTuple):
 def actions_by_nvtx(
     actions: Sequence[Action], includes: Iterable[str], excludes: Iterable[str]
 ) -> tuple[int, ...]:
-    """The indices of actions that some include matches and no exclude does, ascending.
+    """Return the indices of actions that some include matches and no exclude does, ascending.
 
     Raises ValueError for a filter without a name or an invalid regular expression.
     """

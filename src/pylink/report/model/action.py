@@ -119,17 +119,17 @@ class Action(Message):
         return self.add(metric)
 
     def value(self, name: str) -> Scalar | None:
-        """The regular value of a metric; None if the value or the metric is missing."""
+        """Return the regular value of a metric; None if the value or the metric is missing."""
         metric = self.metrics.get(name)
         return None if metric is None else metric.value
 
     def number(self, name: str) -> int | float | None:
-        """The regular value of a metric if it is a number, else None."""
+        """Return the regular value of a metric if it is a number, else None."""
         value = self.value(name)
         return None if isinstance(value, str) else value
 
     def section(self, identifier: str) -> Section | None:
-        """The section with this identifier, or None."""
+        """Return the section with this identifier, or None."""
         return next(
             (section for section in self.sections if section.identifier == identifier), None
         )

@@ -23,7 +23,7 @@ class ValueKind(IntEnum):
 
 
 def kind_of(value: Scalar | None) -> ValueKind:
-    """The kind of `value`: STRING for str, DOUBLE for float, UINT64 for int.
+    """Return the kind of `value`: STRING for str, DOUBLE for float, UINT64 for int.
 
     Reports have no signed kind, so a negative int is a DOUBLE. None is UNKNOWN.
     """
@@ -99,7 +99,7 @@ class Metric:
         return bool(self.instances) and all(instance.id is not None for instance in self.instances)
 
     def by_id(self) -> dict[Scalar, Scalar]:
-        """The instances that have ids, as {id: value}; of equal ids the last counts."""
+        """Return the instances that have ids, as {id: value}; of equal ids the last counts."""
         return {
             instance.id: instance.value for instance in self.instances if instance.id is not None
         }

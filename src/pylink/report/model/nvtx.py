@@ -132,7 +132,7 @@ class NvtxState(Message):
     default_domain: int | None = None
 
     def stack(self, thread_id: int, domain: int) -> list[NvtxPushPopRange]:
-        """The ranges on the stack of a thread in a domain, by its id; bottom first."""
+        """Return the ranges on the stack of a thread in a domain, by its id; bottom first."""
         return [
             pushed
             for thread in self.threads
@@ -143,7 +143,7 @@ class NvtxState(Message):
         ]
 
     def started(self, domain: int) -> list[NvtxStartEndRange]:
-        """The start/end ranges that are open in a domain, by its id."""
+        """Return the start/end ranges that are open in a domain, by its id."""
         return [
             started
             for open_domain in self.start_end_domains
@@ -152,7 +152,7 @@ class NvtxState(Message):
         ]
 
     def domain(self, name: str) -> NvtxDomainInfo:
-        """The domain of this name, added if it is new."""
+        """Return the domain of this name, added if it is new."""
         for existing in self.domains:
             if existing.name == name:
                 return existing

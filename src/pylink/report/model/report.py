@@ -32,11 +32,11 @@ class Report(Message):
     block_unknown: bytes = field(default=b"", repr=False)
 
     def launches(self) -> Iterator[Action]:
-        """The actions that are not ranges."""
+        """Return the actions that are not ranges."""
         return (action for action in self.actions if action.scope is Scope.LAUNCH)
 
     def ranges(self) -> Iterator[Action]:
-        """The actions that are ranges, such as the whole link."""
+        """Return the actions that are ranges, such as the whole link."""
         return (action for action in self.actions if action.scope is Scope.RANGE)
 
     def add_source(self, source: Source) -> Source:
@@ -50,7 +50,7 @@ class Report(Message):
         return Source(source.reference, sass_level=source.sass_level)
 
     def source_of(self, action: Action) -> Source | None:
-        """The code that an action ran: the entry it refers to, or its own."""
+        """Return the code that an action ran: the entry it refers to, or its own."""
         reference = action.source.reference
         if reference is not None:
             for source in self.sources:

@@ -83,7 +83,7 @@ class RuleResult(Message):
     section_identifier: str | None = None
 
     def items(self) -> list[RuleItem]:
-        """The items of the result; empty without a body."""
+        """Return the items of the result; empty without a body."""
         return self.body.items if self.body else []
 
     def messages(self) -> Iterator[tuple[RuleMessage, list[FocusMetric]]]:

@@ -156,11 +156,11 @@ class Section(Message):
     group: list[MetricGroup] = field(default_factory=list)
 
     def definitions(self) -> list[MetricDefinition]:
-        """The derived metrics, in file order."""
+        """Return the derived metrics, in file order."""
         return self.metric_definitions.metric_definitions if self.metric_definitions else []
 
     def items(self) -> Iterator[BodyItem]:
-        """The items of all bodies, those inside containers instead of the containers."""
+        """Yield the items of all bodies, those inside containers instead of the containers."""
         for body in self.body:
             yield from _flatten(body.items)
 

@@ -176,7 +176,7 @@ class IFrontend:
         self.for_children.update({str(key): float(value) for key, value in values.items()})
 
     def receive_dict_from_parent(self, rule_id: str) -> dict[str, float]:
-        """The numbers that a parent sent; empty if the rule is not a parent of this one."""
+        """Return the numbers that a parent sent; empty if the rule is not a parent of this one."""
         return dict(self._parents.get(rule_id, {}))
 
     def _item(self, message_id: int) -> RuleItem | None:
@@ -202,7 +202,7 @@ class IMessageVault:
         self._values[rule_id] = dict(values)
 
     def Get(self, rule_id: str) -> dict[str, str]:
-        """The values under an identifier; empty if not stored."""
+        """Return the values under an identifier; empty if not stored."""
         return dict(self._values.get(rule_id, {}))
 
 
@@ -218,5 +218,5 @@ class IController:
         self._result.add(RuleItem(proposal=Proposal(rule)))
 
     def get_message_vault(self) -> IMessageVault:
-        """The vault of this run, in which rules exchange text."""
+        """Return the vault of this run, in which rules exchange text."""
         return self._vault

@@ -85,17 +85,17 @@ class RuleHandle:
 
 
 def get_context(handle: RuleHandle) -> IContext:
-    """The report that the rule reads: one range with one action."""
+    """Return the report that the rule reads: one range with one action."""
     return handle.context
 
 
 def get_evaluator(handle: RuleHandle) -> IEvaluator:
-    """The object that collects the rule's requirements."""
+    """Return the object that collects the rule's requirements."""
     return handle.evaluator
 
 
 def get_version(handle: RuleHandle) -> str:
-    """The release whose interface this is."""
+    """Return the release whose interface this is."""
     return handle.context.get_version()
 
 
@@ -118,5 +118,5 @@ def require_rules(handle: RuleHandle, rules: Iterable[str]) -> None:
 
 
 def metric_instances(metric: IMetric) -> list[Scalar | None]:
-    """The values of all instances."""
+    """Return the values of all instances."""
     return [metric.value(number) for number in range(metric.num_instances())]
