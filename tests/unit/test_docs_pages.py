@@ -1,7 +1,7 @@
 """Every page: its links lead somewhere, what it names is there, and what it shows runs.
 
-docs/reading-diagnostics.md, docs/reports.md, docs/report-rules.md, docs/start.md, docs/jitlink.md
-and docs/fleet.md have tests of their own, which run what they show; docs/bench.md shows what takes
+docs/diagnostics.md, docs/reading-diagnostics.md, docs/reports.md, docs/report-rules.md,
+docs/start.md, docs/jitlink.md and docs/fleet.md have tests of their own, which run what they show; docs/bench.md shows what takes
 minutes.
 """
 
@@ -53,6 +53,7 @@ TEXTS = {
     )
 }
 RUN_ELSEWHERE = (
+    "docs/diagnostics.md",
     "docs/reading-diagnostics.md",
     "docs/report-rules.md",
     "docs/reports.md",
@@ -88,6 +89,7 @@ OTHERS = {
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
     *("--dryrun", "--no-device-link"),  # of nvcc
     *("--no-deps",),  # of pip
+    *("--output-fil",),  # an example of a misspelled option
     *("--query-gpu",),  # of nvidia-smi
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }

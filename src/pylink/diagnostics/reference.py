@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pylink.diagnostics.examples import EXAMPLES, FILES
 from pylink.diagnostics.help import paragraph
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import DISCRETIONARY, NAMES
@@ -21,19 +22,32 @@ internal errors end the link at once.
 
 This page is generated from the table in `pylink.diagnostics.kinds`; change it there and run
 `python -m pylink.diagnostics.reference > docs/diagnostics.md`.
-"""
+
+Frequent ones have an example: a command with its output, and a command that works.
+{files}"""
 
 
 def reference() -> str:
     """Return the page: a section for each kind, by number."""
-    parts = [_HEAD]
+    parts = [_HEAD.format(files=FILES)]
     for name, (number, severity, template) in sorted(KINDS.items(), key=lambda row: row[1][0]):
         fixed = "" if severity <= DISCRETIONARY else ", fixed"
         parts.append(
             f"\n## {number} {name}\n\n{NAMES[severity].capitalize()}{fixed}: `{template}`\n\n"
-            f"{paragraph(name)}\n"
+            f"{paragraph(name)}\n{_example_text(name)}"
         )
     return "".join(parts)
+
+
+def _example_text(name: str) -> str:
+    """Return the example of a kind, with the command that works; empty for kinds without one."""
+    example = EXAMPLES.get(name)
+    if example is None:
+        return ""
+    lines = [f"$ pylink {example.command}", example.output]
+    if example.correct:
+        lines.append(f"$ pylink {example.correct}")
+    return "\n".join(["", "```console", *lines, "```", ""])
 
 
 if __name__ == "__main__":
