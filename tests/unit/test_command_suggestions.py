@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,31 @@ def test_every_form_has_every_mistake_wherever_the_form_is_asked_for(
     assert [result["ruleId"] for result in made["results"]] == [kind_number(kind)]
     assert made["invocations"][0]["executionSuccessful"] is False
     assert Path("log").read_text()[0] == "C"
+
+
+def test_the_note_on_all_options_names_a_command_that_prints_them(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    status, err = run(capfd, "--bogus", "--diagnostics_format=text")
+    assert status == 1
+    [command] = re.findall(r"all options: pylink (.*)", err)
+    assert main(command.split(), tool="pylink") == 0
+    out = capfd.readouterr().out
+    assert [
+        option.long for option in OPTIONS if option.built and f"--{option.long}" not in out
+    ] == []
+
+
+def test_defaults_in_the_help_are_among_the_choices() -> None:
+    defaults = {
+        option.long: (named[1], option.choices)
+        for option in OPTIONS
+        if option.long in HELP and option.choices
+        if (named := re.search(r"\(default: (\w+)\)", HELP[option.long][1]))
+    }
+    assert "apply-rules" in defaults
+    wrong = [name for name, (default, choices) in defaults.items() if default not in choices]
+    assert wrong == []
 
 
 def test_mistakes_in_a_file_or_the_environment_name_it(

@@ -58,3 +58,12 @@ def test_a_result_that_differs_is_said(
     monkeypatch.setattr(command, "show_next_commands", lambda folder, out: None)
     assert main(["demo", str(tmp_path / "out")]) == 1
     assert capfd.readouterr().out.count("bytes, differs from nvlink's") == 2
+
+
+def test_a_program_that_fails_is_named_as_it_was_typed(tmp_path: Path) -> None:
+    program = tmp_path / "fails here"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    with pytest.raises(command.DemoError) as caught:
+        command.run_in_terminal([str(program), "-v"])
+    assert str(caught.value) == f"`'{program}' -v` ended with status 3"

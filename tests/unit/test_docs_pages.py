@@ -1,8 +1,8 @@
 """Every page: its links lead somewhere, what it names is there, and what it shows runs.
 
 docs/diagnostics.md, docs/reading-diagnostics.md, docs/reports.md, docs/report-rules.md,
-docs/start.md, docs/jitlink.md and docs/fleet.md have tests of their own, which run what they show; docs/bench.md shows what takes
-minutes.
+docs/start.md, docs/jitlink.md and docs/fleet.md have tests of their own, which run what they show;
+docs/bench.md shows what takes minutes.
 """
 
 from __future__ import annotations
