@@ -112,7 +112,7 @@ def test_the_note_on_all_options_names_a_command_that_prints_them(
 
 def test_defaults_in_the_help_are_among_the_choices() -> None:
     defaults = {
-        option.long: (named[1], option.choices)
+        option.long: (named[1], [str(choice) for choice in option.choices])
         for option in OPTIONS
         if option.long in HELP and option.choices
         if (named := re.search(r"\(default: (\w+)\)", HELP[option.long][1]))
