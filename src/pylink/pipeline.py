@@ -184,6 +184,7 @@ def link_inputs(
     there, and is read on demand.
     """
     sink = run.sink
+    # Loading is not a phase of its own: its time counts for the phase that follows.
     loaded = load(sink, job, timing, shared)
     program = optimize(run, loaded, timing) if job.optimizes else None
     if program is not None:
@@ -205,8 +206,11 @@ def link_inputs(
             sink.stop()
         # From here on, addresses are fixed.
         with OutputBuffer(placed.size, in_place) as buffer:
+            # Contents from the start of the file to its end, and the tables without observers.
             image = run("relocate", relocate, placed, buffer)
+            # All that relocate has not written: headers, and the tables of a link with observers.
             final = run("finalize", finalize, image)
+            # The file gets its name only now, when it is complete.
             run("write", write, final, buffer)
             return buffer.image
 
