@@ -8,12 +8,13 @@ repositories in FOLDER; nothing is fetched. A binary is a library or program tha
 relocatable device code, so nothing is compiled for it. docs/real-programs.md describes the table,
 and docs/program-times.md the figures. Objects are compiled once, by `scripts/program_sources.py`.
 `pylink.bench` links them in turn, compares the outputs, and takes the times. Needs the tools of
-CUDA 13.0 (pip install '.[oracle]').
+CUDA 13.0 (pip install '.[oracle]'), git, g++ and binutils.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -43,14 +44,16 @@ from program_sources import (
 
 import pylink.bench
 from pylink.bench.answers import is_different
+from pylink.bench.commandline import BadLink, Link
 from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK, SERVED, this_program
 from pylink.bench.estimates import Estimate, median_of
-from pylink.bench.processes import Launcher, Run
+from pylink.bench.processes import Launcher, Run, RunFailed
 from pylink.bench.results import Results, median, to_csv
 
 # The contenders whose times the table shows, and those that it compares with nvlink.
 SHOWN = (NVLINK, NVJITLINK, CLI, SERVED, API)
 COMPARED = (CLI, SERVED, API)
+DIFFERS = "differs"  # in place of a ratio
 RELOCATABLE = 1  # ET_REL, the e_type of a relocatable cubin
 NVCC, STEP = "nvcc -dlink", "pylink dlink"
 
@@ -123,7 +126,11 @@ def prepare(
 
 def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
     """The relocatable cubins of a library or program for an architecture; None if it has none."""
-    folder = cache / "binaries" / f"{binary.name}-{arch}"
+    with binary.open("rb") as stream:
+        contents_digest = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            contents_digest.update(block)
+    folder = cache / "binaries" / f"{binary.name}-{arch}-{contents_digest.hexdigest()[:24]}"
     if not folder.is_dir():
         partial = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
@@ -172,8 +179,13 @@ def measure_link(inputs: Inputs, rounds: int, folder: Path) -> Results:
     )
 
 
-def measure_step(inputs: Inputs, rounds: int, folder: Path) -> list[tuple[Run, Run]]:
-    """Let `nvcc -dlink` and `pylink dlink` make the host object in turn; a pair for each round."""
+def measure_step(
+    inputs: Inputs, rounds: int, folder: Path
+) -> tuple[list[tuple[Run, Run]], list[str]]:
+    """Let `nvcc -dlink` and `pylink dlink` make the host object in turn.
+
+    Returns a pair of runs for each round, and how the linked code of the last round differs.
+    """
     home = oracle.toolchain().bin.parent
     options = [f"-arch=sm_{inputs.arch}", *map(str, (*inputs.objects, *inputs.archives))]
     options += [*inputs.library_options, "-o"]
@@ -191,10 +203,7 @@ def measure_step(inputs: Inputs, rounds: int, folder: Path) -> list[tuple[Run, R
     finally:
         launcher.close()
     images = [contents(folder, name, ".nv_fatbin") for name in ("linked.o", "nvcc.o")]
-    different = differences(*images)
-    if different:
-        raise SystemExit(f"{inputs.title}: {STEP} and {NVCC} differ: {different[:3]}")
-    return pairs[1:]  # a first round loads inputs and programs
+    return pairs[1:], differences(*images)  # a first round loads inputs and programs
 
 
 def ratio_text(estimate: Estimate) -> str:
@@ -218,16 +227,20 @@ def link_row(inputs: Inputs, results: Results, input_bytes: int, output_bytes: i
         row.append(milliseconds(time.value) if time else "-")
     for name in COMPARED:
         ratios = results.ratios(NVLINK, name)
-        row.append(ratio_text(median_of(ratios)) if ratios else "-")
+        if is_different(results.answers.get(name, "")):
+            row.append(DIFFERS)  # how fast a wrong output is written says nothing
+        else:
+            row.append(ratio_text(median_of(ratios)) if ratios else "-")
     return row
 
 
-def step_row(inputs: Inputs, pairs: Sequence[tuple[Run, Run]]) -> list[str]:
+def step_row(inputs: Inputs, pairs: Sequence[tuple[Run, Run]], *, differs: bool) -> list[str]:
     """The row of a device-link step in its table."""
     times = [median_of([run.seconds for run in runs]) for runs in zip(*pairs, strict=True)]
     ratio = median_of([nvcc.seconds / step.seconds for nvcc, step in pairs])
     row = [inputs.title, f"sm_{inputs.arch}", inputs.count]
-    return [*row, *(milliseconds(time.value) for time in times), ratio_text(ratio)]
+    shown = DIFFERS if differs else ratio_text(ratio)
+    return [*row, *(milliseconds(time.value) for time in times), shown]
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -247,11 +260,27 @@ LINK_COLUMNS = (
 STEP_COLUMNS = (*PROGRAM_COLUMNS, f"{NVCC} ms", f"{STEP} ms", f"{NVCC} / {STEP}")
 
 
+# Options that only one kind of run uses. Their defaults stand here, so that `check` sees what was
+# given.
+FOR_PROGRAMS = (
+    "checkouts",
+    "table",
+    "only",
+    "flavours",
+    "include",
+    "library_path",
+    "step",
+    "compile",
+)
+FOR_TIMES = ("step", "rounds", "csv")
+DEFAULT_FLAVOUR, ROUNDS = "host", 15
+TABLE = Path(__file__).with_suffix(".json")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the arguments."""
     options = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    table = Path(__file__).with_suffix(".json")
-    options.add_argument("--table", type=Path, default=table, help="default: %(default)s")
+    options.add_argument("--table", type=Path, help=f"default: {TABLE.name} beside this program")
     options.add_argument("--checkouts", type=Path, help="folder of the repositories")
     options.add_argument(
         "--binary", type=Path, action="append", default=[], help="library or program to measure"
@@ -259,11 +288,13 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--release", default=oracle.DEFAULT, help="of the tools, such as 13.5")
     options.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
     options.add_argument("--archs", default="90a", help="for rows that name none")
-    options.add_argument("--flavours", default="host", help=f"of {', '.join(FLAVOURS)}")
+    options.add_argument(
+        "--flavours", help=f"of {', '.join(FLAVOURS)} (default: {DEFAULT_FLAVOUR})"
+    )
     options.add_argument("--include", type=Path, action="append", default=[])
     options.add_argument("--library-path", type=Path, action="append", default=[])
-    options.add_argument("--only", default="", help="parts of program names, with commas")
-    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--only", help="parts of program names, with commas")
+    options.add_argument("--rounds", type=int, help=f"default: {ROUNDS}")
     options.add_argument("--step", action="store_true", help="measure nvcc -dlink, too")
     options.add_argument("--compile", action="store_true", help="compile, and measure nothing")
     options.add_argument("--csv", type=Path, help="a folder for the results of pylink bench")
@@ -271,26 +302,37 @@ def parser() -> argparse.ArgumentParser:
 
 
 class Report:
-    """The rows of both tables, printed at the end, and pylink's outputs that differ."""
+    """The rows of both tables, printed at the end, and what was wrong: outputs that differ from
+    nvlink's, and programs that could not be measured."""
 
     def __init__(self, rounds: int, csv: Path | None, *, with_step: bool) -> None:
         self.links: list[list[str]] = []
         self.steps: list[list[str]] = []
-        self.different: list[str] = []
+        self.wrong: list[str] = []
         self._rounds = rounds
         self._csv = csv
         self._with_step = with_step
 
-    def measure(self, inputs: Inputs, folder: Path) -> None:
-        """Measure one program, with outputs in a directory that is removed afterwards."""
+    def measure(self, inputs: Inputs) -> None:
+        """Measure one program; if it cannot be measured, the others still are."""
         label = f"{inputs.title} sm_{inputs.arch}"
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                self._measure(inputs, label, Path(directory))
+        except (BadLink, RunFailed, subprocess.CalledProcessError, OSError) as error:
+            self.wrong.append(f"{label}: not measured: {error}")
+            print(self.wrong[-1], file=sys.stderr)
+
+    def _measure(self, inputs: Inputs, label: str, folder: Path) -> None:
+        """Measure one program, with outputs in `folder`."""
         results = measure_link(inputs, self._rounds, folder)
         output = folder / "linked.cubin"
         subprocess.run(link_command(inputs, output), check=True)
-        input_bytes = sum(path.stat().st_size for path in (*inputs.objects, *inputs.archives))
+        link = Link(link_command(inputs, output), str(folder))
+        input_bytes = link.bytes_of(link.size)  # of archives, too, and of libraries of -l
         self.links.append(link_row(inputs, results, input_bytes, output.stat().st_size))
         print(" | ".join(self.links[-1]), file=sys.stderr)
-        self.different += [
+        self.wrong += [
             f"{label}: {name} {answer}"
             for name, answer in results.answers.items()
             if name in COMPARED and is_different(answer)
@@ -299,16 +341,20 @@ class Report:
             self._csv.mkdir(parents=True, exist_ok=True)
             (self._csv / f"{label.replace(' ', '-')}.csv").write_text(to_csv(results))
         if self._with_step and FLAVOURS[inputs.flavour].kind not in (CUBIN, IR):
-            self.steps.append(step_row(inputs, measure_step(inputs, self._rounds, folder)))
+            pairs, different = measure_step(inputs, self._rounds, folder)
+            self.steps.append(step_row(inputs, pairs, differs=bool(different)))
             print(" | ".join(self.steps[-1]), file=sys.stderr)
+            self.wrong += [f"{label}: {STEP} {text}" for text in different[:3]]
 
     def print(self) -> None:
-        """Print the tables, and the differences."""
+        """Print the tables, and what was wrong."""
         if self.links:
             print_table(LINK_COLUMNS, self.links)
         if self.steps:
             print_table(STEP_COLUMNS, self.steps)
-        for text in self.different:
+        if self.wrong:
+            print()
+        for text in self.wrong:
             print(text)
 
 
@@ -317,8 +363,8 @@ def programs(arguments: argparse.Namespace) -> Iterator[Inputs]:
     cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
     includes = tuple(f"-I{path.resolve()}" for path in arguments.include)
     library_paths = [f"-L{path.resolve()}" for path in arguments.library_path]
-    parts = arguments.only.split(",")
-    for row in read_table(arguments.table):
+    parts = (arguments.only or "").split(",")
+    for row in read_table(arguments.table or TABLE):
         if not any(part in row.name for part in parts):
             continue
         program = replace(row, options=row.options + includes)
@@ -328,7 +374,7 @@ def programs(arguments: argparse.Namespace) -> Iterator[Inputs]:
             continue
         print(f"{program.name}: commit {commit_of(program.repository, checkouts)}")
         archs = program.archs or arguments.archs.split(",")
-        for arch, flavour in product(archs, arguments.flavours.split(",")):
+        for arch, flavour in product(archs, (arguments.flavours or DEFAULT_FLAVOUR).split(",")):
             inputs, failures = prepare(
                 program, places, arch, flavour, cache, library_paths=library_paths
             )
@@ -348,19 +394,40 @@ def binaries(arguments: argparse.Namespace) -> Iterator[Inputs]:
             yield inputs
 
 
+def check(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """End with an error if options do not fit together."""
+    if not arguments.checkouts and not arguments.binary:
+        options.error("pass --checkouts or --binary")
+    if arguments.binary:
+        given = [name for name in FOR_PROGRAMS if getattr(arguments, name) not in (None, False, [])]
+        if given:
+            option = given[0].replace("_", "-")
+            options.error(f"--{option} is for programs that are compiled, not for --binary")
+    if arguments.compile:
+        given = [name for name in FOR_TIMES if getattr(arguments, name) not in (None, False)]
+        if given:
+            options.error(f"--{given[0]} is for measurements, and --compile measures nothing")
+    flavours = (arguments.flavours or DEFAULT_FLAVOUR).split(",")
+    if unknown := [name for name in flavours if name not in FLAVOURS]:
+        options.error(f"--flavours: no {unknown[0]!r} among {', '.join(FLAVOURS)}")
+    if arguments.step and all(FLAVOURS[name].kind in (CUBIN, IR) for name in flavours):
+        options.error(f"--step needs host objects: no --flavours {','.join(flavours)}")
+    if arguments.rounds is not None and arguments.rounds < 1:
+        options.error("--rounds: at least 1")
+
+
 def main() -> int:
     options = parser()
     arguments = options.parse_args()
-    if not arguments.checkouts and not arguments.binary:
-        options.error("pass --checkouts or --binary")
-    report = Report(arguments.rounds, arguments.csv, with_step=arguments.step)
+    check(options, arguments)
+    rounds = ROUNDS if arguments.rounds is None else arguments.rounds
+    report = Report(rounds, arguments.csv, with_step=arguments.step)
     with oracle.release(arguments.release):
         for inputs in binaries(arguments) if arguments.binary else programs(arguments):
             if not arguments.compile:
-                with tempfile.TemporaryDirectory() as directory:
-                    report.measure(inputs, Path(directory))
+                report.measure(inputs)
     report.print()
-    return 1 if report.different else 0
+    return 1 if report.wrong else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -86,7 +87,7 @@ def read_table(path: Path) -> list[Program]:
 def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
     """The directory of a repository's files: a checkout, or the newest commit of a bare clone.
 
-    The latter is unpacked into the cache once. None if there is neither.
+    Each commit of the latter is unpacked into the cache once. None if there is neither.
     """
     name = repository.rpartition("/")[2]
     if (checkouts / name / ".git").exists():
@@ -94,9 +95,9 @@ def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
     clone = find_bare_clone(repository, checkouts)
     if clone is None:
         return None
-    target = cache / "files" / name
+    target = cache / "files" / f"{name}-{_newest_commit(clone)}"
     if not target.is_dir():
-        part = target.with_name(f"{name}.part")
+        part = target.with_name(f"{target.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         unpack(clone, part)
@@ -116,11 +117,45 @@ def find_bare_clone(repository: str, checkouts: Path) -> Path | None:
 
 
 def commit_of(repository: str, checkouts: Path) -> str:
-    """The commit of a checkout, or the newest of a bare clone, in eight digits."""
+    """The commit of a checkout, or the newest of a bare clone, in eight digits.
+
+    A checkout with other files than those of the commit is said to have changes.
+    """
     checkout = checkouts / repository.rpartition("/")[2]
-    clone = checkout if (checkout / ".git").exists() else find_bare_clone(repository, checkouts)
-    argv = ["git", "-C", str(clone), "rev-parse", "--short=8", "HEAD"]
+    if (checkout / ".git").exists():
+        commit, changes = state_of(checkout)
+        return f"{commit[:8]} with changes" if changes else commit[:8]
+    clone = find_bare_clone(repository, checkouts)
+    assert clone is not None, "find_places found it"
+    return _newest_commit(clone)[:8]
+
+
+def _newest_commit(clone: Path) -> str:
+    """The newest commit of a checkout or a bare clone."""
+    argv = ["git", "-C", str(clone), "rev-parse", "HEAD"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@functools.cache
+def state_of(folder: Path) -> tuple[str, str]:
+    """The commit of a checkout, and a digest of all files that differ from it.
+
+    The digest is empty without such files; git-ignored files do not count. Both are empty for files
+    of a bare clone, whose folder has the commit in its name.
+    """
+    if not (folder / ".git").exists():
+        return "", ""
+    argv = ["git", "-C", str(folder), "status", "--porcelain", "-z", "--no-renames", "-uall"]
+    entries = subprocess.run(argv, capture_output=True, check=True).stdout.split(b"\0")
+    digest = hashlib.sha256()
+    for entry in filter(None, entries):
+        path = folder / os.fsdecode(entry[3:])
+        digest.update(entry + b"\0")
+        if path.is_file():
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        elif path.is_dir():  # a submodule
+            digest.update("".join(state_of(path)).encode())
+    return _newest_commit(folder), digest.hexdigest()[:16] if any(entries) else ""
 
 
 def unpack(bare: Path, folder: Path) -> None:
@@ -154,7 +189,10 @@ def find_places(program: Program, checkouts: Path, cache: Path) -> dict[str, Pat
         if files is None:
             return name
         places["repo" if name == program.repository else name.rpartition("/")[2]] = files
-    places["made"] = cache / "made" / program.name
+    # What `prepare` writes may depend on the files of all repositories.
+    states = [f"{name} {path} {state_of(path)}" for name, path in sorted(places.items())]
+    key = _digest([program.prepare, *map(str, program.made), *states])
+    places["made"] = cache / "made" / f"{program.name}-{key}"
     write_generated_files(program, places)
     return places
 
@@ -181,10 +219,20 @@ def fill_in(text: str, places: dict[str, Path]) -> str:
     return text
 
 
-def compile_one(source: Path, flavour: Flavour, options: Sequence[str], cache: Path) -> Path:
-    """Compile a source unless the cache has its object; CompileError if it does not compile."""
-    inputs = (oracle.version(), str(source), *flavour.kind, *options)
-    key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:24]
+def _digest(texts: Sequence[str]) -> str:
+    """A digest of some texts, for the name of a file."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:24]
+
+
+def compile_one(
+    source: Path, flavour: Flavour, options: Sequence[str], cache: Path, state: str = ""
+) -> Path:
+    """Compile a source unless the cache has its object; CompileError if it does not compile.
+
+    `state` stands for the headers: an object of another state is not used.
+    """
+    contents = hashlib.sha256(source.read_bytes()).hexdigest()
+    key = _digest([oracle.version(), str(source), contents, state, *flavour.kind, *options])
     target = cache / "cubins" / key[:2] / f"{key}{flavour.suffix}"
     failed = target.with_suffix(".failed")
     if failed.is_file():
@@ -229,10 +277,12 @@ def compile_all(
     sources = [path for globs in (program.sources, program.members) for path in find(globs, places)]
     options = [f"-arch=sm_{arch}", *program.options, *flavour.options]
     options = [fill_in(option, places) for option in options]
+    # The folder `made` has its state in its name, which options with {made} contain.
+    states = [str(state_of(path)) for name, path in sorted(places.items()) if name != "made"]
     cubins, failures = [], []
     for source in sources[: program.limit]:
         try:
-            cubins.append(compile_one(source, flavour, options, cache))
+            cubins.append(compile_one(source, flavour, options, cache, " ".join(states)))
         except CompileError as error:
             lines = str(error).strip().splitlines() or ["nvcc failed without a word"]
             reason = next((line for line in lines if "error" in line), lines[-1])

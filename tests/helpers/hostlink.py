@@ -9,17 +9,32 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from helpers import oracle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import pytest
+
+    needs_host_compiler: pytest.MarkDecorator
 
 RECORDER = Path(__file__).with_name("registrations.c")
 LINKERS = [name for name in ("bfd", "gold", "lld", "mold") if shutil.which(f"ld.{name}")]
 # Sections whose headers are compared.
 SECTIONS = ("__nv_module_id", ".nv_fatbin", ".nvFatBinSegment", ".note.GNU-stack", ".init_array")
 
-needs_host_compiler = pytest.mark.skipif(
-    not oracle.REQUIRED and not shutil.which("g++"), reason="needs g++: apt install g++"
-)
+
+def __getattr__(name: str) -> object:
+    """The marker `needs_host_compiler`, made when a test first uses it, as in `oracle`."""
+    if name != "needs_host_compiler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pytest  # noqa: PLC0415 -- see above
+
+    marker = pytest.mark.skipif(
+        not oracle.REQUIRED and not shutil.which("g++"), reason="needs g++: apt install g++"
+    )
+    globals()[name] = marker
+    return marker
+
 
 # Three units: a kernel with a device function of another unit, a static kernel, a variable.
 UNITS = {

@@ -26,8 +26,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from helpers import library_link
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import pytest
+
+    needs_oracle: pytest.MarkDecorator
 
 ROOT = Path(__file__).resolve().parents[2]
 # The version of each release's nvlink; `scripts/install_oracle.py` installs these.
@@ -193,10 +198,21 @@ def optional_tool(name: str) -> str | None:
     return shutil.which(name)
 
 
-needs_oracle = pytest.mark.skipif(
-    not REQUIRED and find() is None,
-    reason=f"needs nvcc, ptxas and nvlink {NVLINK_RELEASE}: pip install '.[oracle]'",
-)
+def __getattr__(name: str) -> object:
+    """The marker `needs_oracle`, made when a test first uses it.
+
+    Programs that users run import this module, too, and the extra `oracle` has no pytest.
+    """
+    if name != "needs_oracle":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pytest  # noqa: PLC0415 -- see above
+
+    marker = pytest.mark.skipif(
+        not REQUIRED and find() is None,
+        reason=f"needs nvcc, ptxas and nvlink {NVLINK_RELEASE}: pip install '.[oracle]'",
+    )
+    globals()[name] = marker
+    return marker
 
 
 def others() -> list[str]:
