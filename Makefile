@@ -23,8 +23,8 @@ NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*
 LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
     $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
-.PHONY: help demo test tools oracles test-releases test-wheels test-newest test-lowest constraints matrix features \
-    lint types pytest unit bench growth fuzz races hazards test-gpu wheels site package clean
+.PHONY: help demo test tools oracles test-releases test-wheels test-newest test-lowest constraints matrix \
+    features lint types pytest unit bench bench-compare growth fuzz races hazards test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
@@ -41,6 +41,7 @@ help:
 	@echo "make constraints  record the newest versions of all packages in constraints.txt"
 	@echo "make growth    hold forecasts of growth to links that are really doubled"
 	@echo "make bench     time pylink against nvlink and a plain copy"
+	@echo "make bench-compare BASE=COMMIT  time the working tree against a commit; fails if a link got slower"
 	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
 	@echo "make races     link by 1, 2, 3 and 8 threads under the thread sanitizer; RACES=--inputs 100 for larger links"
 	@echo "make hazards   check code of ptxas and nvlink for hazards; HAZARDS=\"some.whl libother.so\" adds files"
@@ -162,6 +163,14 @@ test-wheels: $(VENV)/extras $(VENV)/bundled
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras $(VENV)/bundled
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
+
+# Builds BASE, and HEAD (the working tree without one), lets both link in turn, and fails if a link is
+# slower with HEAD. COMPARE="--counts 100 --rounds 11" measures less; `--help` has all options.
+BASE ?= HEAD^
+HEAD ?=
+COMPARE ?=
+bench-compare: $(VENV)/extras $(VENV)/bundled
+	PYTHONPATH=.:tests $(BIN)/python -m benchmarks.compare_commits $(COMPARE) $(BASE) $(HEAD)
 
 # Compares forecasts of growth with links of twice the size; CHECK may name kinds (docs/growth.md).
 growth: $(VENV)/extras $(VENV)/bundled

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 import pylink
+from benchmarks.figures import current_block
 from benchmarks.report import Report
+from pylink.bench import machine
 from pylink.bench.processes import Launcher
 
 REPORT = pytest.StashKey[Report]()
+# The load when the session begins: later it is that of the benchmarks.
+LOAD = pytest.StashKey[float]()
 # Number of inputs of the links that run only with --bench-large.
 LARGE = 10000
 
@@ -27,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[REPORT] = Report()
+    config.stash[LOAD] = machine.load()
     config.addinivalue_line("markers", "bench_large: runs with --bench-large only")
 
 
@@ -72,4 +77,9 @@ def pytest_terminal_summary(
     if lines:
         terminalreporter.section("medians, and ratios within a round")
     for line in lines:
+        terminalreporter.write_line(line)
+    figures = current_block(config.stash[REPORT], config.stash[LOAD])
+    if figures:
+        terminalreporter.section("this machine, for docs/benchmarks.md")
+    for line in figures:
         terminalreporter.write_line(line)

@@ -239,8 +239,8 @@ def step_row(inputs: Inputs, pairs: Sequence[tuple[Run, Run]], *, differs: bool)
     times = [median_of([run.seconds for run in runs]) for runs in zip(*pairs, strict=True)]
     ratio = median_of([nvcc.seconds / step.seconds for nvcc, step in pairs])
     row = [inputs.title, f"sm_{inputs.arch}", inputs.count]
-    shown = DIFFERS if differs else ratio_text(ratio)
-    return [*row, *(milliseconds(time.value) for time in times), shown]
+    last_cell = DIFFERS if differs else ratio_text(ratio)
+    return [*row, *(milliseconds(time.value) for time in times), last_cell]
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -399,14 +399,14 @@ def check(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
     if not arguments.checkouts and not arguments.binary:
         options.error("pass --checkouts or --binary")
     if arguments.binary:
-        given = [name for name in FOR_PROGRAMS if getattr(arguments, name) not in (None, False, [])]
-        if given:
-            option = given[0].replace("_", "-")
+        names = [name for name in FOR_PROGRAMS if getattr(arguments, name) not in (None, False, [])]
+        if names:
+            option = names[0].replace("_", "-")
             options.error(f"--{option} is for programs that are compiled, not for --binary")
     if arguments.compile:
-        given = [name for name in FOR_TIMES if getattr(arguments, name) not in (None, False)]
-        if given:
-            options.error(f"--{given[0]} is for measurements, and --compile measures nothing")
+        names = [name for name in FOR_TIMES if getattr(arguments, name) not in (None, False)]
+        if names:
+            options.error(f"--{names[0]} is for measurements, and --compile measures nothing")
     flavours = (arguments.flavours or DEFAULT_FLAVOUR).split(",")
     if unknown := [name for name in flavours if name not in FLAVOURS]:
         options.error(f"--flavours: no {unknown[0]!r} among {', '.join(FLAVOURS)}")

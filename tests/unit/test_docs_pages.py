@@ -84,6 +84,7 @@ OTHERS = {
     # Of scripts/real_programs.py and benchmarks/time_programs.py.
     *("--cache", "--checkouts", "--flavours", "--include", "--links", "--only", "--release"),
     *("--binary", "--step", "--table"),
+    "--counts",  # of benchmarks/compare_commits.py
     *("--disable-optimizer-constants", "--compile-as-tools-patch"),  # of ptxas
     *("--no-as-needed", "--as-needed", "--gc-sections", "--version-script"),  # of host linkers
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
