@@ -56,7 +56,7 @@ def suffix_of(flags: int) -> str:
 def is_scrambled(entry: bytes | memoryview) -> bool:
     """Return whether only nvJitLink can read an entry: LTO-IR with a key in its header."""
     kind, *_, key, _ = ENTRY.unpack_from(entry)
-    return kind == KIND_LTOIR and key != 0
+    return bool(kind == KIND_LTOIR and key != 0)
 
 
 def pack_entry(entry: memoryview) -> bytes:
