@@ -189,7 +189,7 @@ def find_places(program: Program, checkouts: Path, cache: Path) -> dict[str, Pat
         if files is None:
             return name
         places["repo" if name == program.repository else name.rpartition("/")[2]] = files
-    # What `prepare` writes may depend on the files of all repositories.
+    # `prepare` may read the files of all repositories.
     states = [f"{name} {path} {state_of(path)}" for name, path in sorted(places.items())]
     key = _digest([program.prepare, *map(str, program.made), *states])
     places["made"] = cache / "made" / f"{program.name}-{key}"
