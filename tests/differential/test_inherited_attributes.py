@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import random
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from helpers import oracle
@@ -143,6 +144,12 @@ def test_records_in_every_place(
         assert differences(cubins, arch, way, tmp_path, capfd) == []
 
 
+def link_as(release: str, cubins: list[bytes], arch: str, **keywords: Any) -> bytes:
+    """Return the image of a link that follows a release."""
+    version = cast("Any", release)
+    return pylink.link(cubins, arch=f"sm_{arch}", nvlink_version=version, **keywords).image
+
+
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("arch", ["90", "100"])
 def test_records_in_every_place_by_release(tmp_path: Path, arch: str, release: str) -> None:
@@ -162,10 +169,7 @@ def test_records_in_every_place_by_release(tmp_path: Path, arch: str, release: s
             options = [f"--kernels-used={name}" for name in used or ()]
             expected = oracle.link(cubins, arch, options).image
             assert expected is not None
-            image = pylink.link(
-                cubins, arch=f"sm_{arch}", kernels_used=used, nvlink_version=release
-            ).image
-            assert compare(image, expected) == []
+            assert compare(link_as(release, cubins, arch, kernels_used=used), expected) == []
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -180,8 +184,7 @@ def test_every_attribute_by_release(release: str) -> None:
             expected = oracle.link(cubins, "90").image
             if expected is None:
                 continue
-            image = pylink.link(cubins, arch="sm_90", nvlink_version=release).image
-            assert compare(image, expected) == [], hex(attribute)
+            assert compare(link_as(release, cubins, "90"), expected) == [], hex(attribute)
             compared += 1
     assert compared > 80
 
