@@ -312,7 +312,10 @@ class Comparison:
         for failure in self.failures:
             lines += ["", failure]
         slower = self.slower()
-        lines += ["", f"Slower: {'; '.join(slower)}." if slower else "No link is slower."]
+        if slower:
+            lines += ["", f"Slower: {'; '.join(slower)}."]
+        elif not self.failures:
+            lines += ["", "No link is slower."]
         return "\n".join(lines) + "\n"
 
 

@@ -79,10 +79,10 @@ EXAMPLES = {
         f"{_CORRECT} --threads=2",
     ),
     "unknown-diagnostic": Example(
-        f"{_CORRECT} --diag-suppress=undefined-refrence",
-        "pylink fatal   : invalid error number in diagnostic control option: undefined-refrence\n"
-        "pylink note    : 'undefined-refrence': did you mean 'undefined-reference'?",
-        f"{_CORRECT} --diag-suppress=206",
+        f"{_CORRECT} --diag-suppress=not-foldd",
+        "pylink fatal   : invalid error number in diagnostic control option: not-foldd\n"
+        "pylink note    : 'not-foldd': did you mean 'not-folded'?",
+        f"{_CORRECT} --diag-suppress=not-folded",
     ),
     "virtual-target-not-built": Example(
         "-arch=compute_80 main.cubin scale.cubin -o out.cubin",

@@ -385,9 +385,8 @@ HELP: dict[str, str] = {
     "defined-twice": "Two files define the same name, as files do that include one header. An "
     "`inline` function may be defined in every file; a variable is defined in one, and `extern` in "
     "the header.",
-    "linked-twice": "A file, or an archive with it, is among the inputs twice. The device linker "
-    "takes all objects of an archive, whether they are needed or not, so the objects of a "
-    "library that is named twice conflict with each other.",
+    "linked-twice": "An object is among the inputs twice, perhaps once in an archive, and each is "
+    "linked, so its definitions conflict. An archive that is named twice counts once.",
     "same-contents": "An object is linked by itself and as a member of an archive, or two archives "
     "have the same members. The device linker takes all objects of an archive.",
     "library-not-found": "A device link ignores libraries that are not in the directories of -L, "
@@ -495,8 +494,9 @@ HELP: dict[str, str] = {
     "that was found is of another release, so the code may differ. `pylink-cuda[cuda]` and "
     "`pylink-cuda[cuda12]` install matching sets.",
     "compilers-differ": "nvJitLink compiles LTO-IR to PTX of its own release, which an older ptxas "
-    "cannot read. pylink looks for both in the toolkit of `-nvvmpath`, the wheels beside this "
-    "Python, CUDA_HOME, CUDA_PATH and PATH; `--ptxas-path` names a ptxas. Nothing was compiled.",
+    "cannot read. pylink looks for nvJitLink in the places that the explanation of 810 names, and "
+    "for ptxas in those of 803, then in the toolkit of `-nvvmpath`. `--ptxas-path` names a ptxas. "
+    "Nothing was compiled.",
     "lto-slow": "nvJitLink compiled the whole program in one thread. With `--split-compile=N` it "
     "uses N threads, with 0 one for each core; the code may then differ from that of one thread.",
     "lto-relocatable": "A relocatable output keeps all functions, but nvJitLink only compiles "

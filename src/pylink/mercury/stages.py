@@ -62,7 +62,11 @@ class Verdict:
 
     @property
     def offset(self) -> int | None:
-        """Offset of the first different byte of a primary entry, or a relocation's number."""
+        """Where candidate and reference differ first; None if nothing differs or there is no place.
+
+        For code 17 it is the offset of a byte in a section's contents, for code 18 the number of a
+        relocation.
+        """
         result = self._result
         return None if result.why == ACCEPTED or result.offset < 0 else result.offset
 
