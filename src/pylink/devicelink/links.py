@@ -301,10 +301,11 @@ def link_all(
 
 
 def order_to_begin(archs: Sequence[str]) -> list[int]:
-    """The numbers of links in the order in which threads begin them; results do not depend on it.
+    """Return the numbers of links in the order in which threads begin them.
 
-    Long links come first, so that threads end at about the same time. They alternate with short
-    ones: equal links that begin together also wait for the interpreter and the memory together.
+    No result depends on it. Long links come first, so that threads end at about the same time. They
+    alternate with short ones: equal links that begin together also wait for the interpreter and the
+    memory together.
     """
     orders: dict[bool, list[int]] = {True: [], False: []}  # for links that are long or not
     for number, arch in enumerate(archs):

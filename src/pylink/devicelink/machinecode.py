@@ -61,7 +61,7 @@ class CopiedRelocations:
         return chain(first, chain.from_iterable(zip(*varying, strict=True)))
 
     def pack(self, number_of: Mapping[str, int]) -> bytes:
-        """The rows of a section of relocations; `number_of` has the number of each symbol."""
+        """Return rows of a section of relocations; `number_of` has the number of each symbol."""
         count, width = self.count, 3 * len(self.columns)  # a row has three words
         data = bytearray(8 * width * count)
         words = memoryview(data).cast("q")

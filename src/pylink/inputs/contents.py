@@ -126,7 +126,7 @@ class DeviceContents:
 
 
 def decode_single_names(texts: Sequence[bytes]) -> list[str] | None:
-    """The name in each text; None unless each text is one name and a zero byte after it.
+    """Return the name in each text; None unless each text is one name and a zero byte after it.
 
     All are decoded at once: one by one, they would take four times as long.
     """

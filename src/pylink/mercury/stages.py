@@ -62,7 +62,7 @@ class Verdict:
 
     @property
     def offset(self) -> int | None:
-        """Where candidate and reference differ first; None if nothing differs or there is no place.
+        """The first difference; None if nothing differs, or if the difference has no place.
 
         For code 17 it is the offset of a byte in a section's contents, for code 18 the number of a
         relocation.
