@@ -29,7 +29,8 @@ GIT = ["git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=f
 def planted(random_numbers: random.Random, factor: float, rounds: int = 21) -> Results:
     """Times of a link that takes `factor` times as long with the head.
 
-    Other work on the machine makes a round up to three times as long, and each run longer by a fifth on average.
+    Other work on the machine makes a round up to three times as long, and each run longer by a
+    fifth on average.
     """
     results = Results()
     for turn in range(rounds):
