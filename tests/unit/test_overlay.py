@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import sysconfig
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,34 @@ def test_an_overlay_that_cannot_be_replaced_stays(
     assert "No space left on device" in capfd.readouterr().err
     assert (directory / "bin" / "nvcc").exists()
     assert sorted(os.listdir(tmp_path)) == ["cuda", "overlay"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("is_put_back", [True, False])
+def test_an_overlay_is_never_lost(
+    tmp_path: Path,
+    toolkit: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    is_put_back: bool,
+) -> None:
+    """Also not by an interrupt, or if it cannot be put back where it was."""
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    rename = os.rename
+
+    def fail(source: str, target: str) -> None:
+        if target == str(directory) and not source.endswith("replaced"):
+            raise error
+        if target == str(directory) and not is_put_back:
+            raise OSError(5, "Input/output error")
+        rename(source, target)
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        patched.setattr(os, "rename", fail)
+        overlay(directory, toolkit)
+    places = [directory] if is_put_back else list(tmp_path.glob(".overlay.*/replaced"))
+    assert [(place / "bin" / "nvcc").exists() for place in places] == [True]
 
 
 def test_a_build_misses_its_overlay_for_one_rename_only(

@@ -20,6 +20,7 @@ import re
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 
 from pylink.command.toolkitrelease import SERVE_FILE
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
@@ -123,11 +124,15 @@ def _put_in_place(unfinished: str, directory: str) -> None:
         os.rename(directory, replaced)
         try:
             os.rename(unfinished, directory)
-        except OSError:
+        except BaseException:
             os.rename(replaced, directory)
             raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    except BaseException:
+        # If the old overlay could not be put back, it stays here.
+        with suppress(OSError):
+            os.rmdir(aside)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _check_toolkit(toolkit: str, directory: str) -> None:
