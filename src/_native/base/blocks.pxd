@@ -20,8 +20,7 @@ from libc.string cimport memcpy, memset
 
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds
 from base.hugepages cimport (
-    LARGE_PAGE, MADV_HUGEPAGE, collapse_page, large_pages_pay, madvise, may_collapse,
-    note_large_pages, whole_pages,
+    LARGE_PAGE, collapse_page, may_collapse, note_large_pages, request_large_pages, whole_pages,
 )
 
 cdef extern from "base/blocks.h":
@@ -145,8 +144,7 @@ cdef inline char* reserve_addresses(size_t size) noexcept nogil:
 cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
     """Give a room its pages. Returns how many bytes at its start are recycled, thus not zeros."""
     cdef size_t used = reuse_pages(start, size)
-    if used < size and large_pages_pay(start + used):
-        madvise(start + used, size - used, MADV_HUGEPAGE)
+    request_large_pages(start + used, size - used)
     return used
 
 

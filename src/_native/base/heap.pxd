@@ -8,7 +8,9 @@
 from libc.stddef cimport size_t
 
 from base cimport blocks
-from base.hugepages cimport prefer_large_pages
+from base.hugepages cimport (
+    LARGE_BUFFER, LARGE_PAGE, MADV_HUGEPAGE, large_pages_pay, madvise, whole_pages,
+)
 
 cdef extern from "base/heap.h":
     size_t grow_heap "pylink_grow_heap"(size_t step, void** before) noexcept nogil
@@ -21,11 +23,16 @@ cdef enum:
 
 
 cdef inline void widen_heap() noexcept nogil:
-    """Grow the heap by a large step on large pages, and recycle no pages."""
+    """Grow the heap by a large step on large pages, and recycle no pages.
+
+    Only the first page is timed, since most of the step stays unused.
+    """
     cdef void* before = NULL
     cdef size_t step = grow_heap(HEAP_STEP, &before)
+    cdef char* first = <char*>whole_pages(<size_t>before)
     blocks.no_recycling = True
-    prefer_large_pages(before, step)
+    if step >= LARGE_BUFFER and large_pages_pay(first):
+        madvise(first, step - LARGE_PAGE, MADV_HUGEPAGE)
 
 
 cdef inline void keep_heap(bint owns_process) noexcept nogil:

@@ -3,11 +3,10 @@
 #
 # In a virtual machine large pages can be slower. A large page needs 2 MiB in one piece, and a
 # hypervisor takes back such pieces a few seconds after they were freed. To get one again takes 2.5
-# ms instead of 0.1, which is longer than 512 small pages take. So the first large page of a buffer
-# is timed, which decides about the others.
+# ms instead of 0.1, which is longer than 512 small pages take. So large pages are asked for in
+# steps. The first one of each step is timed, and a slow one ends this.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport uintptr_t
 
 cdef extern from "<sys/mman.h>" nogil:
     """
@@ -29,10 +28,23 @@ cdef extern from "base/hugepages.h":
 cdef enum:
     PAGE = 4096                 # bytes of a small page
     LARGE_BUFFER = 4 << 20      # smaller buffers have too few large pages to gain from them
+    FIRST_STEP = 16 << 20       # bytes; each step has twice as many as the one before
+
+
+cdef inline void request_large_pages(char* start, size_t size) noexcept nogil:
+    """Ask the system for large pages while they pay.
+
+    `start` is a multiple of their size, and no byte has been written yet.
+    """
+    cdef size_t done = 0, step = FIRST_STEP
+    while done < size and large_pages_pay(start + done):
+        madvise(start + done, min(step, size - done), MADV_HUGEPAGE)
+        done += step
+        step *= 2
 
 
 cdef inline void prefer_large_pages(void* start, size_t size) noexcept nogil:
     """Ask the system for large pages, if they pay, for a buffer that has not been written yet."""
-    cdef uintptr_t first = (<uintptr_t>start + PAGE - 1) & ~<uintptr_t>(PAGE - 1)
-    if size >= LARGE_BUFFER and large_pages_pay(<char*>whole_pages(<size_t>start)):
-        madvise(<void*>first, <uintptr_t>start + size - first, MADV_HUGEPAGE)
+    cdef size_t before = whole_pages(<size_t>start) - <size_t>start
+    if size >= LARGE_BUFFER:
+        request_large_pages(<char*>start + before, (size - before) & ~(LARGE_PAGE - 1))
