@@ -5,8 +5,8 @@ dlink` as a process of its own and by a server.
 
 The goals of a case say how many times as fast as nvcc the step must be. Ratios are of runs in the
 same round, so that other programs disturb both alike. Inputs are host objects with code for several
-architectures, from the modules of the other benchmarks. Every round runs all contenders once. The
-times of all rounds are summarized at the end.
+architectures, from the modules of the other benchmarks. Units are larger modules, compressed as
+nvcc does. Every round runs all contenders once. The times of all rounds are summarized at the end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import pytest
 from helpers import oracle
@@ -30,23 +31,39 @@ from pylink.bench.server import Server
 from pylink.command.overlay import make_overlay
 
 ARCHS = ("75", "80", "86", "90", "100", "120")
-SIZE = "15KB"
+
+
+class Kind(NamedTuple):
+    """Modules of a size, compiled with flags of nvcc; how their entries are compressed."""
+
+    size: str
+    flags: tuple[str, ...]
+    compression: str  # a key of `fatbin_builder.MODES`
+
+
+KINDS = {
+    "modules": Kind("15KB", inputs.FLAGS, "none"),
+    # Two kernels and four functions, without line tables.
+    "units": Kind("30KB", (), "zstd"),
+}
 DLINK, NVCC, OVERLAY = "pylink dlink", "nvcc", "nvcc of an overlay"
 AS_NVLINK, SERVED = "pylink as nvlink", "pylink serve"
-# Number of objects, of architectures and of rounds, and the goal for each contender: nvcc's time
-# divided by its own.
+# Number of objects and their kind, number of architectures and of rounds, and the goal for each
+# contender: nvcc's time divided by its own.
 CASES = [
-    (2, 1, 15, {DLINK: 1.0, SERVED: 3.0}),
-    (2, 6, 15, {DLINK: 1.0, SERVED: 3.0}),
-    (400, 6, 3, {DLINK: 20.0}),
-    pytest.param(1600, 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
+    (2, "modules", 1, 15, {DLINK: 1.0, SERVED: 3.0}),
+    (2, "modules", 6, 15, {DLINK: 1.0, SERVED: 3.0}),
+    (400, "modules", 6, 3, {DLINK: 20.0}),
+    (400, "units", 6, 3, {DLINK: 20.0}),
+    pytest.param(1600, "modules", 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
+    pytest.param(1600, "units", 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
 ]
 
 
-def host_objects(count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
+def host_objects(kind: Kind, count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
     """A folder, and the names of `count` host objects in it; missing ones are made."""
-    sets = [inputs.cubins(arch, SIZE, count) for arch in archs]
-    folder = sets[0][0].parent / f"hosted-{'-'.join(archs)}"
+    sets = [inputs.cubins(arch, kind.size, count, kind.flags) for arch in archs]
+    folder = sets[0][0].parent / f"hosted-{kind.compression}-{'-'.join(archs)}"
     folder.mkdir(exist_ok=True)
     names = []
     for number, name in enumerate(sets[0][1]):
@@ -55,7 +72,7 @@ def host_objects(count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
         if target.is_file():
             continue
         entries = [
-            entry((place / all_names[number]).read_bytes(), int(arch))
+            entry((place / all_names[number]).read_bytes(), int(arch), mode=kind.compression)
             for arch, (place, all_names) in zip(archs, sets, strict=True)
         ]
         code = ("__nv_relfatbin", container(*entries))
@@ -67,19 +84,20 @@ def host_objects(count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
 
 
 @oracle.needs_oracle
-@pytest.mark.parametrize(("count", "archs", "rounds", "goals"), CASES)
+@pytest.mark.parametrize(("count", "kind", "archs", "rounds", "goals"), CASES)
 def test_bench_dlink(
     benchmark: BenchmarkFixture,
     launcher: Launcher,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     count: int,
+    kind: str,
     archs: int,
     rounds: int,
     goals: dict[str, float],
 ) -> None:
     chosen = ARCHS[-archs:] if archs > 1 else ("90",)
-    folder, names = host_objects(count, chosen)
+    folder, names = host_objects(KINDS[kind], count, chosen)
     home = oracle.toolchain().bin.parent
     for name in ("overlay", "linker"):
         make_overlay(str(tmp_path / name), str(home))
@@ -104,7 +122,7 @@ def test_bench_dlink(
             starts = server.launcher if name == SERVED else launcher
             runs[name].append(starts.run(command, folder))
 
-    benchmark.group = f"device-link step, {count} objects for {archs} architectures"
+    benchmark.group = f"device-link step, {count} {kind} for {archs} architectures"
     try:
         benchmark.pedantic(turn, rounds=rounds, warmup_rounds=1)
     finally:
@@ -115,7 +133,7 @@ def test_bench_dlink(
     assert differences(dlink_contents, nvcc_contents) == []
     assert (tmp_path / "served.o").read_bytes() == (tmp_path / "made.o").read_bytes()
     with capsys.disabled():
-        print(f"\n{count} objects x {archs}: least and median s, processor, peak MiB, nvcc / it")
+        print(f"\n{count} {kind} x {archs}: least and median s, processor, peak MiB, nvcc / it")
         for name, measured in runs.items():
             seconds = [run.seconds for run in measured[1:] or measured]
             pairs = zip(runs[NVCC], measured, strict=True)

@@ -99,16 +99,21 @@ __global__ void field_GROUP_mNUMBER_kKERNEL(const Body *bodies, float *field, in
         field[blockIdx.x] = partial[0] + order_GROUP_mNUMBER[KERNEL % 4];
 }
 """
-KERNELS = 4
 
-# The text of a module by the approximate size of its cubin for sm_100. Cubins for sm_90a are a
-# quarter smaller.
+
+def with_kernels(count: int) -> str:
+    """The text of a large module with this many kernels."""
+    kernels = (KERNEL.replace("KERNEL", str(number)) for number in range(count))
+    return HEADER + LARGE + "".join(kernels)
+
+
+# The text of a module by the approximate size of its cubin for sm_100, with line tables. Cubins for
+# sm_90a are a quarter smaller.
 BODIES = {
     "TINY": TINY,
     "15KB": HEADER + SMALL,
-    "50KB": HEADER
-    + LARGE
-    + "".join(KERNEL.replace("KERNEL", str(number)) for number in range(KERNELS)),
+    "30KB": with_kernels(2),
+    "50KB": with_kernels(4),
 }
 
 

@@ -44,18 +44,20 @@ def _like(old: bytes, digits: bytes, number: int) -> bytes:
     return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 
 
-def cubins(arch: str, size: str, count: int) -> tuple[Path, list[str]]:
+def cubins(
+    arch: str, size: str, count: int, flags: tuple[str, ...] = FLAGS
+) -> tuple[Path, list[str]]:
     """A folder, and the names of the first `count` cubins in it; missing ones are made.
 
-    `size` is a key of `group.BODIES`.
+    `size` is a key of `group.BODIES`, `flags` are those of nvcc.
     """
-    folder = oracle.cache_root() / "bench" / _recipe(size) / f"sm_{arch}-{size}"
+    folder = oracle.cache_root() / "bench" / _recipe(size, flags) / f"sm_{arch}-{size}"
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"{name_of(i // MODULES)}_m{i % MODULES}.cubin" for i in range(count)]
     missing = [i for i, name in enumerate(names) if not (folder / name).is_file()]
     if missing:
         group = [
-            oracle.compile(text, arch, FLAGS, name=name) for name, text in sources(size).items()
+            oracle.compile(text, arch, flags, name=name) for name, text in sources(size).items()
         ]
         for i in missing:
             partial = folder / f"{names[i]}.{os.getpid()}"
@@ -64,7 +66,7 @@ def cubins(arch: str, size: str, count: int) -> tuple[Path, list[str]]:
     return folder, names
 
 
-def _recipe(size: str) -> str:
+def _recipe(size: str, flags: tuple[str, ...]) -> str:
     """A hash of everything on which the contents of the cubins depend."""
-    recipe = (Path(__file__).read_text(), *sources(size).values(), oracle.NVLINK_RELEASE)
+    recipe = (Path(__file__).read_text(), *flags, *sources(size).values(), oracle.NVLINK_RELEASE)
     return hashlib.sha256("\0".join(recipe).encode()).hexdigest()[:16]
