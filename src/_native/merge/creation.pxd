@@ -26,14 +26,17 @@ from base.vector cimport vec_append
 from elfnumbers cimport (
     SHF_ALLOC, SHF_BARRIERS, SHF_BARRIERS_FIRST, SHF_INFO_LINK, SHT_CUDA_CONSTANT_B0,
 )
+from merge.newrows cimport (
+    OPTIMIZER_PREFIX, SectionHead, add_section_symbol, append_list_entry, create_debug_shared,
+    create_function_section, create_link_section, create_named_section, create_pool_relocations,
+    create_unnamed_section, find_or_create_file_section, find_or_create_optimizer_twin, head_of,
+    head_of_kind, name_out, new_local, new_out, new_symbol, number_dead_section, reserve_name,
+    reserve_number,
+)
 from merge.state cimport (
-    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_SYMBOL,
-    OPTIMIZER_PREFIX, Merge, SectionHead, add_section_symbol, append_list_entry, code_of,
-    create_debug_shared, create_function_section, create_link_section, create_named_section,
-    create_pool_relocations, create_unnamed_section, entity_name, find_function_section,
-    find_or_create_file_section, find_or_create_optimizer_twin, find_plain_section,
-    function_if_current, function_if_linked, head_of, head_of_kind, is_folded, name_out, new_local,
-    new_out, new_symbol, number_dead_section, out_row, pool_of, reserve_name, reserve_number,
+    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_SYMBOL, Merge, code_of,
+    entity_name, find_function_section, find_plain_section, function_if_current, function_if_linked,
+    is_folded, out_row, pool_of,
 )
 from rownumbers cimport (
     EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,

@@ -21,10 +21,11 @@ from base.nameindex cimport pool_join, pool_join_text
 from base.texts cimport MERC_PREFIX
 from base.vector cimport vec_append, vec_push
 from merge.decide cimport RelocEntry, RelocList, is_removed_from_debug
-from merge.state cimport (
-    Merge, create_resolved_section, find_or_create_optimizer_relocations, name_out, name_out_text,
-    new_mercury_relocations, new_relocations, out_row, section_entry,
+from merge.newrows cimport (
+    create_resolved_section, find_or_create_optimizer_relocations, name_out, name_out_text,
+    new_mercury_relocations, new_relocations,
 )
+from merge.state cimport Merge, out_row, section_entry
 from relocationtypes cimport facts_of
 from rownumbers cimport (
     EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, LINK_KEEP_RELOCS, LINK_RELOCATABLE,

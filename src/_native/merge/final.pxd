@@ -18,10 +18,10 @@ from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
 from base.texts cimport has_text, is_named, put_text
 from base.vector cimport vec_push
 from elfnumbers cimport SHT_RELA
-from merge.state cimport (
-    OPTIMIZER_PREFIX, SHNDX, Merge, SectionHead, code_of, create_twin, create_unnamed_section,
-    function_if_linked, head_of, new_symbol, out_row, section_entry,
+from merge.newrows cimport (
+    OPTIMIZER_PREFIX, SHNDX, SectionHead, create_twin, create_unnamed_section, head_of, new_symbol,
 )
+from merge.state cimport Merge, code_of, function_if_linked, out_row, section_entry
 from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from sectionkinds cimport (
     IS_CODE, IS_ENTRIES, IS_KERNEL_SHARED, IS_VARIABLES, KIND, K_SYMTAB_SHNDX, KindFacts,

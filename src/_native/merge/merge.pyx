@@ -46,16 +46,16 @@ from merge.creation cimport (
 from merge.final cimport create_symtab_shndx, make_final_file
 from merge.idle cimport create_idle_sections
 from merge.lostbytes cimport LostRange
-from merge.names cimport write_names
+from merge.names cimport intern_empty_string, write_names
+from merge.newrows cimport (
+    INSTANCE, SHNDX, create_file_section, create_link_section, create_link_section_with_symbol,
+    name_out_text, new_local, new_section_of_kind, new_symbol, reserve_name, reserve_number,
+)
 from merge.relocations cimport decide_relocations, mark_referenced_entities
 from merge.sharedusers cimport (
     allocate_users, find_reaching_kernels, has_common_variable, needs_users,
 )
-from merge.state cimport (
-    INSTANCE, SHNDX, ListEntry, Merge, create_file_section, create_link_section,
-    create_link_section_with_symbol, intern_empty_string, name_out_text, new_local,
-    new_section_of_kind, new_symbol, out_row, reserve_name, reserve_number,
-)
+from merge.state cimport ListEntry, Merge, out_row
 from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport (
     Blob, Emitted, Fixups, Indices, Marks, Numbers, OutSymbols, Outs, Rebuilds, Values, detach_rows,

@@ -12,11 +12,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport strlen
 
 from base.nameindex cimport (
-    StringTable, hash_name, prefetch, strings_enter, strings_expect, strings_intern,
+    StringTable, hash_name, prefetch, strings_append, strings_enter, strings_expect, strings_intern,
 )
 from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
-from merge.state cimport INSTANCE, ListEntry, Merge, entity_name, intern_empty_string, out_row
+from merge.newrows cimport INSTANCE
+from merge.state cimport ListEntry, Merge, entity_name, out_row
 from tables.rows cimport PART_GLOBAL, EntityNumber, OutSymbolRow
 
 
@@ -121,6 +122,18 @@ cdef inline ListEntry* fetch_entry(const Vec* list, StringTable* table,
     if number + 2 * AHEAD < list.count:
         prefetch(entries[number + 2 * AHEAD].text)
     return entries + number
+
+
+cdef inline uint32_t intern_empty_string(Merge* merge) noexcept nogil:
+    """Return the .strtab offset of the empty name of prototypes and nameless symbols.
+
+    It is a second empty string, beside the one at offset 0, and is added at the first call.
+    """
+    if merge.empty_string_offset == 0:
+        merge.empty_string_offset = <uint32_t>merge.columns.str.text.count
+        if strings_append(&merge.columns.str, <const uint8_t*>b"", 0) < 0:
+            merge.failed = True
+    return merge.empty_string_offset
 
 
 cdef inline uint32_t enter_name(Merge* merge, StringTable* table,

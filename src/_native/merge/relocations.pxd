@@ -31,11 +31,11 @@ from merge.entries cimport (
     find_or_create_relocations,
 )
 from merge.lostbytes cimport find_lost_bytes, is_removed_with_lost_bytes
+from merge.newrows cimport create_pool_relocations, number_dead_section, reserve_name
 from merge.sharedusers cimport NO_KERNEL, add_user, is_unrecorded
 from merge.state cimport (
-    DEAD_REL, DEAD_RELA, MARK_SYMBOL, Merge, code_of, create_pool_relocations, entity_name,
-    find_plain_section, function_if_current, function_if_linked, is_folded, number_dead_section,
-    out_row, reserve_name,
+    DEAD_REL, DEAD_RELA, MARK_SYMBOL, Merge, code_of, entity_name, find_plain_section,
+    function_if_current, function_if_linked, is_folded, out_row,
 )
 from relocationtypes cimport R_CUDA_64
 from rownumbers cimport (

@@ -1,7 +1,9 @@
-# The state of a merge, and the functions that create sections and symbols of the output.
+# The state of a merge: its inputs, the tables of the result while they grow, and the lists of the
+# sections and symbols that were created.
 #
-# A section that is created gets a row of `outs` and an element of the section list; its name and
-# the place of its symbol are an element of the list of local symbols. For a kernel `k`, `.text.k`:
+# merge/newrows.pxd creates them. A section that is created gets a row of `outs` and an element of
+# the section list; its name and the place of its symbol are an element of the list of local
+# symbols. For a kernel `k`, `.text.k`:
 #
 #     outs            row 5: kind K_TEXT, entity k, created 7
 #     section_list    element 6 (the 7th): text ".text.k", out 5
@@ -20,42 +22,20 @@
 # otherwise. In all of merge/, `out` is the number of an OutRow, which is a section of the output,
 # while `section` is the number of a SectionRow, which is a section of an input.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
-from base.elf64 cimport Rel
-from base.nameindex cimport (
-    NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, pool_join_text,
-    strings_append,
-)
+from base.nameindex cimport NameIndex, NameSlot, StringTable, TextPool, index_find
 from base.texts cimport MERC_PREFIX
-from base.vector cimport Vec, vec_push
-from elfnumbers cimport SHF_MERCURY, SHT_REL
-from rownumbers cimport LINK_KEEP_RELOCS, RESOLUTION_WON
-from sectionkinds cimport (
-    KIND, K_CONSTANT_FUNC, K_DEBUG_SHARED, K_MERC_RELA, K_RELOC, K_RESOLVED_RELA, K_TEXT, PIC_BANK,
-    POOL_BANK, USER_BANK, KindFacts,
-)
+from base.vector cimport Vec
+from rownumbers cimport RESOLUTION_WON
+from sectionkinds cimport K_CONSTANT_FUNC, K_TEXT, PIC_BANK, POOL_BANK, USER_BANK
 from tables.graph cimport CallGraph
-from tables.kinds cimport first_name, is_renamed
 from tables.rows cimport (
-    PART_LOCAL, EntityNumber, OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, SectionNumber,
-    SectionRow, SymbolRow, start_out_row, was_current,
+    EntityNumber, OutNumber, OutRow, OutSymbolNumber, SectionNumber, SectionRow, SymbolRow,
+    was_current,
 )
 from tables.views cimport MergedView, ObjectsView
-
-
-# Names that more than one function gives.
-cdef extern from *:
-    """
-    #define SHNDX ".symtab_shndx"
-    #define INSTANCE "externsharedinstance"
-    """
-    const char* SHNDX
-    const char* INSTANCE
-
-cdef enum:
-    OPTIMIZER_PREFIX = 23   # bytes of ".nv.constant.optimizer."
 
 
 # An element of the section list or of the list of local symbols.
@@ -148,166 +128,14 @@ cdef inline bint is_folded(Merge* merge, SectionNumber section) noexcept nogil:
     return merge.merged.stand_ins != NULL and merge.merged.stand_ins[section] >= 0
 
 
-cdef inline ListEntry* append_list_entry(Merge* merge, Vec* list, const uint8_t* text,
-                                         uint32_t size, OutNumber out,
-                                         OutSymbolNumber symbol) noexcept nogil:
-    """Append an element to the section list or the list of local symbols; NULL without memory."""
-    cdef ListEntry* entry = <ListEntry*>vec_push(list)
-    if entry == NULL:
-        merge.failed = True
-        return NULL
-    entry.text = text
-    entry.size = size
-    entry.out = out
-    entry.symbol = symbol
-    return entry
-
-
-cdef inline uint32_t intern_empty_string(Merge* merge) noexcept nogil:
-    """Return the .strtab offset of the empty name of prototypes and nameless symbols.
-
-    It is a second empty string, beside the one at offset 0, and is added at the first call.
-    """
-    if merge.empty_string_offset == 0:
-        merge.empty_string_offset = <uint32_t>merge.columns.str.text.count
-        if strings_append(&merge.columns.str, <const uint8_t*>b"", 0) < 0:
-            merge.failed = True
-    return merge.empty_string_offset
-
-
-cdef inline void reserve_number(Merge* merge) noexcept nogil:
-    """Let the next number of a section stay unused: nvlink creates one that it later removes."""
-    append_list_entry(merge, &merge.work.section_list, NULL, 0, -1, -1)
-
-
-cdef inline void number_dead_section(Merge* merge, EntityNumber entity,
-                                     DeadSection which) noexcept nogil:
-    """Reserve a number for a section of a dead function, unless that section has one."""
-    if not merge.work.numbered_dead[entity] & which:
-        merge.work.numbered_dead[entity] |= which
-        reserve_number(merge)
-
-
 cdef inline ListEntry* section_entry(Merge* merge, OutNumber out) noexcept nogil:
     """Return the element of a section in the section list; mercury twins have none."""
     return <ListEntry*>merge.work.section_list.data + out_row(merge, out).created - 1
 
 
-cdef inline void create_resolved_section(Merge* merge, OutNumber out) noexcept nogil:
-    """Create .nv.resolvedrela.S, which lists relocations resolved in section S, the OutRow `out`.
-
-    Only --preserve-relocs has such sections.
-    """
-    cdef const ListEntry* entry = section_entry(merge, out)
-    cdef uint32_t size = entry.size
-    cdef uint8_t* text = pool_join_text(&merge.work.texts, b".nv.resolvedrela", entry.text, &size)
-    cdef OutNumber row = new_section_of_kind(merge, K_RESOLVED_RELA)
-    if text == NULL or row < 0:
-        merge.failed = True
-        return
-    out_row(merge, row).target = out
-    name_out(merge, row, text, size)
-
-
 cdef inline OutRow* out_row(Merge* merge, OutNumber out) noexcept nogil:
     """Return the row of a section of the output; it moves when the next section is created."""
     return <OutRow*>merge.columns.outs.data + out
-
-
-cdef inline OutNumber new_out(Merge* merge, uint16_t kind, uint32_t type, uint64_t flags,
-                              uint32_t align, uint32_t entsize) noexcept nogil:
-    """Create a section of the output without a name; -1 without memory.
-
-    A mercury section does not enter the section list and gets no number.
-    """
-    cdef OutRow* row = <OutRow*>vec_push(&merge.columns.outs)
-    if row == NULL:
-        merge.failed = True
-        return -1
-    start_out_row(row, kind, type, flags, align, entsize)
-    if not flags & SHF_MERCURY:
-        append_list_entry(merge, &merge.work.section_list, NULL, 0,
-                          <int32_t>(merge.columns.outs.count - 1), -1)
-        row.created = <uint32_t>merge.work.section_list.count
-    return <int32_t>(merge.columns.outs.count - 1)
-
-
-cdef inline OutNumber new_section_of_kind(Merge* merge, uint16_t kind) noexcept nogil:
-    """Create a section without a name, with the header fields of its kind; -1 without memory."""
-    cdef const KindFacts* facts = &KIND[kind]
-    return new_out(merge, kind, facts.type, facts.flags, facts.align, facts.entsize)
-
-
-cdef inline void name_out(Merge* merge, OutNumber out, const uint8_t* text,
-                          uint32_t size) noexcept nogil:
-    """Give a section its name, and append its symbol to the list of local symbols."""
-    cdef ListEntry* symbol = append_list_entry(merge, &merge.work.local_list, text, size, out, -1)
-    cdef ListEntry* section = section_entry(merge, out)
-    if symbol == NULL:
-        return
-    section.text = text
-    section.size = size
-
-
-cdef inline void name_out_text(Merge* merge, OutNumber out, const char* text) noexcept nogil:
-    """Call `name_out` with a text that stands in the source."""
-    name_out(merge, out, <const uint8_t*>text, <uint32_t>strlen(text))
-
-
-cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
-    """Reserve the number and the names of a section and its symbol, which the output has not."""
-    if text == NULL:
-        merge.failed = True
-        return
-    append_list_entry(merge, &merge.work.section_list, text, size, -1, -1)
-    append_list_entry(merge, &merge.work.local_list, text, size, -1, -1)
-
-
-cdef inline OutSymbolNumber new_symbol(Merge* merge, EntityNumber entity, OutNumber section,
-                                       uint32_t part) noexcept nogil:
-    """Create a symbol of the output for an entity or for an OutRow `section`; -1 without memory.
-
-    The other one is -1; both are -1 for an instance.
-    """
-    cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&merge.columns.out_symbols)
-    if row == NULL:
-        merge.failed = True
-        return -1
-    row.name = 0
-    row.entity = entity
-    row.section = section
-    row.instance = -1
-    row.part = part
-    row.dropped = False
-    return <int32_t>(merge.columns.out_symbols.count - 1)
-
-
-cdef inline void add_section_symbol(Merge* merge, OutNumber out) noexcept nogil:
-    """Create the section symbol of a section."""
-    new_symbol(merge, -1, out, PART_LOCAL)
-
-
-cdef inline OutSymbolNumber new_local(Merge* merge, EntityNumber entity, const uint8_t* text,
-                                      uint32_t size) noexcept nogil:
-    """Create a local symbol of an entity, or of none for an instance; -1 without memory."""
-    cdef OutSymbolNumber row = new_symbol(merge, entity, -1, PART_LOCAL)
-    append_list_entry(merge, &merge.work.local_list, text, size, -1, row)
-    return row
-
-
-cdef inline OutNumber create_link_section(Merge* merge, uint16_t kind) noexcept nogil:
-    """Create a section that the output has once; -1 without memory."""
-    cdef OutNumber out = new_section_of_kind(merge, kind)
-    if out >= 0:
-        name_out(merge, out, <const uint8_t*>KIND[kind].name, KIND[kind].stem)
-    return out
-
-
-cdef inline void create_link_section_with_symbol(Merge* merge, uint16_t kind) noexcept nogil:
-    """Create a section that the output has once, with its section symbol."""
-    cdef OutNumber out = create_link_section(merge, kind)
-    if out >= 0:
-        add_section_symbol(merge, out)
 
 
 cdef inline OutNumber find_function_section(Merge* merge, EntityNumber entity, uint16_t kind,
@@ -331,121 +159,12 @@ cdef inline OutNumber pool_of(Merge* merge, EntityNumber entity) noexcept nogil:
     return find_function_section(merge, entity, K_CONSTANT_FUNC, POOL_BANK)
 
 
-# The fields with which a section of a function or of a file is created: those of an OutRow.
-ctypedef struct SectionHead:
-    uint16_t kind
-    uint16_t bank
-    uint32_t type
-    uint64_t flags
-    uint32_t align
-    SectionNumber source        # that it is created for, or -1
-
-
-cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept nogil:
-    """Return the fields of an input section."""
-    cdef SectionHead head
-    head.kind = source.kind
-    head.bank = source.bank
-    head.type = source.type
-    head.flags = source.flags
-    head.align = source.align
-    head.source = <int32_t>(source - merge.objects.sections)
-    return head
-
-
-cdef inline SectionHead head_of_kind(uint16_t kind) noexcept nogil:
-    """Return the fields of a section that the link makes, without an input section."""
-    cdef SectionHead head
-    head.kind = kind
-    head.bank = 0
-    head.type = KIND[kind].type
-    head.flags = KIND[kind].flags
-    head.align = KIND[kind].align
-    head.source = -1
-    return head
-
-
-cdef inline OutNumber create_unnamed_section(Merge* merge, EntityNumber entity,
-                                             const SectionHead* head) noexcept nogil:
-    """Create a section of a function, still without a name; -1 without memory."""
-    cdef OutNumber out = new_out(merge, head.kind, head.type, head.flags, head.align, 0)
-    cdef OutRow* row
-    if out < 0:
-        return -1
-    row = out_row(merge, out)
-    row.entity = entity
-    row.next = merge.work.sections_of[entity]
-    merge.work.sections_of[entity] = out
-    row.text = code_of(merge, entity)
-    row.source = head.source
-    row.bank = head.bank
-    return out
-
-
-cdef inline OutNumber create_named_section(Merge* merge, EntityNumber entity,
-                                           const SectionHead* head, const uint8_t* name,
-                                           uint32_t size) noexcept nogil:
-    """Create a section of a function with a name of `size` bytes; -1 without memory."""
-    cdef OutNumber out = create_unnamed_section(merge, entity, head)
-    if out >= 0:
-        name_out(merge, out, name, size)
-    return out
-
-
 cdef inline const uint8_t* entity_name(Merge* merge, EntityNumber entity,
                                        uint32_t* size) noexcept nogil:
     """Return the name of an entity in the arena, and set `size` to its bytes."""
     cdef const SymbolRow* symbol = &merge.objects.symbols[merge.merged.entities[entity].first]
     size[0] = symbol.name_size
     return merge.objects.arena + symbol.name
-
-
-cdef inline OutNumber create_function_section(Merge* merge, EntityNumber entity,
-                                              uint16_t kind) noexcept nogil:
-    """Create a section of a function, named after kind and function; -1 without memory."""
-    cdef const KindFacts* facts = &KIND[kind]
-    cdef SectionHead head = head_of_kind(kind)
-    cdef uint32_t size
-    cdef const uint8_t* name = entity_name(merge, entity, &size)
-    cdef uint8_t* text = pool_join(&merge.work.texts, facts.name, facts.stem, name, size)
-    if text == NULL:
-        merge.failed = True
-        return -1
-    return create_named_section(merge, entity, &head, text, facts.stem + size)
-
-
-cdef inline OutNumber create_file_section(Merge* merge, uint16_t kind,
-                                          SectionNumber source) noexcept nogil:
-    """Find or create the file-scope section of a kind that no input needs to have."""
-    cdef SectionHead head = head_of_kind(kind)
-    head.source = source
-    return find_or_create_file_section(merge, KIND[kind].name, KIND[kind].stem, &head)
-
-
-cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name, uint32_t size,
-                                                  const SectionHead* head) noexcept nogil:
-    """Return the file-scope section of that name, created if it is new; -1 without memory."""
-    cdef NameSlot* slot = index_find(&merge.work.by_name, <const uint8_t*>name, size)
-    cdef OutNumber out
-    if slot == NULL:
-        merge.failed = True
-        return -1
-    if slot.value >= 0:
-        return slot.value
-    out = new_out(merge, head.kind, head.type, head.flags, 1, 0)
-    if out < 0:
-        return -1
-    slot.value = out
-    merge.work.by_name.count += 1
-    out_row(merge, out).bank = head.bank
-    out_row(merge, out).source = head.source
-    if merge.has_finalizer and is_renamed(out_row(merge, out)):
-        name_out(merge, out, <const uint8_t*>first_name(head.kind, head.bank),
-                 <uint32_t>strlen(first_name(head.kind, head.bank)))
-    else:
-        name_out(merge, out, <const uint8_t*>name, size)
-    add_section_symbol(merge, out)
-    return out
 
 
 cdef inline OutNumber find_plain_section(Merge* merge, const SectionRow* mercury) noexcept nogil:
@@ -464,11 +183,6 @@ cdef inline OutNumber find_plain_section(Merge* merge, const SectionRow* mercury
     return slot.value
 
 
-cdef inline void create_debug_shared(Merge* merge, SectionNumber source) noexcept nogil:
-    """Find or create .nv_debug.shared."""
-    create_file_section(merge, K_DEBUG_SHARED, source)
-
-
 cdef inline EntityNumber function_if_current(Merge* merge, SectionNumber section) noexcept nogil:
     """Return the function of a section if its copy was current when its file was read, or -1.
 
@@ -484,87 +198,3 @@ cdef inline EntityNumber function_if_linked(Merge* merge, SectionNumber section)
     if merge.merged.section_resolution[section] != RESOLUTION_WON:
         return -1
     return merge.merged.section_function[section]
-
-
-cdef inline OutNumber create_twin(Merge* merge, OutNumber plain) noexcept nogil:
-    """Create the mercury twin of the section `plain`; -1 without memory."""
-    cdef OutNumber out = new_section_of_kind(merge, KIND[out_row(merge, plain).kind].twin)
-    if out >= 0:
-        if out_row(merge, out).align == 0:
-            out_row(merge, out).align = out_row(merge, plain).align
-        out_row(merge, out).twin = plain
-        out_row(merge, out).entity = out_row(merge, plain).entity
-        if KIND[out_row(merge, out).kind].first_bank:
-            out_row(merge, out).type += (out_row(merge, plain).bank
-                                         - KIND[out_row(merge, out).kind].first_bank)
-        out_row(merge, plain).merc = out
-    return out
-
-
-cdef inline OutNumber new_relocations(Merge* merge, OutNumber out, bint is_rela) noexcept nogil:
-    """Create the relocation section of `out`, RELA or REL, without a name; -1 without memory."""
-    cdef OutNumber relocations = new_section_of_kind(merge, K_RELOC)
-    if relocations < 0:
-        return -1
-    out_row(merge, relocations).target = out
-    if is_rela:
-        out_row(merge, out).rela = relocations
-    else:
-        out_row(merge, relocations).type = SHT_REL
-        out_row(merge, relocations).entsize = sizeof(Rel)
-        out_row(merge, out).rel = relocations
-    return relocations
-
-
-cdef inline OutNumber find_or_create_optimizer_relocations(Merge* merge,
-                                                           OutNumber out) noexcept nogil:
-    """Find or create .rela.nv.constant2.F of family C; -1 without memory.
-
-    Its first name is .rela.nv.constant.optimizer.F: the second program renames it.
-    """
-    cdef uint32_t size
-    cdef const uint8_t* name
-    cdef uint8_t* text
-    cdef OutNumber relocations = out_row(merge, out).rela
-    if relocations >= 0:
-        return relocations
-    name = entity_name(merge, out_row(merge, out).entity, &size)
-    text = pool_join_text(&merge.work.texts, b".rela.nv.constant.optimizer.", name, &size)
-    relocations = new_relocations(merge, out, True)
-    if text == NULL or relocations < 0:
-        merge.failed = True
-        return -1
-    name_out(merge, relocations, text, size)
-    if merge.objects.mode & LINK_KEEP_RELOCS:
-        create_resolved_section(merge, out)
-    return relocations
-
-
-cdef inline OutNumber find_or_create_optimizer_twin(Merge* merge, OutNumber plain,
-                                                    SectionNumber source) noexcept nogil:
-    """Return the mercury twin of a pool, created if it is new; -1 without memory."""
-    cdef OutNumber out = out_row(merge, plain).merc
-    if out < 0:
-        out = create_twin(merge, plain)
-        if out >= 0:
-            out_row(merge, out).source = source
-    return out
-
-
-cdef inline OutNumber new_mercury_relocations(Merge* merge, OutNumber plain,
-                                              SectionNumber source) noexcept nogil:
-    """Create the mercury twin of the relocation section `plain`; -1 without memory."""
-    cdef OutNumber relocations = new_section_of_kind(merge, K_MERC_RELA)
-    if relocations >= 0:
-        out_row(merge, relocations).source = source
-        out_row(merge, relocations).twin = plain
-        out_row(merge, plain).merc = relocations
-    return relocations
-
-
-cdef inline void create_pool_relocations(Merge* merge, EntityNumber function) noexcept nogil:
-    """Create the relocation sections of a function's pool in both forms, on family C."""
-    cdef OutNumber relocations = find_or_create_optimizer_relocations(merge,
-                                                                      pool_of(merge, function))
-    if relocations >= 0 and out_row(merge, relocations).merc < 0:
-        new_mercury_relocations(merge, relocations, -1)
