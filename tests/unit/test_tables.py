@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from pylink.facts import elf, records, rowformats
+from pylink.facts import records, rowformats
 from pylink.inputs import archiveformat, damage
 from pylink.mercury import reasons
 from pylink.phases import faults
@@ -86,16 +86,6 @@ def test_every_reason_of_a_kernel_has_its_words(
     reasons: dict[int, object], file: str, prefix: str
 ) -> None:
     assert {0, *reasons} == set(numbers(file, prefix).values())
-
-
-def test_elf_numbers_are_those_of_the_kernels() -> None:
-    found = re.findall(
-        r"^\s+((?:EM|ET|PT|SHN|STB|STO|STT)_\w+) = (\w+)\s*$", source("elf64.pxd"), re.M
-    )
-    native = {name: int(value, 0) for name, value in found}
-    both = {name for name in native if hasattr(elf, name)}
-    assert {"EM_CUDA", "ET_REL", "PT_LOAD", "SHN_XINDEX", "STB_LOCAL", "STO_ENTRY"} <= both
-    assert named(elf, both) == {name: native[name] for name in both}
 
 
 def test_reasons_of_a_comparison_are_those_of_the_kernel() -> None:

@@ -1,5 +1,5 @@
-# ELF64 structures as they lie in a file, the numbers that kernels test, and unaligned loads.
-# Sources: System V gABI, chapter 4; docs/format-notes.md for the numbers of NVIDIA.
+# ELF64 structures as they lie in a file, and unaligned loads.
+# Source: System V gABI, chapter 4. pylink/facts/elf.py has the numbers of their fields.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -62,53 +62,9 @@ cdef packed struct Rela:
     uint32_t r_sym
     int64_t r_addend
 
-cdef enum:
-    EI_CLASS = 4                # indices into e_ident
-    EI_DATA = 5
-    EI_OSABI = 7
-    EI_ABIVERSION = 8
-    ELFCLASS64 = 2
-    ELFDATA2LSB = 1
-
-    ET_REL = 1
-    ET_WHOLE = 0xff00            # a whole program that may still call libraries: `nvcc -ewp`
-    ET_EXEC = 2
-    ET_DYN = 3
-    EM_CUDA = 190
-
-    SHN_UNDEF = 0
-    SHN_LORESERVE = 0xff00
-    SHN_ABS = 0xfff1
-    SHN_COMMON = 0xfff2
-    SHN_XINDEX = 0xffff
-
-    STB_LOCAL = 0
-    STB_GLOBAL = 1
-    STB_WEAK = 2
-    STT_NOTYPE = 0
-    STT_OBJECT = 1
-    STT_FUNC = 2
-    STT_SECTION = 3
-    STT_CUDA_OBJECT = 13
-
-    STV_INTERNAL = 1            # st_other, low two bits
-    STO_MANAGED = 0x04          # st_other of a variable: in unified memory
-    STO_ENTRY = 0x10            # st_other of a function: a kernel
-    STO_SPACE = 0xe0            # st_other of a variable: bits of its state space, one of
-    STO_GLOBAL = 0x20
-    STO_SHARED = 0x40
-    STO_CONSTANT = 0x80
-
 # Bytes of an instruction, from sm_70 on.
 cdef enum:
     WORD = 16
-
-cdef enum:
-    PT_LOAD = 1
-    PT_PHDR = 6
-    PF_X = 1
-    PF_W = 2
-    PF_R = 4
 
 
 cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:

@@ -7,11 +7,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, SHN_XINDEX, Ehdr, Shdr
+from base.elf64 cimport Ehdr, Shdr
 from base.texts cimport has_text
 from elfnumbers cimport (
-    SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS,
-    SHT_NULL,
+    EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, SHN_XINDEX, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL,
+    SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NULL,
 )
 
 cdef enum ElfFault:

@@ -4,11 +4,11 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport STT_SECTION, Rela
+from base.elf64 cimport Rela
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_vector
 from base.vector cimport Vec
-from elfnumbers cimport SHT_PROGBITS, SHT_RELA
+from elfnumbers cimport SHT_PROGBITS, SHT_RELA, STT_SECTION
 from exits.file cimport RewrittenFile, has_section_name, section_index_of
 from exits.lines cimport Lines, UnitPlace, move_units
 from exits.places cimport move_frame, move_registers

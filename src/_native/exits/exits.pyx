@@ -34,12 +34,13 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from base.elf64 cimport STO_ENTRY, STT_FUNC, STT_SECTION, WORD, Rela, round_up
+from base.elf64 cimport WORD, Rela, round_up
 from base.hugepages cimport prefer_large_pages
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport vec_extend, vec_push
 from elfnumbers cimport (
-    SHT_CUDA_CAPMERC, SHT_CUDA_CONSTANT_B0, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA,
+    SHT_CUDA_CAPMERC, SHT_CUDA_CONSTANT_B0, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA, STO_ENTRY,
+    STT_FUNC, STT_SECTION,
 )
 from exits.code cimport Rewriting, rewrite_code
 from exits.debug cimport move_debug

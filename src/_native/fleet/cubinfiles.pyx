@@ -10,11 +10,12 @@ from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport strlen
 
-from base.elf64 cimport EM_CUDA, Ehdr
+from base.elf64 cimport Ehdr
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_prefix
 from base.vector cimport Vec, vec_append
+from elfnumbers cimport EM_CUDA
 from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
 from inputkinds cimport IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE

@@ -8,7 +8,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, strlen
 
-from base.elf64 cimport EM_CUDA, Shdr
+from base.elf64 cimport Shdr
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ELF_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf,
     open_names, open_table,
@@ -22,7 +22,7 @@ from base.scratch cimport (
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from base.texts cimport has_prefix
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
-from elfnumbers cimport SHT_NULL
+from elfnumbers cimport EI_OSABI, EM_CUDA, SHT_NULL
 from objectformats cimport FORMAT, FORMAT_COUNT
 
 cdef extern from "fleet/sectioncolumns.h":
@@ -53,7 +53,6 @@ cdef enum:
     # data may share bytes; damaged headers must not make hashing slow.
     SHARED_BYTES = 4
     STEMS = 7                   # number of entries of STEM
-    EI_OSABI = 7                # index in e_ident
 
 # One cubin.
 cdef packed struct ObjectItem:

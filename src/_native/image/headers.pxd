@@ -9,10 +9,10 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
-from base.elf64 cimport EM_CUDA, ET_EXEC, ET_REL, SHN_LORESERVE, Ehdr, Phdr, Shdr, round_up
+from base.elf64 cimport Ehdr, Phdr, Shdr, round_up
 from base.texts cimport put_text
 from base.vector cimport Vec
-from elfnumbers cimport SHT_STRTAB
+from elfnumbers cimport EM_CUDA, ET_EXEC, ET_REL, SHN_LORESERVE, SHT_STRTAB
 from image.windows cimport Window, list_rows
 from image.writer cimport Writer, index_of, text_index, text_row_of
 from sectionkinds cimport (

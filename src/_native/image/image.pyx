@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset, strerror
 from base.elf64 cimport Ehdr, Phdr, Shdr
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec
+from elfnumbers cimport EI_OSABI
 from image.capsules cimport ConstantReference, find_references
 from image.contents cimport (
     CONTENTS, Contents, CopyExtent, list_extents, list_windows, make_contents,
@@ -61,10 +62,6 @@ cdef class Canvas:
         self.data = NULL
         self.file = -1
         self.size = 0
-
-
-cdef enum:
-    EI_OSABI = 7                # byte of e_ident; the one after it is the ABI version
 
 
 cdef int expect_size(Canvas image, PlacedTables placed) except -1:

@@ -7,11 +7,12 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport (
-    SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STO_SPACE, STT_CUDA_OBJECT, STT_FUNC,
-    STT_OBJECT, STT_SECTION, STV_INTERNAL, Sym,
-)
+from base.elf64 cimport Sym
 from base.vector cimport Vec
+from elfnumbers cimport (
+    SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STO_SPACE, STT_CUDA_OBJECT, STT_FUNC,
+    STT_OBJECT, STT_SECTION, STV_INTERNAL,
+)
 from image.windows cimport Window, list_rows
 from image.writer cimport Writer, contents_at, set_section
 from rownumbers cimport (

@@ -5,7 +5,8 @@
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 
-from base.elf64 cimport SHN_COMMON, SHN_LORESERVE, SHN_XINDEX, Sym
+from base.elf64 cimport Sym
+from elfnumbers cimport SHN_COMMON, SHN_LORESERVE, SHN_XINDEX
 from sectionkinds cimport IS_PARAMETERS, KIND_COUNT
 from tables.kinds cimport is_a
 from tables.rows cimport OutRow

@@ -4,13 +4,13 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp
 
-from base.elf64 cimport ET_DYN, ET_REL, Shdr
+from base.elf64 cimport Shdr
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, is_in_file, name_at, open_elf, open_names, open_table,
 )
 from base.texts cimport has_start
 from base.vector cimport Vec, vec_push
-from elfnumbers cimport SHT_NOBITS
+from elfnumbers cimport ET_DYN, ET_REL, SHT_NOBITS
 from inputkinds cimport IN_FATBIN, IN_HOST, IN_SHARED
 from inputs.fatbinrows cimport (
     B_COMPRESSED_SIZE, B_ENTRY_HEADER, B_ENTRY_SIZE, B_HEADER, B_MAGIC, B_SECTIONS, B_SECTION_NAME,

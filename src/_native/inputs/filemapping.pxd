@@ -10,9 +10,10 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from base.elf64 cimport ET_REL, Ehdr, round_up
+from base.elf64 cimport Ehdr, round_up
 from base.hugepages cimport PAGE
 from base.threads cimport run_each
+from elfnumbers cimport ET_REL
 from inputkinds cimport IN_CUBIN, IN_HOST
 from read.filekinds cimport input_kind
 

@@ -12,13 +12,13 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from base.elf64 cimport EM_CUDA, SHN_UNDEF, STB_GLOBAL, STB_LOCAL, STT_FUNC, Shdr, Sym
+from base.elf64 cimport Shdr, Sym
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, open_elf, open_table
 from base.extents cimport count_files
 from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find_hashed, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
-from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
+from elfnumbers cimport EM_CUDA, SHN_UNDEF, SHT_STRTAB, SHT_SYMTAB, STB_GLOBAL, STB_LOCAL, STT_FUNC
 from picknumbers cimport DEMAND_ALWAYS, DEMAND_NEEDED, DEMAND_SYSTEM, DEMAND_TOGETHER
 from read.runtime cimport is_runtime_function
 

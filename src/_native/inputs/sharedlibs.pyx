@@ -9,21 +9,21 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, strcmp, strlen
 
-from base.elf64 cimport ET_DYN, STB_GLOBAL, STT_FUNC, Rela, Shdr, Sym, load64
+from base.elf64 cimport Rela, Shdr, Sym, load64
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, is_string_table, name_at, open_sections
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_start
 from base.vector cimport Vec, vec_push, vec_to_bytes
-from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from elfnumbers cimport (
+    DF_SYMBOLIC, DT_FLAGS, DT_SYMBOLIC, ET_DYN, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA,
+    STB_GLOBAL, STT_FUNC,
+)
 from picknumbers cimport (
     DYNAMIC_ANCHOR, DYNAMIC_CLOSED, DYNAMIC_MODULE, DYNAMIC_OPEN, DYNAMIC_WRAPPER, LIBRARY_BAD_NAME,
     LIBRARY_BAD_SYMBOLS, LIBRARY_HAS_CODE, LIBRARY_NO_CODE,
 )
 
 cdef enum:
-    DT_SYMBOLIC = 16
-    DT_FLAGS = 30
-    DF_SYMBOLIC = 2
     DYNAMIC_SIZE = 16       # bytes of Elf64_Dyn
     # Bytes of REGISTER and of "__fatbinwrap_". The last one, "_", is also the first of an ID.
     REGISTER_SIZE = 27

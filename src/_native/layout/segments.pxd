@@ -8,9 +8,11 @@
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, Phdr, round_up
+from base.elf64 cimport Phdr, round_up
 from base.vector cimport Vec, vec_push
-from elfnumbers cimport SHF_ALLOC, SHF_EXECINSTR, SHF_MERCURY, SHF_WRITE
+from elfnumbers cimport (
+    PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_MERCURY, SHF_WRITE,
+)
 from layout.plan cimport Plan
 from tables.kinds cimport is_nobits
 from tables.rows cimport OutRow, PlaceRow

@@ -4,8 +4,9 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport SHN_COMMON, round_up
+from base.elf64 cimport round_up
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
+from elfnumbers cimport SHN_COMMON
 from read.faults cimport MAX_ALIGN
 from rownumbers cimport EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED
 from sectionkinds cimport IS_PARAMETERS, K_GLOBAL

@@ -4,8 +4,9 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memchr
 
-from base.elf64 cimport SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_SECTION, Rela, Sym
+from base.elf64 cimport Rela, Sym
 from base.spans cimport Span
+from elfnumbers cimport SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_SECTION
 from mercury.objects cimport (
     ACCEPTED, ATTRIBUTES_DIFFER, FUNCTION_DIFFERS, FUNCTION_WEAKER, HEADER_MOVED, SECTION_KIND,
     SYMBOL_DIFFERS, S_NAMED, S_NULL, S_PRIVATE, S_SECTION, TARGET_MOVED, TARGET_PLACE, Object,

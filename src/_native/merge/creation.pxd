@@ -19,12 +19,12 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
 from base.nameindex cimport pool_allocate, pool_join_text
 from base.texts cimport put_text
 from base.vector cimport vec_append
 from elfnumbers cimport (
-    SHF_ALLOC, SHF_BARRIERS, SHF_BARRIERS_FIRST, SHF_INFO_LINK, SHT_CUDA_CONSTANT_B0,
+    SHF_ALLOC, SHF_BARRIERS, SHF_BARRIERS_FIRST, SHF_INFO_LINK, SHT_CUDA_CONSTANT_B0, STB_LOCAL,
+    STB_WEAK, STT_FUNC,
 )
 from merge.newrows cimport (
     OPTIMIZER_PREFIX, SectionHead, add_section_symbol, append_list_entry, create_debug_shared,

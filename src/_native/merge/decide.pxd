@@ -24,8 +24,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.elf64 cimport SHN_XINDEX, Rela, Sym
+from base.elf64 cimport Rela, Sym
 from base.texts cimport MERC_PREFIX, is_named
+from elfnumbers cimport SHN_XINDEX
 from merge.state cimport Merge, out_row
 from relocationtypes cimport (
     R_CUDA_32, R_CUDA_ABS56_16_34, R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_MERCURY_CODE_OFFSET32,

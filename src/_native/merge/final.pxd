@@ -13,11 +13,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memmove, memset, strlen
 
-from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
 from base.texts cimport has_text, is_named, put_text
 from base.vector cimport vec_push
-from elfnumbers cimport SHT_RELA
+from elfnumbers cimport SHN_LORESERVE, SHT_RELA
 from merge.newrows cimport (
     OPTIMIZER_PREFIX, SHNDX, SectionHead, create_twin, create_unnamed_section, head_of, new_symbol,
 )

@@ -8,7 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from base.elf64 cimport STT_FUNC
+from elfnumbers cimport STT_FUNC
 from mercury.ties cimport can_fold
 from pylink._native.results cimport MergedTables, ObjectTables
 from pylink._native.tables cimport Numbers

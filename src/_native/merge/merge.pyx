@@ -30,7 +30,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
-from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
 )
@@ -39,7 +38,7 @@ from base.scratch cimport (
     scratch_zeros,
 )
 from base.threads cimport run_each
-from elfnumbers cimport SHF_INFO_LINK
+from elfnumbers cimport SHF_INFO_LINK, SHN_LORESERVE
 from merge.creation cimport (
     create_functions, create_info_sections, create_objects, create_other_sections, create_pools,
 )

@@ -19,11 +19,12 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from base.elf64 cimport STT_SECTION, Rela
+from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
 from base.vector cimport Vec, vec_append, vec_push
+from elfnumbers cimport STT_SECTION
 from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport Emitted, Outs, Table, detach_rows
 from sectionkinds cimport IS_LITERALS

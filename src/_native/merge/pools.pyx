@@ -33,11 +33,11 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from base.elf64 cimport STT_SECTION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
 from base.vector cimport Vec, vec_push, vec_to_bytes
+from elfnumbers cimport STT_SECTION
 from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport LiteralPools, Table
 from rownumbers cimport EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON

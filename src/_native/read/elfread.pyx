@@ -9,11 +9,11 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.clocks cimport time_rows
-from base.elf64 cimport STO_ENTRY
 from base.extents cimport count_files
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport MOST_THREADS, claim, release_threads, run_each, run_parts
 from base.vector cimport vec_over
+from elfnumbers cimport STO_ENTRY
 from exits.trap cimport is_only_trap
 from mercury.ties cimport Tie, keep_tied, tie_key
 from pylink._native.results cimport ObjectTables

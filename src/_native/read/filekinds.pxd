@@ -2,8 +2,9 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, EM_CUDA, Ehdr, load32
+from base.elf64 cimport Ehdr, load32
 from base.texts cimport has_prefix, has_text
+from elfnumbers cimport EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, EM_CUDA
 from inputkinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_EMPTY, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_THIN_ARCHIVE,
     IN_UNKNOWN,

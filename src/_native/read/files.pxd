@@ -3,13 +3,13 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport EI_ABIVERSION, EI_OSABI, EM_CUDA, ET_REL, ET_WHOLE, Ehdr, Sym
+from base.elf64 cimport Ehdr, Sym
 from base.elffile cimport (
     ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_SHORT, ElfFile, open_elf, open_names,
     open_table,
 )
 from base.vector cimport vec_push
-from elfnumbers cimport SHT_SYMTAB
+from elfnumbers cimport EI_ABIVERSION, EI_OSABI, EM_CUDA, ET_REL, ET_WHOLE, SHT_SYMTAB
 from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from read.faults cimport (
     F_ABI_VERSION, F_CLASS, F_ELF_FLAGS, F_ENDIAN, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,

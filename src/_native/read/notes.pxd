@@ -3,8 +3,9 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from base.elf64 cimport ET_WHOLE, Ehdr
+from base.elf64 cimport Ehdr
 from base.texts cimport is_named
+from elfnumbers cimport ET_WHOLE
 from objectformats cimport FormatFacts
 from read.faults cimport Reader
 from read.sections cimport FIRST_MERCURY_SM

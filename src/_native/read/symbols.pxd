@@ -3,12 +3,12 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from base.elf64 cimport (
-    SHN_ABS, SHN_COMMON, SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, STB_WEAK, STO_SHARED, STO_SPACE,
-    STT_FUNC, STT_SECTION, Sym, load32,
-)
+from base.elf64 cimport Sym, load32
 from base.vector cimport vec_extend
-from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
+from elfnumbers cimport (
+    SHN_ABS, SHN_COMMON, SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, SHT_STRTAB, SHT_SYMTAB, STB_WEAK,
+    STO_SHARED, STO_SPACE, STT_FUNC, STT_SECTION,
+)
 from read.faults cimport (
     F_BINDING, F_ENTSIZE, F_NAME_BYTES, F_NAME_OFFSET, F_NO_SYMTAB, F_NULL_SYMBOL, F_ROW_COUNT,
     F_SH_LINK, F_STRING_TABLE, F_SYMBOL_BOUNDS, F_SYMBOL_SECTION, F_SYMBOL_TYPE, F_TABLE_SIZE,

@@ -8,9 +8,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
+from elfnumbers cimport STB_WEAK, STT_FUNC, STT_SECTION
 from pylink._native.results cimport PlacedTables
 from pylink._native.tables cimport Fixups, Values
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES

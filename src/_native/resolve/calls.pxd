@@ -7,10 +7,10 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
-from base.elf64 cimport STT_FUNC
 from base.nameindex cimport NameSlot, index_find
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport vec_push
+from elfnumbers cimport STT_FUNC
 from resolve.symbols cimport Resolver, add_clash
 from rownumbers cimport (
     BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN, CLASH_NO_NODE,

@@ -13,7 +13,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from base.elf64 cimport (
+from elfnumbers cimport (
     SHN_COMMON, STB_LOCAL, STB_WEAK, STO_ENTRY, STO_MANAGED, STT_FUNC, STV_INTERNAL,
 )
 from resolve.symbols cimport Resolver, add_clash, is_inner, kind_of

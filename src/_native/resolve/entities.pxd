@@ -3,9 +3,9 @@
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
-from base.elf64 cimport SHN_COMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_SECTION
 from base.nameindex cimport NameSlot, index_find_hashed
 from base.vector cimport vec_push
+from elfnumbers cimport SHN_COMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_SECTION
 from resolve.definitions cimport make_current, resolve_repeated
 from resolve.symbols cimport Resolver, is_const0_size, is_inner, is_label, is_system_alias, kind_of
 from rownumbers cimport (

@@ -6,12 +6,13 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from attributetypes cimport EIATTR_FRAME_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT
-from base.elf64 cimport (
-    SHN_UNDEF, STB_LOCAL, STO_CONSTANT, STO_SHARED, STO_SPACE, STT_FUNC, STT_NOTYPE, load32,
-)
+from base.elf64 cimport load32
 from base.nameindex cimport NameIndex, hash_name, prefetch
 from base.texts cimport has_prefix, is_named
 from base.vector cimport Vec, vec_push
+from elfnumbers cimport (
+    SHN_UNDEF, STB_LOCAL, STO_CONSTANT, STO_SHARED, STO_SPACE, STT_FUNC, STT_NOTYPE,
+)
 from rownumbers cimport (
     E_CONST0_SIZE, E_CONSTANT, E_FUNC, E_GLOBAL, E_OTHER, E_RESERVED, E_SHARED, E_SYSTEM_SHARED,
     E_UNIFIED, FILE_WHOLE_PROGRAM, NO_STACK_BOUND,

@@ -24,9 +24,9 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport STT_SECTION
 from base.scratch cimport Scratch, scratch_zeros
 from base.vector cimport Vec, vec_push
+from elfnumbers cimport STT_SECTION
 from rownumbers cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE_PROGRAM, RESOLUTION_WON,
 )

@@ -8,7 +8,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, strlen
 
-from base.elf64 cimport EM_CUDA, ET_EXEC, SHN_LORESERVE, STT_FUNC, Ehdr, Shdr, Sym
+from base.elf64 cimport Ehdr, Shdr, Sym
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names,
     open_table,
@@ -17,7 +17,10 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scr
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from base.texts cimport has_start
 from base.vector cimport vec_push
-from elfnumbers cimport SHF_ALLOC, SHT_NOTE, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB
+from elfnumbers cimport (
+    EI_ABIVERSION, EM_CUDA, ET_EXEC, SHF_ALLOC, SHN_LORESERVE, SHT_NOTE, SHT_REL, SHT_RELA,
+    SHT_STRTAB, SHT_SYMTAB, STT_FUNC,
+)
 from size.cutting cimport (
     PART_ATTRIBUTES, PART_CODE, PART_CONSTANTS, PART_DATA, PART_DEBUG, PART_HEADERS,
     PART_MERCURY_CODE, PART_MERCURY_REST, PART_NAMES, PART_OTHER, PART_PADDING, PART_RELOCATIONS,
@@ -40,7 +43,6 @@ cdef enum:
     MOST_DOTS = 16              # in a section's name, after which functions' names are looked for
     CODE_PREFIX = 6             # bytes of ".text."
     UNIT_SIZE = 256             # bytes of a name that are enough to identify its source file
-    EI_ABIVERSION = 8           # index in e_ident
 
 cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noexcept nogil:
     """Return the Part of a section, by its name and type."""

@@ -4,10 +4,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
 from attributetypes cimport EIATTR_SW2861232_WAR
-from base.elf64 cimport SHN_LORESERVE, Rel, Rela, Shdr, Sym
+from base.elf64 cimport Rel, Rela, Shdr, Sym
 from base.elffile cimport ElfFile, name_at
 from base.texts cimport has_start
-from elfnumbers cimport SHT_RELA
+from elfnumbers cimport SHN_LORESERVE, SHT_RELA
 from tables.attributes cimport record_size
 
 cdef extern from "size/fingerprint.h":

@@ -7,7 +7,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.elf64 cimport STT_CUDA_OBJECT
+from elfnumbers cimport STT_CUDA_OBJECT
 from rownumbers cimport (
     EF_DEFINED, EF_KERNEL, EF_UNSELECTED, EF_UNSIZED, EF_WEAK, E_CONSTANT, E_GLOBAL, E_SHARED,
     RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED, RESOLUTION_WON,

@@ -20,6 +20,7 @@ from pylink.facts.elf import (
     STB_WEAK,
     STT_FUNC,
     STT_SECTION,
+    STV_DEFAULT,
 )
 from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC, ArchiveError, is_thin, read_archive
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from pylink._native.elfheaders import Section
 
-_STV_DEFAULT = 0
 # Part of the name of a stub. In front of it there may be a prefix with a number, after it comes the
 # kernel's name: _Z22__device_stub__Z4fillIiEvPT_.
 _STUB_MARK = b"__device_stub__"
@@ -70,7 +70,7 @@ class _Symbol:
     @property
     def is_replaceable(self) -> bool:
         """Whether the loader may use another file's symbol of this name."""
-        return self.info >> 4 == STB_WEAK and self.other & 3 == _STV_DEFAULT
+        return self.info >> 4 == STB_WEAK and self.other & 3 == STV_DEFAULT
 
 
 def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:

@@ -22,7 +22,7 @@ from pylink.devicelink.hostmachine import (
     Layout,
 )
 from pylink.devicelink.machinecode import Code, FrameTable
-from pylink.devicelink.objectfile import STV_DEFAULT, STV_HIDDEN, ObjectFile, Section
+from pylink.devicelink.objectfile import ObjectFile, Section
 from pylink.devicelink.x86_64 import X86_64
 from pylink.facts.elf import (
     SHF_ALLOC,
@@ -31,6 +31,8 @@ from pylink.facts.elf import (
     SHT_NOBITS,
     SHT_NOTE,
     STT_FUNC,
+    STV_DEFAULT,
+    STV_HIDDEN,
 )
 from pylink.facts.fatbinentries import REGISTER_PREFIX, WRAPPER_PREFIX
 

@@ -16,9 +16,12 @@ from pylink.facts.elf import (
     SHT_RELA,
     SHT_STRTAB,
     SHT_SYMTAB,
+    STB_GLOBAL,
     STB_LOCAL,
     STT_FUNC,
     STT_SECTION,
+    STV_DEFAULT,
+    STV_HIDDEN,
 )
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 
@@ -29,8 +32,6 @@ if TYPE_CHECKING:
     from pylink.devicelink.machinecode import Function, Relocation
 
 IDENT = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bit, little-endian, System V
-
-STB_GLOBAL, STV_DEFAULT, STV_HIDDEN = 1, 0, 2
 
 
 class Section:

@@ -19,12 +19,13 @@ from pylink.devicelink.hostobject import (
     add_notes,
 )
 from pylink.devicelink.machinecode import Code
-from pylink.devicelink.objectfile import STB_GLOBAL, ObjectFile, Section
+from pylink.devicelink.objectfile import ObjectFile, Section
 from pylink.facts.elf import (
     SHF_ALLOC,
     SHF_EXECINSTR,
     SHF_WRITE,
     SHT_NOBITS,
+    STB_GLOBAL,
     STB_WEAK,
     STT_FUNC,
     STT_OBJECT,

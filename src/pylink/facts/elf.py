@@ -11,6 +11,7 @@ EM_CUDA = 190
 EM_AARCH64 = 183
 EM_X86_64 = 62
 ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+ET_WHOLE = 0xFF00  # a whole program that may still call libraries: `nvcc -ewp`
 # e_machine of host code, with its names in -cpu-arch and `uname -m` ("": none), and for people.
 _MACHINES = (
     (3, "X86", "", "x86"),
@@ -26,9 +27,12 @@ MACHINE_OF_CPU_ARCH = {cpu_arch: number for number, cpu_arch, _, _ in _MACHINES 
 MACHINE_OF_UNAME = {uname: number for number, _, uname, _ in _MACHINES if uname}
 CPU_ARCH_OF_MACHINE = {number: cpu_arch for cpu_arch, number in MACHINE_OF_CPU_ARCH.items()}
 
+EI_CLASS, EI_DATA, EI_OSABI, EI_ABIVERSION = 4, 5, 7, 8  # indices in e_ident
+ELFCLASS64, ELFDATA2LSB = 2, 1
 E_SHOFF = slice(40, 48)  # field of a 64-bit ELF header
 FILE_TYPES = {0: "NONE", 1: "REL", 2: "EXEC", 3: "DYN", 4: "CORE"}
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_PHDR = 1, 2, 3, 6
+PF_X, PF_W, PF_R = 1, 2, 4
 SEGMENT_TYPES = {PT_LOAD: "PT_LOAD", PT_PHDR: "PT_PHDR"}
 
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA = 0, 1, 2, 3, 4
@@ -129,14 +133,15 @@ SECTION_FLAGS = {
 }
 
 SHN_UNDEF, SHN_ABS, SHN_COMMON, SHN_XINDEX = 0, 0xFFF1, 0xFFF2, 0xFFFF
+SHN_LORESERVE = 0xFF00  # the first number that is not that of a section
 SPECIAL_SECTIONS = {SHN_UNDEF: "UNDEF", SHN_ABS: "ABS", SHN_COMMON: "COMMON"}
 
-STB_LOCAL, STB_WEAK = 0, 2
-BINDINGS = {STB_LOCAL: "LOCAL", 1: "GLOBAL", STB_WEAK: "WEAK"}
-STT_OBJECT, STT_FUNC, STT_SECTION, STT_CUDA_OBJECT = 1, 2, 3, 13
+STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
+BINDINGS = {STB_LOCAL: "LOCAL", STB_GLOBAL: "GLOBAL", STB_WEAK: "WEAK"}
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_CUDA_OBJECT = 0, 1, 2, 3, 13
 STT_IMAGES = (10, 11, 12)  # references to textures, samplers and surfaces, which PTX declares
 SYMBOL_TYPES = {
-    0: "NOTYPE",
+    STT_NOTYPE: "NOTYPE",
     STT_OBJECT: "OBJECT",
     STT_FUNC: "FUNC",
     STT_SECTION: "SECTION",
@@ -148,9 +153,17 @@ SYMBOL_TYPES = {
 }
 # Bits of st_other, as CUDA uses them: __managed__ variables, kernels, the state space.
 STO_MANAGED, STO_ENTRY, STO_SPACE = 0x04, 0x10, 0xE0
-VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")  # by bits 0 and 1 of st_other
-# Bits 5 to 7 of st_other, in STO_SPACE.
-STATE_SPACES = {1: "GLOBAL", 2: "SHARED", 3: "LOCAL", 4: "CONSTANT", 5: "RESERVED_SHARED"}
+# Values of the bits in STO_SPACE.
+STO_GLOBAL, STO_SHARED, STO_CONSTANT = 0x20, 0x40, 0x80
+STATE_SPACES = {
+    STO_GLOBAL: "GLOBAL",
+    STO_SHARED: "SHARED",
+    0x60: "LOCAL",
+    STO_CONSTANT: "CONSTANT",
+    0xA0: "RESERVED_SHARED",
+}
+STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2  # bits 0 and 1 of st_other
+VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")  # by these bits
 
 
 def names_of_other(other: int, symbol_type: int) -> list[str]:
@@ -163,9 +176,9 @@ def names_of_other(other: int, symbol_type: int) -> list[str]:
         names.append("OBSCURE")
     if other & STO_ENTRY:
         names.append("ENTRY" if is_function else "UNIFIED_OBJECT")
-    space = other >> 5
+    space = other & STO_SPACE
     if space:
-        names.append(STATE_SPACES.get(space, f"space {space}"))
+        names.append(STATE_SPACES.get(space, f"space {space >> 5}"))
     return names
 
 

@@ -19,6 +19,7 @@ from pylink.facts import (
     attributes,
     bitstreamnumbers,
     compat,
+    dynamictags,
     elf,
     inheritance,
     inputkinds,
@@ -68,6 +69,12 @@ STRUCT_CODES = {
 # Columns of the C rows of relocation types.
 RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
 FIRST_MERCURY = 0x10000  # number of the first mercury type
+
+
+def elf_numbers() -> Iterator[str]:
+    """Lines of elfnumbers.pxd: every number of `elf`, and of the tags of dynamic segments."""
+    for module in (elf, dynamictags):
+        yield from enum_lines(integer_constants(module, ("",)))
 
 
 def relocation_names() -> dict[str, int]:
@@ -224,7 +231,7 @@ def input_kinds() -> Iterator[str]:
 
 # One header for each subject, so that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
-    "elfnumbers.pxd": lambda: enum_lines(integer_constants(elf, ("SHT_", "SHF_"))),
+    "elfnumbers.pxd": elf_numbers,
     "sectionkinds.pxd": section_kinds,
     "sectionrules.pxd": rules_by_type,
     "relocationtypes.pxd": relocation_tables,

@@ -6,7 +6,7 @@ use them here. The experiments are in docs/older-objects.md.
 
 from __future__ import annotations
 
-from pylink.facts.elf import SHF_INFO_LINK
+from pylink.facts.elf import EI_OSABI, SHF_INFO_LINK
 
 
 class ObjectFormat:
@@ -101,8 +101,6 @@ CURRENT = OBJECT_FORMATS[0]
 # Number of the format up to 12.9, whose objects can be too old for a target: `Architecture.since`.
 EARLY_FORMAT = 1
 
-
-EI_OSABI = 7  # index in e_ident
 E_FLAGS = slice(48, 52)  # field of a 64-bit ELF header
 
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pylink.diagnostics.stream import printable
-from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
+from pylink.facts.elf import (
+    EI_ABIVERSION,
+    EM_CUDA,
+    NO_BYTES,
+    SHF_MERCURY,
+    SHN_XINDEX,
+    SPECIAL_SECTIONS,
+)
 from pylink.facts.headers import SectionHeader, SegmentHeader
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import EHDR, PHDR, SHDR, SYM
@@ -17,7 +24,6 @@ from pylink.inspect.embedded import ELF_MARK
 # Sizes of headers in bytes.
 FILE_HEADER_SIZE = EHDR.size
 SECTION_HEADER_SIZE, SEGMENT_HEADER_SIZE = SHDR.size, PHDR.size
-EI_ABIVERSION = 8  # index in e_ident
 RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
 _HEADER_FIELDS = (
     "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"

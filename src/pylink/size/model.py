@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from pylink._native.ledger import Ledger
+from pylink.facts.elf import ET_DYN, ET_EXEC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ NO_NUMBER = -1
 # Names of experiments: the smallest mode, no debug data, and no functions of --what-if.
 SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 
-# e_type of ELF files that are loaded: programs and shared libraries (ET_EXEC, ET_DYN).
-LOADED = (2, 3)
+# e_type of ELF files that are loaded: programs and shared libraries.
+LOADED = (ET_EXEC, ET_DYN)
 
 
 # Shared by all leaves without measured savings.
