@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import shlex
 import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import yaml
+from helpers import demo
 
 import pylink.bench
 from benchmarks import builds, compare_commits
@@ -219,3 +221,35 @@ def test_the_workflow_passes_options_that_exist() -> None:
     assert any(f"cat {arguments.summary} " in step.get("run", "") for step in steps)
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nbench-compare:")[2]
     assert "-m benchmarks.compare_commits $(COMPARE) $(BASE) $(HEAD)\n" in recipe
+
+
+# Links without site, so that nothing but the interpreter itself has loaded a module before.
+LINK = """
+import os, sys
+sys.path[:0] = [{package!r}]
+from pylink.command.cli import main
+assert main({argv!r}) == 0
+names = [name for name in sys.modules if name.partition(".")[0] == "pylink"]
+print(*sorted(name.replace(".", "/") for name in names))
+"""
+
+
+def test_the_workflow_compares_what_a_small_link_runs(tmp_path: Path) -> None:
+    """A pull request that changes a module of a link must not pass unmeasured."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/bench.yml").read_text(encoding="utf-8"))
+    (step,) = [step for step in workflow["jobs"]["choose"]["steps"] if "run" in step]
+    assert "-- $PARTS;" in step["run"]
+    folders = [part for part in step["env"]["PARTS"].split() if (ROOT / part).is_dir()]
+    rest = [part for part in step["env"]["PARTS"].split() if part not in folders]
+    assert rest == ["setup.py", ":(glob)src/pylink/*.py"]
+    cubins = map(str, demo.cubins("sm_100"))
+    program = LINK.format(
+        package=str(ROOT / "src"), argv=["-arch=sm_100", *cubins, "-o", str(tmp_path / "out.cubin")]
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = [f"src/{name}" for name in done.stdout.split()]
+    assert {"src/pylink/pipeline", "src/pylink/phases/merge"} <= set(modules)
+    nested = [name for name in modules if name.count("/") > 2 and "/_native/" not in name]
+    assert [name for name in nested if not name.startswith(tuple(f"{f}/" for f in folders))] == []

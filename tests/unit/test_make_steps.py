@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 STEP = ROOT / "scripts" / "step.py"
 sys.path.append(str(ROOT / "scripts"))
 
@@ -154,6 +155,30 @@ def test_the_workflow_runs_what_every_change_must_pass() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
     commands = [step.get("run") for job in workflow["jobs"].values() for step in job["steps"]]
     assert ".ci/run" in commands
+
+
+def test_workflows_run_what_was_reviewed() -> None:
+    """A tag of an action can be moved, so each is a commit, with its version for readers."""
+    texts = [path.read_text(encoding="utf-8") for path in WORKFLOWS]
+    actions = re.findall(r"^ *(?:- )?uses: *(.*)$", "\n".join(texts), re.MULTILINE)
+    assert len(actions) > 20
+    pinned = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [action for action in actions if not pinned.fullmatch(action)] == []
+    # All workflows have the same commit of an action.
+    assert len({action.partition("@")[0] for action in actions}) == len(set(actions))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_jobs_of_a_workflow_have_limits(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["group"]
+    for name, job in workflow["jobs"].items():
+        assert job["timeout-minutes"] <= 300, name
+        for step in job["steps"]:
+            # What a later step runs could use a token that is left in .git/config.
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False, name
 
 
 def test_other_versions_need_no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
