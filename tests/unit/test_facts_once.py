@@ -1,9 +1,13 @@
-"""A number of a file format is written in one module: those in `facts` are imported from there."""
+"""A number of a file format is written in one module: those in `facts` are imported from there.
+
+Kernels get them from headers that `facts/header.py` generates.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
@@ -11,10 +15,12 @@ from struct import Struct
 from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import entry
 
-from pylink.facts import fatbinentries, headers, records
+from pylink.facts import fatbinentries, header, headers, records
 from pylink.facts.elf import EM_CUDA, ET_REL, SHT_STRTAB
+from pylink.facts.picknumbers import EntryKind
 
 PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
+NATIVE = PACKAGE.parent / "_native"
 # A module that must not load a table of facts says so beside the number.
 SAYS_WHY = "as in pylink.facts."
 
@@ -86,6 +92,38 @@ def test_no_number_of_the_facts_is_written_again() -> None:
     assert {name: found for name, text in modules() if (found := repeated(text, known))} == {}
 
 
+def native_constants(text: str) -> Iterator[tuple[str, int]]:
+    """Name and value of each enumerator of a native source that is written as a number."""
+    for name, value in re.findall(
+        r"^    ([A-Z][A-Z0-9_]*) = (0x[0-9a-f]+|\d+)U?\b(?! *[-+*<|/])", text, re.MULTILINE
+    ):
+        yield name, int(value, 0)
+
+
+def test_a_repeated_number_of_a_kernel_is_recognized() -> None:
+    text = "cdef enum:\n    EM_CUDA = 0xbe          # source\n    SIZE = 4 << 20\n    LAST = 7U\n"
+    assert list(native_constants(text)) == [("EM_CUDA", 0xBE), ("LAST", 7)]
+
+
+def test_no_number_of_python_is_written_again_in_native_code() -> None:
+    generated = {pair for text in header.header_texts().values() for pair in native_constants(text)}
+    python = {
+        (name.lstrip("_"), value)
+        for path in PACKAGE.rglob("*.py")
+        for name, value, _ in constants(path.read_text(encoding="utf-8"))
+    }
+    assert len(generated) > 500
+    assert ("EM_CUDA", 190) in generated & python
+    sources = sorted([*NATIVE.glob("*/*.pxd"), *NATIVE.glob("*/*.pyx")])
+    found = [
+        f"{path.relative_to(NATIVE)}: {pair[0]}"
+        for path in sources
+        for pair in native_constants(path.read_text(encoding="utf-8"))
+        if pair in generated | python
+    ]
+    assert found == []
+
+
 def test_no_record_of_elf_files_is_written_again() -> None:
     """Of records with more than two fields: two numbers in a row are a record of many formats."""
     known = {value.format for value in vars(records).values() if isinstance(value, Struct)}
@@ -113,6 +151,6 @@ def test_headers_with_names_have_the_fields_of_their_formats() -> None:
     assert section.type == SHT_STRTAB
     assert b"\0.shstrtab\0" in cubin[section.offset : section.offset + section.size]
     made = headers.EntryHeader._make(fatbinentries.ENTRY.unpack_from(entry(cubin, 80)))
-    assert (made.kind, made.mark) == (fatbinentries.KIND_CUBIN, fatbinentries.ENTRY_MARK)
+    assert (made.kind, made.mark) == (EntryKind.ELF, fatbinentries.ENTRY_MARK)
     assert (made.sm, made.flags & fatbinentries.FLAG_64_BIT) == (80, fatbinentries.FLAG_64_BIT)
     assert made.size == len(entry(cubin, 80)) - made.header_size

@@ -43,7 +43,8 @@ def literals(path: Path) -> list[str]:
 
 def stock() -> list[str]:
     texts = [text for kind in vars(catalogue).values() for text in pieces(kind)]
-    texts += [text for _, _, text in REASONS] + [text for text in BLOCKERS if text]
+    texts += [text for _, _, text in REASONS.values()]
+    texts += filter(None, BLOCKERS.values())
     return texts + [text for path in SOURCES for text in literals(path)]
 
 

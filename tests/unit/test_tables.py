@@ -1,4 +1,4 @@
-"""What Python repeats of the native sources: rows, field by field, and numbers with a meaning."""
+"""What Python repeats of the native sources, field by field; and texts for outcomes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from functools import cache
 from pathlib import Path
 from struct import Struct
-from types import ModuleType
 
 import pytest
 
-from pylink.facts import records, rowformats
-from pylink.inputs import archiveformat, damage
+from pylink.facts import outcomes, records, rowformats
+from pylink.fleet import fragment
+from pylink.inputs import archivefaults, damage
 from pylink.mercury import reasons
 from pylink.phases import faults
 
@@ -63,36 +63,23 @@ def test_format_is_that_of_the_row(row: Struct, file: str, name: str) -> None:
     assert letters(row) == fields(file, name)
 
 
-def numbers(file: str, prefix: str) -> dict[str, int]:
-    """The enumerators that begin so, without the prefix."""
-    found = re.findall(rf"^\s+{prefix}(\w+) = (0x[0-9a-f]+|\d+)U?\s*$", source(file), re.MULTILINE)
-    assert found
-    return {name: int(value, 0) for name, value in found}
-
-
-def named(module: ModuleType, names: set[str]) -> dict[str, int]:
-    return {name: getattr(module, name) for name in names}
-
-
 @pytest.mark.parametrize(
-    ("reasons", "file", "prefix"),
+    ("sentences", "numbers"),
     [
-        (faults.REASONS, "read/faults.pxd", "F_"),
-        (damage.REASONS, "fatbinrows.pxd", "B_"),
-        ({**archiveformat.ARCHIVE_FAULTS, **archiveformat.MEMBER_FAULTS}, "archives.pyx", "A_"),
+        (faults.KINDS | faults.TEXTS, outcomes.ReadFault),
+        (damage.REASONS, outcomes.FatbinFault),
+        (archivefaults.ARCHIVE_FAULTS | archivefaults.MEMBER_FAULTS, outcomes.ArchiveFault),
+        (fragment.FAULTS, outcomes.IndexFault),
     ],
 )
 def test_every_reason_of_a_kernel_has_its_words(
-    reasons: dict[int, object], file: str, prefix: str
+    sentences: dict[int, object], numbers: type
 ) -> None:
-    assert {0, *reasons} == set(numbers(file, prefix).values())
+    values = {value for value in vars(numbers).values() if isinstance(value, int)}
+    assert {0, *sentences} == values
 
 
-def test_reasons_of_a_comparison_are_those_of_the_kernel() -> None:
-    (body,) = re.findall(r"enum Reason:\n((?:[ \t]+.*\n|\n)+)", source("objects.pxd"))
-    native = {name: int(value) for name, value in re.findall(r"^\s+(\w+) = (\d+)\s*$", body, re.M)}
-    outcomes = native.keys() - {"NEEDS_DIGESTS"}  # which asks for another call
-    assert sorted(native[name] for name in outcomes) == list(range(len(reasons.REASONS)))
-    both = {name for name in native if hasattr(reasons, name)}
-    assert {"ACCEPTED", "BYTES_DIFFER", "TARGET_TWIN", "NEEDS_DIGESTS"} <= both
-    assert named(reasons, both) == {name: native[name] for name in both}
+def test_every_outcome_of_a_comparison_has_its_words() -> None:
+    values = {value for value in vars(outcomes.Comparison).values() if isinstance(value, int)}
+    assert {*reasons.REASONS, outcomes.Comparison.NEEDS_DIGESTS} == values
+    assert reasons.BLOCKERS.keys() == reasons.REASONS.keys()

@@ -7,9 +7,10 @@ from libc.string cimport memcpy, memset
 from base.elf64 cimport load32, load64
 from base.vector cimport Vec, vec_append, vec_reserve
 from debug.rows cimport (
-    DWARF64_MARKER, FDE_ADDRESS, FDE_POINTER, LIVE, R_CUT_OFF, R_FORMAT, R_LENGTH, R_MEMORY,
-    R_NO_CIE, FunctionRef, PieceRow, Rebuilt, keep_row, read_refs, set_rebuild_fault,
+    LIVE, R_CUT_OFF, R_FORMAT, R_LENGTH, R_MEMORY, R_NO_CIE, FunctionRef, PieceRow, Rebuilt,
+    keep_row, read_refs, set_rebuild_fault,
 )
+from dwarf cimport FDE_ADDRESS, FDE_MARKER, FDE_POINTER
 
 
 cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
@@ -29,7 +30,7 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
     while start < piece.size:
         if piece.size - start < FDE_ADDRESS:
             return set_rebuild_fault(&section.fault, start, R_CUT_OFF)
-        if load32(data + start) != DWARF64_MARKER:
+        if load32(data + start) != FDE_MARKER:
             return set_rebuild_fault(&section.fault, start, R_FORMAT)
         length = load64(data + start + 4)
         if length > piece.size - start - FDE_POINTER or length < 8:

@@ -12,10 +12,11 @@ from base.elf64 cimport load16, load32
 from base.vector cimport Vec, vec_append, vec_push
 from debug.rows cimport (
     LEAST_SEQUENCE, LINE_HEADER, LIVE, PREFIX, R_ADDRESS, R_CUT_OFF, R_FORMAT, R_HEADER, R_LENGTH,
-    R_MEMORY, R_PATCH, R_UNITS, R_VERSION, UNIT_HEADER_LENGTH, UNIT_VERSION, DebugPatchRow,
-    FunctionRef, LineUnit, PieceRow, RebuildFault, Rebuilt, UnitRow, compare_refs_by_offset,
-    compare_refs_by_target, keep_row, read_refs, set_rebuild_fault, sort_refs,
+    R_MEMORY, R_PATCH, R_UNITS, R_VERSION, DebugPatchRow, FunctionRef, LineUnit, PieceRow,
+    RebuildFault, Rebuilt, UnitRow, compare_refs_by_offset, compare_refs_by_target, keep_row,
+    read_refs, set_rebuild_fault, sort_refs,
 )
+from dwarf cimport UNIT_HEADER_LENGTH, UNIT_VERSION
 
 cdef inline bint end_program(Rebuilt* section) noexcept nogil:
     """Append the opcode that ends a sequence: extended (0), of one byte, DW_LNE_end_sequence (1).

@@ -8,6 +8,7 @@ from libc.stdlib cimport qsort
 
 from base.elf64 cimport load16, load32, load64
 from base.vector cimport Vec, vec_push
+from dwarf cimport UNIT_STEP
 
 
 # The outcome of a relocation's symbol. Numbers below OTHER are those of RebuildOutcome
@@ -21,12 +22,7 @@ cdef enum DebugOutcome:
 cdef enum:
     PREFIX = 3              # line: bytes of a set-address opcode, `00 09 02`, before its operand
     LEAST_SEQUENCE = 11     # line: bytes of the shortest sequence, a set-address opcode alone
-    UNIT_VERSION = 4        # line: offset of the u16 version in a unit, after u32 unit_length
-    UNIT_HEADER_LENGTH = 6  # line: offset of the u32 header_length in a unit
-    LINE_HEADER = 10        # line: bytes of these three; header_length counts from here on
-    DWARF64_MARKER = 0xffffffffU    # frame: first 4 bytes of a record, before its u64 length
-    FDE_POINTER = 12        # frame: offset of a record's CIE pointer, after its length
-    FDE_ADDRESS = 20        # frame: offset of the function's address in an FDE
+    LINE_HEADER = UNIT_STEP     # line: bytes that header_length does not count
     # Registers: an entry is u32, name of the register, NUL, u32 code, u32 start, u32 end.
     LEAST_REGISTER = 17     # bytes of the shortest entry
     RANGE = 8               # bytes of start and end

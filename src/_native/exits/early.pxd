@@ -13,6 +13,7 @@ from exits.capsule cimport ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_
 from exits.code cimport Rewriting, emit_code, put_capsule, write_if_changed
 from exits.rows cimport R_MEMORY, put32, set_fault
 from exits.words cimport LONGEST_STALL, OP_NOP, opcode, set_stall, stall
+from instructions cimport NO_REGISTER
 from kernelmodes cimport MODE_EARLY_CODE
 
 cdef enum:
@@ -28,7 +29,6 @@ cdef enum:
     WARPSYNC_MASK = 0xff00ffffU
     BARRIER_RECORD_EARLY = 0x06644702
     BARRIER_SHIFT = 4           # number of the instruction that differs in its slot, from 0 on
-    NO_REGISTER = 0xff          # RZ
 
 
 cdef inline bint is_dropped(uint32_t record) noexcept nogil:

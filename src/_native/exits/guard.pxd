@@ -19,13 +19,13 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from base.elf64 cimport WORD, load16
 from exits.rows cimport View, put16
 from exits.words cimport (
-    CONTROL_BYTE, NO_SCOREBOARD, OP_DFMA, OP_DMUL, UNOPTIMIZED_BARE, UNOPTIMIZED_WAITING, WAITS,
-    is_dummy_load, is_membar, operation, put_waits, schedule, set_stall, stall,
+    CONTROL_BYTE, NO_SCOREBOARD, UNOPTIMIZED_BARE, UNOPTIMIZED_WAITING, WAITS, is_dummy_load,
+    is_membar, operation, put_waits, schedule, set_stall, stall,
 )
+from instructions cimport OP_DFMA, OP_DMUL, OP_IMMA
 
 
 cdef enum:
-    OP_IMMA = 0x37              # as `operation` has it
     SCOREBOARDS = 6             # number of scoreboards
     SHORTEST_STALL = 2          # cycles; a scoreboard is set in the cycle after the issue
     REUSE = 0x3c                # bits of the last byte: operands that stay for the next instruction

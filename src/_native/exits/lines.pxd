@@ -26,6 +26,11 @@ from libc.string cimport memcpy
 from base.elf64 cimport Rela, load16, load32, load64
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport Vec, vec_extend, vec_push
+from dwarf cimport (
+    LNE_END_SEQUENCE, LNE_SET_ADDRESS, LNS_ADVANCE_LINE, LNS_ADVANCE_PC, LNS_CONST_ADD_PC, LNS_COPY,
+    LNS_EXTENDED, LNS_FIXED_ADVANCE_PC, UNIT_HEADER_LENGTH, UNIT_LINE_BASE, UNIT_LINE_RANGE,
+    UNIT_OPCODE_BASE, UNIT_STEP, UNIT_VERSION,
+)
 from exits.rows cimport (
     R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, InstructionMap,
     RewriteFault, View, make_writable, map_offset, put32, read_sleb, read_uleb, set_fault,
@@ -33,29 +38,7 @@ from exits.rows cimport (
 
 
 cdef enum:
-    # A unit of DWARF 2 and 3 begins: u32 unit_length, u16 version, u32 header_length,
-    # u8 minimum_instruction_length, u8 default_is_stmt, i8 line_base, u8 line_range,
-    # u8 opcode_base, then u8 standard_opcode_lengths, one for each opcode from 1 on.
-    UNIT_VERSION = 4        # offsets of these
-    UNIT_HEADER_LENGTH = 6
-    UNIT_STEP = 10
-    UNIT_LINE_BASE = 12
-    UNIT_LINE_RANGE = 13
-    UNIT_OPCODE_BASE = 14
-    UNIT_HEADER = 15        # bytes up to and including opcode_base
-
-# Standard and extended opcodes: DWARF names them DW_LNS_ and DW_LNE_.
-cdef enum LineOp:
-    LNS_EXTENDED = 0
-    LNS_COPY = 1
-    LNS_ADVANCE_PC = 2
-    LNS_ADVANCE_LINE = 3
-    LNS_CONST_ADD_PC = 8
-    LNS_FIXED_ADVANCE_PC = 9
-
-cdef enum ExtendedOp:
-    LNE_END_SEQUENCE = 1
-    LNE_SET_ADDRESS = 2
+    UNIT_HEADER = UNIT_OPCODE_BASE + 1      # bytes of a unit up to and including opcode_base
 
 
 # A line section while it is rebuilt.

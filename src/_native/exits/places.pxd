@@ -14,6 +14,12 @@ from attributetypes cimport (
 )
 from base.elf64 cimport WORD, Rela, load16, load32, load64
 from base.nameindex cimport NameIndex, NameSlot, index_find
+from dwarf cimport (
+    CFA_ADVANCE_LOC4, CFA_DEF_CFA, CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_REGISTER, CFA_EXPRESSION,
+    CFA_NOP, CFA_OFFSET_EXTENDED, CFA_REGISTER, CFA_REMEMBER_STATE, CFA_RESTORE_EXTENDED,
+    CFA_RESTORE_STATE, CFA_SAME_VALUE, FDE_ADDRESS, FDE_INSTRUCTIONS, FDE_MARKER, FDE_POINTER,
+    FDE_RANGE,
+)
 from exits.file cimport RewrittenFile
 from exits.rows cimport (
     R_FRAME, R_FRAME_OP, R_INFO, R_MEMORY, R_REGISTERS, R_TABLE, Code, InstructionMap, RewriteFault,
@@ -27,29 +33,6 @@ cdef enum:
     ANNOTATED_INSTRUCTION = 1   # {1, place}
     ANNOTATED_WITH_TEXT = 2     # {2, place, length, text}
     ANNOTATED_FUNCTION = 3      # {3, length, text}
-
-    # An FDE of 64-bit DWARF: u32 marker, u64 length, u64 CIE pointer, u64 initial_location,
-    # u64 address_range, call frame instructions.
-    FDE_MARKER = 0xffffffffU
-    FDE_START = 12              # bytes that `length` does not count
-    FDE_ADDRESS = 20            # offset of initial_location
-    FDE_FIELD = 8               # bytes of initial_location, and of address_range
-
-# Call frame instructions: DWARF names them DW_CFA_.
-cdef enum FrameOp:
-    CFA_NOP = 0x00
-    CFA_ADVANCE_LOC4 = 0x04
-    CFA_OFFSET_EXTENDED = 0x05
-    CFA_RESTORE_EXTENDED = 0x06
-    CFA_UNDEFINED = 0x07
-    CFA_SAME_VALUE = 0x08
-    CFA_REGISTER = 0x09
-    CFA_REMEMBER_STATE = 0x0a
-    CFA_RESTORE_STATE = 0x0b
-    CFA_DEF_CFA = 0x0c
-    CFA_DEF_CFA_REGISTER = 0x0d
-    CFA_DEF_CFA_OFFSET = 0x0e
-    CFA_EXPRESSION = 0x10
 
 
 cdef inline void move_word(uint8_t* word, const Code* code, const InstructionMap* places,
@@ -255,15 +238,15 @@ cdef inline bint move_frame(View* view, size_t section, uint64_t address, const 
     cdef uint64_t old_place = 0, new_place = 0, following       # offsets in .text
     cdef uint64_t value
     cdef uint8_t op
-    if (address < FDE_ADDRESS or address > view.size or view.size - address < 2 * FDE_FIELD
+    if (address < FDE_ADDRESS or address > view.size or view.size - start < FDE_INSTRUCTIONS
             or load32(data + start) != FDE_MARKER
-            or load64(data + start + 4) > view.size - start - FDE_START
-            or load64(data + start + 4) < 8 + 2 * FDE_FIELD):
+            or load64(data + start + 4) > view.size - start - FDE_POINTER
+            or load64(data + start + 4) < FDE_INSTRUCTIONS - FDE_POINTER):
         return set_fault(fault, section, address, R_FRAME)
-    end = start + FDE_START + load64(data + start + 4)
-    offset = address + FDE_FIELD
+    end = start + FDE_POINTER + load64(data + start + 4)
+    offset = start + FDE_RANGE
     put64(data + offset, map_offset(code, places, load64(data + offset), False))
-    offset += FDE_FIELD
+    offset = start + FDE_INSTRUCTIONS
     while offset < end:
         op = data[offset]
         offset += 1

@@ -23,6 +23,7 @@ from exits.words cimport (
     UNOPTIMIZED_WAITING, UPDATE_ANY, UPDATE_UNOPTIMIZED, W_NOP, is_dummy_load, is_membar,
     is_unoptimized, opcode, operation, put_instruction, set_stall, stall,
 )
+from instructions cimport OP_IADD3
 from kernelmodes cimport (
     UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS, UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS,
     UPDATE_UNGUARD_BSYNC,
@@ -64,7 +65,6 @@ cdef enum:
     # IADD3 of two operands becomes IADD; both as `operation` has them. It is known by the upper 8
     # bytes of the instruction: masked by THIRD they are THIRD_NONE if the third source is RZ, not
     # negated, and there is no second carry.
-    OP_IADD3 = 0x010
     OP_IADD = 0x035
     THIRD = 0x71e8ff
     THIRD_NONE = 0x71e0ff

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport WORD, load16, load64
 from exits.rows cimport Code, InstructionMap, map_offset, put16, put64
+from instructions cimport OP_DADD, OP_DFMA, OP_DMUL
 from kernelmodes cimport (
     MODE_LASTING_BARRIERS, MODE_NO_BARRIERS, UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS,
     UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS, UPDATE_UNGUARD_BSYNC,
@@ -18,9 +19,6 @@ cdef enum:
     OP_NOP = 0x918
 
     OPERATION = 0x1ff       # mask: the opcode without the bits that tell the kinds of operands
-    OP_DMUL = 0x28
-    OP_DADD = 0x29
-    OP_DFMA = 0x2b          # DSETP is between DADD and this
     OP_ANY_NOP = OP_NOP & OPERATION
     OP_CALL_ABS = 0x143
     OP_CALL_REL = 0x144

@@ -19,6 +19,7 @@ from elfnumbers cimport EM_CUDA
 from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
 from inputkinds cimport IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE
+from outcomes cimport FATE_CUBIN, FATE_OTHER, FATE_UNDECIDED
 from read.filekinds cimport input_kind
 
 cdef extern from "<fcntl.h>" nogil:
@@ -31,12 +32,6 @@ cdef extern from "<fcntl.h>" nogil:
 cdef extern from "<unistd.h>" nogil:
     ssize_t c_read "read"(int fd, void* data, size_t size)
     int c_close "close"(int fd)
-
-# Kinds that files turned out to be of; pylink.fleet.fragment has the same numbers.
-cdef enum Fate:
-    F_CUBIN = 0                 # a cubin: its sections are listed
-    F_OTHER = 1                 # a file without device code
-    F_UNDECIDED = 2             # not read, or a container: Python opens it
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
@@ -67,7 +62,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
             for i in range(file_count):
                 if scratch.failed:
                     break
-                fate[i] = F_UNDECIDED
+                fate[i] = FATE_UNDECIDED
                 if 0 <= stamp[i].size <= largest:
                     scratch.failed = not read_file(&columns, path, &stamp[i], buffer, &fate[i])
                 path += strlen(path) + 1
@@ -103,7 +98,7 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
                    uint8_t* fate) noexcept nogil:
     """Read a file into `buffer`, set its fate and list it if it is a cubin; False without memory.
 
-    The fate stays F_UNDECIDED if the file differs from its stamp or cannot be read.
+    The fate stays FATE_UNDECIDED if the file differs from its stamp or cannot be read.
     """
     cdef Stat status
     cdef Stamp now
@@ -133,9 +128,9 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
         return True
     if has_prefix(buffer, size, b"PK\x03\x04"):     # a zip file: no link takes one
         return True
-    fate[0] = F_OTHER
+    fate[0] = FATE_OTHER
     # e_machine ends at byte 20.
     if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:
-        fate[0] = F_CUBIN
+        fate[0] = FATE_CUBIN
         return list_object(columns, buffer, size)
     return True

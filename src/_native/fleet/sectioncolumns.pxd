@@ -24,6 +24,7 @@ from base.texts cimport has_prefix
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from elfnumbers cimport EI_OSABI, EM_CUDA, SHT_NULL
 from objectformats cimport FORMAT, FORMAT_COUNT
+from outcomes cimport X_HEADER, X_NAME, X_NAMES, X_NAME_SUM, X_NONE, X_RANGE, X_SUM, X_TABLE
 
 cdef extern from "fleet/sectioncolumns.h":
     const char** STEM "pylink_stems"        # STEMS of them
@@ -36,17 +37,6 @@ ctypedef struct Hash128:
 
 # A function like `XXH3_128bits` of xxhash.h.
 ctypedef Hash128 (*Hasher)(const void* data, size_t size) noexcept nogil
-
-# Faults of a cubin; pylink.fleet.fragment has the message for each.
-cdef enum IndexFault:
-    X_NONE = 0
-    X_HEADER = 1                # not a cubin
-    X_TABLE = 2                 # section headers outside the file
-    X_NAMES = 3                 # no string table for section names
-    X_NAME = 4                  # a section name outside that table
-    X_RANGE = 5                 # a section outside the file
-    X_SUM = 6                   # sections that together are larger than SHARED_BYTES allows
-    X_NAME_SUM = 7              # section names that together are longer than the file
 
 cdef enum:
     # Limit of the sum of section sizes, as a multiple of the file's size. Plain and Mercury debug

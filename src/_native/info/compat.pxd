@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from attributetypes cimport (
     COMPAT_COMMON, COMPAT_COUNTS, COMPAT_DROPPED, COMPAT_EQUAL, COMPAT_FIELDS, COMPAT_FIXED,
     COMPAT_FLAGS, COMPAT_LARGEST, COMPAT_LATE, COMPAT_REQUIRED, COMPAT_TARGET, COMPAT_WEAKEST,
-    EIFMT_SVAL,
+    EIFMT_SVAL, FASTPATH_CODE,
 )
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_vector
@@ -18,7 +18,6 @@ from tables.attributes cimport find_record, record_size
 
 cdef enum:
     UNKNOWN_VALUE = 0xffff      # of an attribute with COMPAT_REQUIRED
-    FASTPATH_CODE = 8           # bit of CAN_FASTPATH_FINALIZE (0x0b): see info/fastpath.pxd
 
 # A row of pylink/facts/compat.py.
 cdef packed struct CompatRow:

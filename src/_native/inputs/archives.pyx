@@ -1,6 +1,6 @@
 """Archives: offset, name and kind of each member, in every dialect.
 
-pylink/inputs/archiveformat.py has the format, and the words for what is wrong with one.
+pylink/inputs/archiveformat.py has the format, archivefaults.py the words for what is wrong.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -11,33 +11,17 @@ from libc.string cimport memchr
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_prefix, has_text, is_named
 from base.vector cimport Vec, vec_push, vec_to_bytes
+from containernumbers cimport END_OFFSET, HEADER_SIZE, NAME_SIZE, SIZE_DIGITS, SIZE_OFFSET
+from outcomes cimport (
+    A_CUT, A_EMPTY_NAME, A_END, A_GOOD, A_NAME_LENGTH, A_NAME_OFFSET, A_NAME_RANGE, A_NO_NAMES,
+    A_PLACE, A_RANGE, A_SIZE,
+)
 from read.filekinds cimport input_kind
 
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
 
 # The header of a member, in bytes: `struct ar_hdr` of ar(5).
-cdef enum:
-    HEADER_SIZE = 60
-    NAME_SIZE = 16              # bytes of the name, which is the first field
-    SIZE_OFFSET = 48            # where the member's size begins, a decimal number
-    SIZE_DIGITS = 10            # bytes of that number, with blanks
-    END_OFFSET = 58             # where the two bytes begin that end each header
-
-# Reasons why an archive is refused; archiveformat.py has the sentence for each.
-cdef enum ArchiveFault:
-    A_GOOD = 0
-    A_CUT = 1                   # bytes that are too few for a header
-    A_END = 2                   # the header does not end as one does
-    A_SIZE = 3                  # the size is not a number
-    A_RANGE = 4                 # the member runs past the archive
-    A_NAME_LENGTH = 5           # N of `#1/N`
-    A_NAME_OFFSET = 6           # the name begins with a slash and is not an offset
-    A_PLACE = 7                 # PLACE of `/OFFSET:PLACE`
-    A_NO_NAMES = 8              # no member // comes before it
-    A_NAME_RANGE = 9            # the offset is outside the long names
-    A_EMPTY_NAME = 10
-
 # One member. Offsets count from the beginning of the data, except for that of the header.
 cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive

@@ -14,8 +14,9 @@ from libc.string cimport memchr, memset
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.threads cimport MOST_THREADS, claim, release_threads, run_parts
 from base.vector cimport Vec, vec_push, vec_to_bytes
+from containernumbers cimport FLAGS_OF_CODECS, FLAG_LZ4, FLAG_ZSTD
 from inputkinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
-from inputs.fatbinrows cimport COMPRESSED, LZ4, ZSTD, ByteRange, EntryRow, FaultRow, SourceRow
+from inputs.fatbinrows cimport ByteRange, EntryRow, FaultRow, SourceRow
 from inputs.fatbinscan cimport Scanner, scan_source
 from inputs.picks cimport PickRow
 from picknumbers cimport (
@@ -310,16 +311,16 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
     pick.room = entry.size
     pick.size = entry.packed_size
     pick.embedded = ORIGIN_HOST if hosted else ORIGIN_FATBIN
-    pick.full_size = entry.full_size if entry.flags & COMPRESSED else entry.size
-    if entry.flags & COMPRESSED and pick.kind != IN_LTOIR:
-        if entry.flags & LZ4 and entry.flags & ZSTD:
+    pick.full_size = entry.full_size if entry.flags & FLAGS_OF_CODECS else entry.size
+    if entry.flags & FLAGS_OF_CODECS and pick.kind != IN_LTOIR:
+        if entry.flags & FLAG_LZ4 and entry.flags & FLAG_ZSTD:
             pick.state = PICK_BOTH_CODECS
             return 0
         if entry.full_size > picking.bytes_left:
             pick.state = PICK_TOO_LARGE
             return 0
         picking.bytes_left -= entry.full_size
-        pick.codec = CODEC_ZSTD_FRAME if entry.flags & ZSTD else CODEC_LZ4_BLOCK
+        pick.codec = CODEC_ZSTD_FRAME if entry.flags & FLAG_ZSTD else CODEC_LZ4_BLOCK
         picking.codecs |= 1 << pick.codec
     return 0
 

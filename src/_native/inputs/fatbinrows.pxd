@@ -2,31 +2,6 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-# Reasons of a FaultRow; pylink/inputs/damage.py has the sentence for each.
-cdef enum FatbinFault:
-    B_NONE = 0
-    B_MAGIC = 1
-    B_HEADER = 2                # header of a container
-    B_VERSION = 3
-    B_SIZE = 4                  # size of a container
-    B_ENTRY_HEADER = 5
-    B_ENTRY_SIZE = 6
-    B_COMPRESSED_SIZE = 7
-    B_TAIL = 8                  # bytes that are too few for an entry
-    B_SECTIONS = 9              # sections of the host object, as all below
-    B_SECTION_RANGE = 10
-    B_SECTION_NAME = 11
-    B_SECTION_SUM = 12
-
-cdef enum:
-    # Bytes of the headers; either may be longer in a file.
-    CONTAINER_HEADER = 16
-    ENTRY_HEADER = 64
-    # Flags of an entry.
-    LZ4 = 0x2000
-    ZSTD = 0x8000
-    COMPRESSED = LZ4 | ZSTD
-
 # The header of a container, and of an entry in it, as they lie in a file.
 cdef packed struct FatbinContainer:
     uint32_t magic

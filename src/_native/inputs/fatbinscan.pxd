@@ -10,14 +10,16 @@ from base.elffile cimport (
 )
 from base.texts cimport has_start
 from base.vector cimport Vec, vec_push
+from containernumbers cimport CONTAINER_HEADER, ENTRY_HEADER, FATBIN_MAGIC, FLAGS_OF_CODECS
 from elfnumbers cimport ET_DYN, ET_REL, SHT_NOBITS
 from inputkinds cimport IN_FATBIN, IN_HOST, IN_SHARED
 from inputs.fatbinrows cimport (
-    B_COMPRESSED_SIZE, B_ENTRY_HEADER, B_ENTRY_SIZE, B_HEADER, B_MAGIC, B_SECTIONS, B_SECTION_NAME,
-    B_SECTION_RANGE, B_SECTION_SUM, B_SIZE, B_TAIL, B_VERSION, COMPRESSED, CONTAINER_HEADER,
-    ENTRY_HEADER, ByteRange, EntryRow, FatbinContainer, FatbinEntry, FaultRow, SourceRow,
+    ByteRange, EntryRow, FatbinContainer, FatbinEntry, FaultRow, SourceRow,
 )
-from read.filekinds cimport FATBIN_MAGIC
+from outcomes cimport (
+    B_COMPRESSED_SIZE, B_ENTRY_HEADER, B_ENTRY_SIZE, B_HEADER, B_MAGIC, B_SECTIONS, B_SECTION_NAME,
+    B_SECTION_RANGE, B_SECTION_SUM, B_SIZE, B_TAIL, B_VERSION,
+)
 
 # Sources that are scanned one after the other, and what was found.
 ctypedef struct Scanner:
@@ -65,7 +67,7 @@ cdef inline bint scan_container(Scanner* scanner, uint64_t offset, uint64_t end)
         remaining -= entry.header_size
         if entry.size > remaining:
             return add_fault(scanner, True, B_ENTRY_SIZE, entry.size, remaining)
-        if entry.flags & COMPRESSED and entry.compressed_size > entry.size:
+        if entry.flags & FLAGS_OF_CODECS and entry.compressed_size > entry.size:
             return add_fault(scanner, True, B_COMPRESSED_SIZE, entry.compressed_size, entry.size)
         row = <EntryRow*>vec_push(&scanner.entries)
         if row == NULL:
@@ -80,7 +82,7 @@ cdef inline bint scan_container(Scanner* scanner, uint64_t offset, uint64_t end)
         row.offset = offset
         row.size = row.packed_size = entry.size
         row.full_size = 0
-        if entry.flags & COMPRESSED:
+        if entry.flags & FLAGS_OF_CODECS:
             row.packed_size = entry.compressed_size if entry.compressed_size else entry.size
             row.full_size = entry.full_size
         scanner.index += 1

@@ -4,9 +4,10 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from attributetypes cimport EICOMPAT_CAN_FASTPATH_FINALIZE, FASTPATH_CODE
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_append, vec_to_bytes
-from info.compat cimport FASTPATH_CODE, Compat, CompatRow, compat_finish, compat_init, compat_read
+from info.compat cimport Compat, CompatRow, compat_finish, compat_init, compat_read
 from info.fastpath cimport has_code_off_fastpath
 from pylink._native.results cimport MergedTables, ObjectTables
 from sectionkinds cimport IS_CODE, K_COMPAT, K_INFO, K_TKINFO
@@ -15,10 +16,6 @@ from tables.kinds cimport is_a
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 from tables.views cimport ObjectsView
 from traits cimport TRAIT_FP64_SCOREBOARDS
-
-
-cdef enum:
-    COMPAT_FASTPATH = 0x0b      # attribute of .nv.compat: CAN_FASTPATH_FINALIZE
 
 
 def join_notes(ObjectTables objects not None):
@@ -127,7 +124,7 @@ cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexc
 
     The value of the attribute is a list of bytes after the first 4 of its record.
     """
-    cdef const uint8_t* record = find_record(data, size, COMPAT_FASTPATH)
+    cdef const uint8_t* record = find_record(data, size, EICOMPAT_CAN_FASTPATH_FINALIZE)
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 

@@ -34,13 +34,14 @@ from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.spans cimport Span, mix, table_free, table_slot
 from mercury.objects cimport (
-    ACCEPTED, Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests, build_index,
+    Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests, build_index,
     header_key, strip, target_key, target_row,
 )
 from mercury.stages cimport (
     decide_data, decide_headers, decide_targets, needs_digests, start_outcome,
 )
 from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
+from outcomes cimport ACCEPTED
 
 cdef enum:
     MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide

@@ -15,27 +15,6 @@ from base.spans cimport (
 )
 from base.texts cimport MERC_PREFIX, has_prefix
 
-cdef enum Reason:
-    # Why a candidate is accepted or rejected: row of pylink.mercury.reasons.REASONS, which has the
-    # code, the stage and the sentence.
-    ACCEPTED = 0
-    BYTES_DIFFER = 1
-    CANDIDATE_LONGER = 2
-    REFERENCE_SHORTER = 3
-    HEADER_COUNT = 4
-    HEADER_TWIN = 5
-    TARGET_COUNT = 6
-    TARGET_TWIN = 7
-    HEADER_MOVED = 8
-    TARGET_MOVED = 9
-    TARGET_PLACE = 10
-    ATTRIBUTES_DIFFER = 11
-    FUNCTION_DIFFERS = 12
-    FUNCTION_WEAKER = 13
-    SYMBOL_DIFFERS = 14
-    SECTION_KIND = 15
-    NEEDS_DIGESTS = 16
-
 cdef enum SymbolKind:
     S_NULL = 0          # index 0
     S_NAMED = 1         # global or weak: the name says which symbol of the whole link it is
@@ -112,7 +91,7 @@ cdef struct Comparison:
 
 # The result of a comparison. A number that does not apply is -1.
 cdef struct Verdict:
-    int why                 # Reason
+    int why                 # Comparison of pylink/facts/outcomes.py
     int64_t index           # failing entry of the candidate's vector
     int64_t twin            # entry of the reference that it was compared with
     int64_t offset          # first differing byte, or failing entry of a relocation section

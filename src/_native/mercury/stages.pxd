@@ -19,11 +19,13 @@ from base.spans cimport (
     AHEAD, KeyTable, mix, now_ns, prefetch, table_home, table_slot,
 )
 from mercury.objects cimport (
-    ACCEPTED, BYTES_DIFFER, CANDIDATE_LONGER, HEADER_COUNT, HEADER_TWIN, NEEDS_DIGESTS,
-    REFERENCE_SHORTER, TARGET_COUNT, TARGET_TWIN, Comparison, Header, Object, Target, Verdict,
-    compare_bytes, is_equal_header, is_equal_target,
+    Comparison, Header, Object, Target, Verdict, compare_bytes, is_equal_header, is_equal_target,
 )
 from mercury.symbols cimport compare_identity
+from outcomes cimport (
+    ACCEPTED, BYTES_DIFFER, CANDIDATE_LONGER, HEADER_COUNT, HEADER_TWIN, NEEDS_DIGESTS,
+    REFERENCE_SHORTER, TARGET_COUNT, TARGET_TWIN,
+)
 
 
 cdef inline void prefetch_header(const Object* ref, const Object* cand, size_t i) noexcept nogil:
@@ -85,7 +87,7 @@ cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict* out,
                                  Comparison* work) noexcept nogil:
-    """Stage 1: compare primary data by position. Returns a Reason.
+    """Stage 1: compare primary data by position. Returns a Comparison.
 
     The reference may have more entries, and longer ones: only the candidate's bytes count.
     """
@@ -131,7 +133,7 @@ cdef inline int compare_section_headers(const Object* ref, const Object* cand, b
                                         Verdict* out, Comparison* work) noexcept nogil:
     """Stage 2: equal numbers of section headers, and a twin for each of the candidate's.
 
-    Returns a Reason.
+    Returns a Comparison.
     """
     cdef size_t i, j, count = ref.header_count
     out.index = out.twin = -1
@@ -192,7 +194,7 @@ cdef inline int compare_relocation_targets(const Object* ref, const Object* cand
                                            Verdict* out, Comparison* work) noexcept nogil:
     """Stage 3: equal numbers of relocation targets, and a twin for each of the candidate's.
 
-    Returns a Reason.
+    Returns a Comparison.
     """
     cdef size_t i, j, count = ref.target_count
     out.index = out.twin = -1

@@ -8,9 +8,11 @@ from base.elf64 cimport Rela, Sym
 from base.spans cimport Span
 from elfnumbers cimport SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_SECTION
 from mercury.objects cimport (
+    S_NAMED, S_NULL, S_PRIVATE, S_SECTION, Object, Symbol, Use, Verdict, is_equal_span,
+)
+from outcomes cimport (
     ACCEPTED, ATTRIBUTES_DIFFER, FUNCTION_DIFFERS, FUNCTION_WEAKER, HEADER_MOVED, SECTION_KIND,
-    SYMBOL_DIFFERS, S_NAMED, S_NULL, S_PRIVATE, S_SECTION, TARGET_MOVED, TARGET_PLACE, Object,
-    Symbol, Use, Verdict, is_equal_span,
+    SYMBOL_DIFFERS, TARGET_MOVED, TARGET_PLACE,
 )
 
 
@@ -96,7 +98,7 @@ cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
-    """Compare the symbols of two files whose stages 1 to 3 accept. Returns a Reason.
+    """Compare the symbols of two files whose stages 1 to 3 accept. Returns a Comparison.
 
     Headers and targets must be at equal positions, since symbols name them by index.
     """

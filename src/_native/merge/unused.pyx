@@ -20,13 +20,10 @@ from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport Entities, Table
 from resolve.kernelnames cimport has_parts_of_pattern
 from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
-from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
+from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, PACKED_ALIGN, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
 from tables.rows cimport EntityNumber, EntityRow, FileRow, SectionNumber, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
-
-cdef enum:
-    PACKED_ALIGN = 8            # least bytes of a variable that makes nvlink align the bank
 
 
 ctypedef struct Uses:

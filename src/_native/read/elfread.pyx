@@ -16,9 +16,10 @@ from base.vector cimport vec_over
 from elfnumbers cimport STO_ENTRY
 from exits.trap cimport is_only_trap
 from mercury.ties cimport Tie, keep_tied, tie_key
+from outcomes cimport F_NONE
 from pylink._native.results cimport ObjectTables
 from pylink._native.tables cimport Faults, Files, Sections, Symbols, detach_rows
-from read.faults cimport F_NONE, Reader
+from read.faults cimport Reader
 from read.links cimport check_references
 from read.notes cimport TOOL_STEP
 from read.shares cimport Share, count_rows_of_share, read_shares, reserve_rows

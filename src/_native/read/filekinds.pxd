@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport Ehdr, load32
 from base.texts cimport has_prefix, has_text
+from containernumbers cimport FATBIN_MAGIC
 from elfnumbers cimport EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, EM_CUDA
 from inputkinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_EMPTY, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_THIN_ARCHIVE,
@@ -11,8 +12,7 @@ from inputkinds cimport (
 )
 
 cdef enum:
-    FATBIN_MAGIC = 0xba55ed50U  # the first four bytes, little endian
-    LTOIR_MAGIC = 0x7f4e43edU
+    LTOIR_MAGIC = 0x7f4e43edU   # the first four bytes, little endian
 
 
 cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogil:

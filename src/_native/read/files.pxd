@@ -11,10 +11,11 @@ from base.elffile cimport (
 from base.vector cimport vec_push
 from elfnumbers cimport EI_ABIVERSION, EI_OSABI, EM_CUDA, ET_REL, ET_WHOLE, SHT_SYMTAB
 from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
-from read.faults cimport (
+from outcomes cimport (
     F_ABI_VERSION, F_CLASS, F_ELF_FLAGS, F_ENDIAN, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
-    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, MOST_ROWS, Reader, refuse,
+    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT,
 )
+from read.faults cimport MOST_ROWS, Reader, refuse
 from read.links cimport check_references
 from read.notes cimport read_flags, read_notes
 from read.sections cimport read_sections

@@ -14,11 +14,11 @@ from libc.string cimport memcmp, memset
 from base.elf64 cimport Rel, Rela
 from base.vector cimport vec_extend
 from elfnumbers cimport SHT_CUDA_MERC_RELA, SHT_REL, SHT_RELA, STT_FUNC
-from read.faults cimport (
+from outcomes cimport (
     F_CAPSULE_SIZE, F_DUPLICATE_SECTION, F_ENTSIZE, F_NO_CAPSULE, F_RELOC_OFFSET, F_RELOC_SYMBOL,
     F_RELOC_TYPE, F_SECTION_NAME, F_SECTION_TYPE, F_SH_INFO, F_TABLE_SIZE, F_TEXT_SIZE, F_TOO_LARGE,
-    MOST_ROWS, Reader, refuse,
 )
+from read.faults cimport MOST_ROWS, Reader, refuse
 from read.records cimport check_attributes, check_calls
 from read.sections cimport is_mercury
 from relocationtypes cimport (

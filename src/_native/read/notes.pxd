@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
+from attributetypes cimport EICOMPAT_CUDA_ACCELERATOR_TARGET, EICOMPAT_ISA_CLASS
 from base.elf64 cimport Ehdr
 from base.texts cimport is_named
 from elfnumbers cimport ET_WHOLE
@@ -16,9 +17,6 @@ from tables.kinds cimport is_a, is_plain
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 
 cdef enum:
-    # Attributes of .nv.compat.
-    COMPAT_ISA_CLASS = 2        # which architectures the code can run on
-    COMPAT_SPECIFIC = 9         # the code is for one architecture alone
     CUINFO_VERSION = 2          # `version` since 13.0; the earlier note has no toolkit
     CUINFO_FIELDS = 8           # bytes of a CuinfoNote that its `size` counts, too
     TKINFO_FIELDS = 24          # the same of a TkinfoNote
@@ -88,10 +86,11 @@ cdef inline bint read_notes(Reader* reader, FileRow* file) noexcept nogil:
         elif section.kind == K_TKINFO:
             tool = max(tool, find_newest_tool(reader.arena + section.offset, section.size))
         elif section.kind == K_COMPAT:
-            record = find_record(reader.arena + section.offset, section.size, COMPAT_SPECIFIC)
+            record = find_record(reader.arena + section.offset, section.size,
+                                 EICOMPAT_CUDA_ACCELERATOR_TARGET)
             if record != NULL and record[2] != 0:
                 file.flags |= FILE_SPECIFIC
-            if find_record(reader.arena + section.offset, section.size, COMPAT_ISA_CLASS) == NULL:
+            if find_record(reader.arena + section.offset, section.size, EICOMPAT_ISA_CLASS) == NULL:
                 file.flags |= FILE_UNCLASSED
         else:
             has_notes = is_plain(section.kind, IS_CALLS | IS_RECORDS)

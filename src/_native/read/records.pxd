@@ -14,10 +14,11 @@ from libc.string cimport memcpy, strlen
 
 from attributetypes cimport ATTRIBUTE, AttributeFacts
 from base.elf64 cimport load32
-from read.faults cimport (
+from outcomes cimport (
     F_CALLGRAPH_BLOCK, F_CALLGRAPH_STRING, F_CALLGRAPH_SYMBOL, F_NAME_BYTES, F_RECORD_END,
-    F_RECORD_FORMAT, F_RECORD_SIZE, F_RECORD_SYMBOL, F_TABLE_SIZE, Reader, count_name, refuse,
+    F_RECORD_FORMAT, F_RECORD_SIZE, F_RECORD_SYMBOL, F_TABLE_SIZE,
 )
+from read.faults cimport Reader, count_name, refuse
 from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from sectionkinds cimport K_CALLGRAPH
 from tables.attributes cimport record_size

@@ -7,11 +7,11 @@ from base.elf64 cimport Shdr
 from base.elffile cimport ElfFile, is_in_file, name_at
 from base.vector cimport vec_extend
 from objectformats cimport FORMAT
-from read.faults cimport (
-    CONTENTS_PER_BYTE, F_ALIGN, F_ALIGN_LIMIT, F_ALIGN_SUM, F_ENTSIZE, F_NAME_BYTES, F_NAME_OFFSET,
-    F_NONE, F_SECTION_BOUNDS, F_SECTION_NAME, F_SECTION_TYPE, F_SIZE_SUM, F_TOO_LARGE, MAX_ALIGN,
-    Reader, count_name, max_nobits, refuse,
+from outcomes cimport (
+    F_ALIGN, F_ALIGN_LIMIT, F_ALIGN_SUM, F_ENTSIZE, F_NAME_BYTES, F_NAME_OFFSET, F_NONE,
+    F_SECTION_BOUNDS, F_SECTION_NAME, F_SECTION_TYPE, F_SIZE_SUM, F_TOO_LARGE,
 )
+from read.faults cimport CONTENTS_PER_BYTE, MAX_ALIGN, Reader, count_name, max_nobits, refuse
 from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport FREE_ALWAYS, FREE_PLAIN, KIND, K_OTHER, RULE, RULE_COUNT, KindRule
 from sectionrules cimport FIRST_RULE, MAX_BANK, RULES

@@ -9,12 +9,12 @@ from elfnumbers cimport (
     SHN_ABS, SHN_COMMON, SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, SHT_STRTAB, SHT_SYMTAB, STB_WEAK,
     STO_SHARED, STO_SPACE, STT_FUNC, STT_SECTION,
 )
-from read.faults cimport (
+from outcomes cimport (
     F_BINDING, F_ENTSIZE, F_NAME_BYTES, F_NAME_OFFSET, F_NO_SYMTAB, F_NULL_SYMBOL, F_ROW_COUNT,
     F_SH_LINK, F_STRING_TABLE, F_SYMBOL_BOUNDS, F_SYMBOL_SECTION, F_SYMBOL_TYPE, F_TABLE_SIZE,
-    F_TOO_LARGE, F_VARIABLE_ALIGN, MAX_ALIGN, MAX_SHARED, MOST_ROWS, Reader, count_name, max_nobits,
-    refuse,
+    F_TOO_LARGE, F_VARIABLE_ALIGN,
 )
+from read.faults cimport MAX_ALIGN, MAX_SHARED, MOST_ROWS, Reader, count_name, max_nobits, refuse
 from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport IS_CODE, KIND, K_MERC_SYMTAB, K_SYMTAB, K_SYMTAB_SHNDX
 from tables.kinds cimport is_a

@@ -21,14 +21,14 @@ from elfnumbers cimport (
     EI_ABIVERSION, EM_CUDA, ET_EXEC, SHF_ALLOC, SHN_LORESERVE, SHT_NOTE, SHT_REL, SHT_RELA,
     SHT_STRTAB, SHT_SYMTAB, STT_FUNC,
 )
-from size.cutting cimport (
-    PART_ATTRIBUTES, PART_CODE, PART_CONSTANTS, PART_DATA, PART_DEBUG, PART_HEADERS,
-    PART_MERCURY_CODE, PART_MERCURY_REST, PART_NAMES, PART_OTHER, PART_PADDING, PART_RELOCATIONS,
-    SHARED, Cutting, add_function, count_bytes, find_function,
-)
+from size.cutting cimport SHARED, Cutting, add_function, count_bytes, find_function
 from size.digests cimport (
     Digest, Fingerprint, absorb, absorb_header, absorb_records, absorb_relocations, absorb_text,
     absorb_words, has_records,
+)
+from sizenumbers cimport (
+    MOST_DOTS, PART_ATTRIBUTES, PART_CODE, PART_CONSTANTS, PART_DATA, PART_DEBUG, PART_HEADERS,
+    PART_MERCURY_CODE, PART_MERCURY_REST, PART_NAMES, PART_OTHER, PART_PADDING, PART_RELOCATIONS,
 )
 
 cdef extern from "size/search.h":
@@ -40,7 +40,6 @@ cdef enum:
     NAME_LIMIT = 4
     # Bytes of the shortest initialized data that is compared: shorter data may be equal by chance.
     LEAST_DATA = 256
-    MOST_DOTS = 16              # in a section's name, after which functions' names are looked for
     CODE_PREFIX = 6             # bytes of ".text."
     UNIT_SIZE = 256             # bytes of a name that are enough to identify its source file
 

@@ -12,22 +12,7 @@ from base.scratch cimport Scratch, scratch_vector
 from base.vector cimport Vec, vec_push
 from size.digests cimport Digest, Fingerprint
 
-# Purposes of bytes; pylink/size/model.py has their names.
-cdef enum Part:
-    PART_CODE = 0
-    PART_CONSTANTS = 1
-    PART_DATA = 2
-    PART_ATTRIBUTES = 3
-    PART_RELOCATIONS = 4
-    PART_NAMES = 5
-    PART_DEBUG = 6
-    PART_MERCURY_CODE = 7
-    PART_MERCURY_REST = 8
-    PART_HEADERS = 9
-    PART_PADDING = 10
-    PART_OTHER = 11
-    PART_PTX = 12
-    PART_LTOIR = 13
+cdef enum:
     PARTS = 16                  # counts of a row, of which some are unused
 
 # Owner of bytes without a function; functions count from 1.

@@ -11,9 +11,10 @@ from inputs.codecs cimport decompress
 from inputs.compression cimport frame_room, make_frame
 from picknumbers cimport CODEC_ZSTD_FRAME, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from size.cubincut cimport cut_cubin
-from size.cutting cimport PART_LTOIR, PART_OTHER, SHARED, Cutting, count_bytes
+from size.cutting cimport SHARED, Cutting, count_bytes
 from size.digests cimport Fingerprint, absorb
 from size.ptxcut cimport cut_ptx
+from sizenumbers cimport PART_LTOIR, PART_OTHER
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t pread(int file, void* place, size_t size, int64_t offset)

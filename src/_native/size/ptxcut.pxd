@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from base.texts cimport has_text
-from size.cutting cimport PART_PADDING, PART_PTX, SHARED, Cutting, add_function, count_bytes
+from size.cutting cimport SHARED, Cutting, add_function, count_bytes
+from sizenumbers cimport PART_PADDING, PART_PTX
 
 
 cdef extern from "size/ptxscan.h":

@@ -10,7 +10,7 @@ from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from size.cubincut cimport part_of_section
-from size.cutting cimport PART_HEADERS, PART_PADDING
+from sizenumbers cimport PART_HEADERS, PART_PADDING
 
 
 def section_bytes(cubin not None):

@@ -22,8 +22,8 @@ from pylink.facts.fatbinentries import (
     FLAG_DEBUG,
     FLAG_LINUX,
     FLAG_SUFFIX,
-    KIND_CUBIN,
 )
+from pylink.facts.picknumbers import EntryKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         after_header += _pad(block + b"\0" + compat)
     padding = bytes(-len(payload) % 8)
     header = ENTRY.pack(
-        KIND_CUBIN,
+        EntryKind.ELF,
         ENTRY_MARK,
         ENTRY.size + len(after_header),
         len(payload) + len(padding),

@@ -42,6 +42,7 @@ _EICOMPAT = """
     CUDA_ACCELERATOR_TARGET CUDA_DRIVER_VERSION CAN_FASTPATH_FINALIZE
 """
 EICOMPAT = dict(enumerate(_EICOMPAT.split()))
+EICOMPAT_NUMBER = {name: number for number, name in EICOMPAT.items()}
 
 EIATTR_NUMBER = {name: number for number, name in EIATTR.items()}
 
@@ -50,7 +51,8 @@ PARAM_CBANK, EXTERNS = EIATTR_NUMBER["PARAM_CBANK"], EIATTR_NUMBER["EXTERNS"]
 KPARAM_INFO, CRS_STACK_SIZE = EIATTR_NUMBER["KPARAM_INFO"], EIATTR_NUMBER["CRS_STACK_SIZE"]
 REGCOUNT, MERCURY_ISA_VERSION = EIATTR_NUMBER["REGCOUNT"], EIATTR_NUMBER["MERCURY_ISA_VERSION"]
 FIRST_ISA_VERSION = 0x100  # 1.0, for code without a record of its MERCURY_ISA_VERSION
-COMPAT_MERCURY_ISA_VERSION = 7  # the attribute of .nv.compat with that version
+# The attribute of .nv.compat with that version.
+COMPAT_MERCURY_ISA_VERSION = EICOMPAT_NUMBER["MERCURY_ISA_MAJOR_MINOR_VERSION"]
 # Records of .nv.info that hold a symbol and a number.
 SYMBOL_PAIRS = frozenset(
     EIATTR_NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")

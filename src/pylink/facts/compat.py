@@ -27,6 +27,8 @@ COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value, or
 COMPAT_REQUIRED = 4  # omitted if an input lacks it or has the value for unknown (0xffff)
 COMPAT_LATE = 8  # follows all others, in the order of the rows, unless the first input has it
 
+FASTPATH_CODE = 0x08  # the bit of CAN_FASTPATH_FINALIZE that depends on the instructions
+
 
 class CompatRow:
     """A rule for one attribute in links for `families` that follow toolkit `since` or a later one.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from pylink.facts.picknumbers import EntryKind
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +26,6 @@ CONTAINER = struct.Struct("<4sHHQ")
 # Header of an entry. docs/inputs.md has the fields in this order; versions are minor, then major.
 ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 ENTRY_MARK = 0x101
-KIND_CUBIN = 2
-KIND_LTOIR = 8
 CUBIN_VERSION = (8, 1)  # minor and major, of an entry with a cubin
 
 FLAG_64_BIT = 0x1  # addresses have 64 bits
@@ -33,6 +33,7 @@ FLAG_DEBUG = 0x2  # compiled with -G
 FLAG_LINUX = 0x10
 FLAG_LZ4 = 0x2000  # the payload is compressed
 FLAG_ZSTD = 0x8000  # the payload is compressed
+FLAGS_OF_CODECS = FLAG_LZ4 | FLAG_ZSTD
 FLAG_CHIP = 0x100000  # suffix `a`
 FLAG_FAMILY = 0x200000  # suffix `f`
 FLAG_COMPATIBLE = 0x1000000  # the header states the features that the code needs
@@ -56,7 +57,7 @@ def suffix_of(flags: int) -> str:
 def is_scrambled(entry: bytes | memoryview) -> bool:
     """Return whether only nvJitLink can read an entry: LTO-IR with a key in its header."""
     kind, *_, key, _ = ENTRY.unpack_from(entry)
-    return bool(kind == KIND_LTOIR and key != 0)
+    return bool(kind == EntryKind.LTOIR and key != 0)
 
 
 def pack_entry(entry: memoryview) -> bytes:

@@ -16,19 +16,25 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pylink.facts import (
+    archiveheaders,
     attributes,
     bitstreamnumbers,
     compat,
+    dwarf,
     dynamictags,
     elf,
+    fatbinentries,
     inheritance,
     inputkinds,
+    instructions,
     kernelmodes,
     objectformats,
+    outcomes,
     picknumbers,
     releases,
     relocations,
     rownumbers,
+    sizenumbers,
     target,
 )
 from pylink.facts.headerlines import enum_lines, integer_constants, table_lines
@@ -149,7 +155,8 @@ def attribute_tables() -> Iterator[str]:
     formats = integer_constants(attributes, ("NVAL", "BVAL", "HVAL", "SVAL"))
     yield from enum_lines({f"EIFMT_{name}": number for name, number in formats.items()})
     yield from enum_lines(integer_constants(inheritance, ("JOIN_",)))
-    yield from enum_lines(integer_constants(compat, ("COMPAT_",)))
+    yield from enum_lines(integer_constants(compat, ("COMPAT_", "FASTPATH_")))
+    yield from enum_lines({f"EICOMPAT_{name}": n for n, name in attributes.EICOMPAT.items()})
     rows = (
         f"{{{row.words}, {row.of_function:d}, {row.symbols:d}, {row.entry}}}"
         for row in map(attributes.attribute_facts, range(256))
@@ -229,6 +236,25 @@ def input_kinds() -> Iterator[str]:
     yield from enum_lines({f"IN_{name}": value for name, value in kinds.items()})
 
 
+def container_numbers() -> Iterator[str]:
+    """Lines of containernumbers.pxd: headers of fat binaries and archives."""
+    yield from enum_lines(
+        {
+            "FATBIN_MAGIC": int.from_bytes(fatbinentries.FATBIN_MAGIC, "little"),
+            "CONTAINER_HEADER": fatbinentries.CONTAINER.size,
+            "ENTRY_HEADER": fatbinentries.ENTRY.size,
+            **integer_constants(fatbinentries, ("FLAG_", "FLAGS_")),
+            **integer_constants(archiveheaders, ("",)),
+        }
+    )
+
+
+def size_numbers() -> Iterator[str]:
+    """Lines of sizenumbers.pxd."""
+    parts = {f"PART_{name}": number for number, name in enumerate(sizenumbers.PARTS)}
+    yield from enum_lines({**parts, "MOST_DOTS": sizenumbers.MOST_DOTS})
+
+
 # One header for each subject, so that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "elfnumbers.pxd": elf_numbers,
@@ -242,6 +268,11 @@ HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "rownumbers.pxd": row_numbers,
     "inputkinds.pxd": input_kinds,
     "picknumbers.pxd": lambda: class_numbers(picknumbers.PREFIXES),
+    "outcomes.pxd": lambda: class_numbers(outcomes.PREFIXES),
+    "containernumbers.pxd": container_numbers,
+    "sizenumbers.pxd": size_numbers,
+    "instructions.pxd": lambda: enum_lines(integer_constants(instructions, ("",))),
+    "dwarf.pxd": lambda: enum_lines(integer_constants(dwarf, ("",))),
     "bitstreamnumbers.pxd": lambda: enum_lines(integer_constants(bitstreamnumbers, ("",))),
 }
 

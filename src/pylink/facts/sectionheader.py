@@ -198,4 +198,5 @@ def section_kinds() -> Iterator[str]:
     banks = ("POOL_", "USER_", "PIC_")
     prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", *banks)
     yield from enum_lines(integer_constants(sectiontable, prefixes))
+    yield from enum_lines(integer_constants(sectionkinds, ("PACKED_",)))
     yield from tables(kinds)

@@ -6,6 +6,10 @@ into native code.
 
 from __future__ import annotations
 
+# Bytes: no constant is read in larger units. So nvlink uses no larger alignment if room is short,
+# and smaller constants do not align a bank.
+PACKED_ALIGN = 8
+
 OTHER = 0  # any other section with contents
 NULL = 1  # the null section, and no section
 SHSTRTAB = 2  # .shstrtab

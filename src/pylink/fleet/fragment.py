@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pylink._native.columnpages import join_words
 from pylink._native.cubinfiles import read_cubins
 from pylink.facts.elf import ET_EXEC
+from pylink.facts.outcomes import Fate, IndexFault
 from pylink.fleet.columns import (
     CUBIN,
     GONE,
@@ -44,18 +45,18 @@ if TYPE_CHECKING:
     from pylink.fleet.parts import Part
     from pylink.fleet.walk import Files
 
-# Kinds that the native reader gives to files, by number; "" for a file that needs `contents`.
-NATIVE_KINDS = (CUBIN, OTHER, "")
+# Kinds that the native reader gives to files; "" for a file that needs `contents`.
+NATIVE_KINDS = {Fate.CUBIN: CUBIN, Fate.OTHER: OTHER, Fate.UNDECIDED: ""}
 
-# Faults of an object, by native number.
+# Faults of an object.
 FAULTS = {
-    1: "it has no ELF header of a cubin",
-    2: "its section headers do not lie in the file",
-    3: "it has no section with the names of sections",
-    4: "section {}: its name does not lie in the section with names",
-    5: "section {}: its bytes do not lie in the file",
-    6: "sections up to number {} have more than four times the bytes of the file",
-    7: "names of sections up to number {} have more bytes than the file",
+    IndexFault.HEADER: "it has no ELF header of a cubin",
+    IndexFault.TABLE: "its section headers do not lie in the file",
+    IndexFault.NAMES: "it has no section with the names of sections",
+    IndexFault.NAME: "section {}: its name does not lie in the section with names",
+    IndexFault.RANGE: "section {}: its bytes do not lie in the file",
+    IndexFault.SUM: "sections up to number {} have more than four times the bytes of the file",
+    IndexFault.NAME_SUM: "names of sections up to number {} have more bytes than the file",
 }
 
 
@@ -86,12 +87,12 @@ def make_fragment(part: Part) -> Fragment:
     first = first_number(part.run, part.number)
     rows = part.files.rows
     fragment = FragmentRows(first)
-    kind_numbers = bytes([NATIVE_KINDS.index("")]) * rows
+    kind_numbers = bytes([Fate.UNDECIDED]) * rows
     if hasher():
         fragment.check(rows)
         kind_numbers, native = read_cubins(part.files, LARGE_FILE, first, hasher())
         fragment.add_cubins(
-            [row for row, fate in enumerate(kind_numbers) if not fate], None, native
+            [row for row, fate in enumerate(kind_numbers) if fate == Fate.CUBIN], None, native
         )
     results: dict[int, FileResult] = {}
     remaining = [row for row, fate in enumerate(kind_numbers) if not NATIVE_KINDS[fate]]
@@ -137,7 +138,7 @@ def _make_files_table(
 ) -> Table:
     """Make the table of files, whose first row has the number `first`.
 
-    `kind_numbers` has an index of NATIVE_KINDS for each file that exists; `results` replaces it.
+    `kind_numbers` has a Fate for each file that exists; `results` replaces it.
     """
     count = files.rows
     kinds: list[str | None] = [

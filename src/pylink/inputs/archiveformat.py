@@ -32,22 +32,6 @@ ROW_SIZE = 48
 # Members that are read at first, since a caller may need no more.
 FIRST_MEMBERS = 16
 
-# Reasons of `archives.list_members` about the archive, and about a member.
-ARCHIVE_FAULTS = {
-    1: "the header at {header:#x} is cut short",
-    2: "the header at {header:#x} does not end as a header does",
-}
-MEMBER_FAULTS = {
-    3: "its size {size} is not a decimal number",
-    4: "its header says {value} bytes, and {limit} are left",
-    5: "its name has {length} bytes, of {limit} in all",
-    6: "its name begins with a slash and is not an offset",
-    7: "its place {place} is not a decimal number",
-    8: "it has a long name, and no member // comes before it",
-    9: "its name is at {value} of the long names, which have {limit} bytes",
-    10: "its name at {value} of the long names is empty",
-}
-
 
 class ArchiveError(ValueError):
     """A damaged archive: the text says where, and `member` has the member's name, or is empty."""
@@ -98,7 +82,9 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]
         for start_of_row in range(0, len(rows), ROW_SIZE):
             yield _member(data, rows[start_of_row : start_of_row + ROW_SIZE])
         if fault is not None:
-            raise describe_fault(data, start, fault)
+            from pylink.inputs.archivefaults import describe_fault
+
+            raise ArchiveError(*describe_fault(data, start, fault))
         limit = sys.maxsize
 
 
@@ -110,7 +96,9 @@ def list_member_rows(data: bytes, start: int, size: int, max_members: int) -> by
     is_thin(data, start, size)  # raises ArchiveError for other files
     rows, _, fault = archives.list_members(data, start, size, max_members, ())
     if fault is not None:
-        raise describe_fault(data, start, fault)
+        from pylink.inputs.archivefaults import describe_fault
+
+        raise ArchiveError(*describe_fault(data, start, fault))
     return rows
 
 
@@ -121,27 +109,3 @@ def _member(data: Buffer, row: bytes) -> ArchiveMember:
     entry = ArchiveMember(data[name : name + length], header, offset, size, place)
     entry.inline = bool(row[45])
     return entry
-
-
-def describe_fault(data: Buffer, start: int, fault: archives.MemberFault) -> ArchiveError:
-    """Make the error that describes a fault of `archives.list_members`."""
-    reason, header, value, limit = fault
-    if reason in ARCHIVE_FAULTS:
-        return ArchiveError(ARCHIVE_FAULTS[reason].format(header=header))
-    # The name, 16 bytes, is the first field of a header; the size, at 48, is the last.
-    text = data[start + header : start + header + 58]
-    field = text[:16].rstrip(b" ")
-    sentence = MEMBER_FAULTS[reason].format(
-        value=value,
-        limit=limit,
-        size=_quote_field(text[48:].strip(b" ")),
-        length=_quote_field(field[3:]),
-        place=_quote_field(field.partition(b":")[2]),
-    )
-    member = field if field[:1] == b"/" else field.removesuffix(b"/")
-    return ArchiveError(f"{sentence} (header at {header:#x})", os.fsdecode(member))
-
-
-def _quote_field(field: bytes) -> str:
-    """Quote bytes of a header for a diagnostic."""
-    return "'" + field.decode("utf-8", "backslashreplace") + "'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.facts.outcomes import FatbinFault
 from pylink.inputs.kinds import OF_HOST
 from pylink.rowformats import FAULT
 
@@ -13,23 +14,32 @@ if TYPE_CHECKING:
 # The section of a host object that holds its fat binary.
 FATBIN_SECTION = "__nv_relfatbin"
 
-# Reasons about the host object itself; `fatbinrows.pxd` has the numbers.
-OBJECT_FAULTS = (9, 10, 11, 12)
+# Reasons about the host object itself.
+OBJECT_FAULTS = (
+    FatbinFault.SECTIONS,
+    FatbinFault.SECTION_RANGE,
+    FatbinFault.SECTION_NAME,
+    FatbinFault.SECTION_SUM,
+)
 
 # Messages by reason; `value` and `limit` are those of the FaultRow.
 REASONS = {
-    1: "it starts with {value:#x}, not {limit:#x}",
-    2: "a container header of {value} bytes, at least {limit} are needed",
-    3: "container version {value}, not {limit}",
-    4: "a container of {value} bytes, and {limit} are left",
-    5: "an entry header of {value} bytes; 64 are needed, and {limit} are left",
-    6: "a payload of {value} bytes, and {limit} are left",
-    7: "a compressed payload of {value} bytes in one of {limit}",
-    8: "{value} bytes are left, and an entry header needs {limit}",
-    9: "the section header table lies outside the file ({value}, {limit} at most)",
-    10: "section {value} lies outside the file",
-    11: "the name of section {value} lies outside the string table",
-    12: "device code of {value} bytes in all, in a file of {limit}",
+    FatbinFault.MAGIC: "it starts with {value:#x}, not {limit:#x}",
+    FatbinFault.HEADER: "a container header of {value} bytes, at least {limit} are needed",
+    FatbinFault.VERSION: "container version {value}, not {limit}",
+    FatbinFault.SIZE: "a container of {value} bytes, and {limit} are left",
+    FatbinFault.ENTRY_HEADER: (
+        "an entry header of {value} bytes; 64 are needed, and {limit} are left"
+    ),
+    FatbinFault.ENTRY_SIZE: "a payload of {value} bytes, and {limit} are left",
+    FatbinFault.COMPRESSED_SIZE: "a compressed payload of {value} bytes in one of {limit}",
+    FatbinFault.TAIL: "{value} bytes are left, and an entry header needs {limit}",
+    FatbinFault.SECTIONS: (
+        "the section header table lies outside the file ({value}, {limit} at most)"
+    ),
+    FatbinFault.SECTION_RANGE: "section {value} lies outside the file",
+    FatbinFault.SECTION_NAME: "the name of section {value} lies outside the string table",
+    FatbinFault.SECTION_SUM: "device code of {value} bytes in all, in a file of {limit}",
 }
 
 

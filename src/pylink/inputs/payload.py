@@ -11,6 +11,7 @@ import os
 from _imp import extension_suffixes
 
 from pylink._native import payloads
+from pylink.facts.fatbinentries import FLAG_ZSTD, FLAGS_OF_CODECS
 from pylink.facts.picknumbers import Codec
 from pylink.packages.sites import find_package
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pylink.diagnostics import Sink
-
-# Bits of an entry's flags.
-LZ4 = 0x2000
-ZSTD = 0x8000
 
 # Default limit of the decompressed payloads of one link: a multiple of the bytes of all inputs, and
 # at least LEAST_LIMIT. Zstandard at its highest level compresses 304 cubins of this project's tests
@@ -72,7 +69,7 @@ def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
 
 
 def is_compressed(flags: int) -> bool:
-    return bool(flags & (LZ4 | ZSTD))
+    return bool(flags & FLAGS_OF_CODECS)
 
 
 class DamagedPayload(Exception):
@@ -103,7 +100,7 @@ class Unpacker:
         """Count a payload of `stated_size` decompressed bytes; DamagedPayload above the limit."""
         if not is_compressed(flags):
             return
-        if flags & LZ4 and flags & ZSTD:
+        if flags & FLAGS_OF_CODECS == FLAGS_OF_CODECS:
             raise self.refusal(stated_size, is_large=False)
         if stated_size > self.remaining:
             raise self.refusal(stated_size, is_large=True)
@@ -125,7 +122,7 @@ class Unpacker:
         """
         if not is_compressed(flags):
             return bytes(data)
-        if flags & ZSTD:
+        if flags & FLAG_ZSTD:
             if self._zstd is None:
                 self._zstd = _zstd_decoder(file, self._sink)
             payload = self._zstd(data, stated_size)

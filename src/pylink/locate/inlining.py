@@ -9,12 +9,12 @@ are counted again here.
 
 from __future__ import annotations
 
-# Extended opcodes: NVIDIA's, and DW_LNE_end_sequence.
-_INLINED_CALL = 0x90
-_END_SEQUENCE = 1
-# Standard opcodes, DW_LNS_: copy adds a row; fixed_advance_pc has an operand of two bytes.
-_COPY = 1
-_FIXED_ADVANCE_PC = 9
+from pylink.facts.dwarf import (
+    LNE_END_SEQUENCE,
+    LNE_INLINED_CALL,
+    LNS_COPY,
+    LNS_FIXED_ADVANCE_PC,
+)
 
 
 class Call:
@@ -49,18 +49,18 @@ def calls_of_rows(
         elif opcode == 0:
             size, position = read_uleb(program, position)
             end = position + size
-            if size and program[position] == _INLINED_CALL:
+            if size and program[position] == LNE_INLINED_CALL:
                 row, name_position = read_uleb(program, position + 1)
                 name_offset, _ = read_uleb(program, name_position)
                 current = Call(row - 1, name_offset) if row else None
-            elif size and program[position] == _END_SEQUENCE:
+            elif size and program[position] == LNE_END_SEQUENCE:
                 calls.append(current)
                 return calls
             position = end
-        elif opcode == _FIXED_ADVANCE_PC:
+        elif opcode == LNS_FIXED_ADVANCE_PC:
             position += 2
         else:
-            if opcode == _COPY:
+            if opcode == LNS_COPY:
                 calls.append(current)
             for _ in range(lengths[opcode - 1]):
                 _, position = read_uleb(program, position)

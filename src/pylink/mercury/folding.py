@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
+from pylink.facts.outcomes import Comparison
 from pylink.mercury.index import FoldIndex, KeptObjects
-from pylink.mercury.reasons import ACCEPTED
 from pylink.mercury.stages import Tally, Verdict, check_options, decide
 from pylink.mercury.stats import Stats
 
@@ -136,7 +136,7 @@ def _fold_by_index(
         else:
             for other in index.find(item) if eligible else ():
                 verdict = verdicts[other] = decide(items[other], item, tally, symbols=symbols)
-                if verdict.reason_row == ACCEPTED:
+                if verdict.reason_row == Comparison.ACCEPTED:
                     twin = other
                     break
         if twin is not None:

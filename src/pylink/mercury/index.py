@@ -25,8 +25,8 @@ sizes: for each candidate all rows of sizes of its signature are searched.
 from __future__ import annotations
 
 from pylink._native.dedup import find_covering_shapes
+from pylink.facts.outcomes import Comparison
 from pylink.mercury.prefilter import primary_digest, target_digest
-from pylink.mercury.reasons import BYTES_DIFFER, TARGET_TWIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ class FoldIndex:
 def branching_point(verdict: Verdict) -> BranchingPoint | None:
     """Return the section whose digest distinguishes the two objects; None if no section does."""
     index = verdict.index
-    if index is not None and verdict.reason_row == BYTES_DIFFER:
+    if index is not None and verdict.reason_row == Comparison.BYTES_DIFFER:
         return 1, index
-    if index is not None and verdict.reason_row == TARGET_TWIN:
+    if index is not None and verdict.reason_row == Comparison.TARGET_TWIN:
         return 3, verdict.candidate.vectors.target_key(index)
     return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
+from pylink.facts.outcomes import Comparison
 from pylink.mercury.objects import MercuryObject
 from pylink.mercury.prefilter import PREFILTERS, fill_targets
-from pylink.mercury.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show_name
+from pylink.mercury.reasons import REASONS, show_name
 from pylink.mercury.stats import COUNTS, Stats
 
 TYPE_CHECKING = False
@@ -58,7 +59,7 @@ class Verdict:
     @property
     def index(self) -> int | None:
         result = self._result
-        return None if result.why == ACCEPTED or result.index < 0 else result.index
+        return None if result.why == Comparison.ACCEPTED or result.index < 0 else result.index
 
     @property
     def offset(self) -> int | None:
@@ -68,7 +69,7 @@ class Verdict:
         relocation.
         """
         result = self._result
-        return None if result.why == ACCEPTED or result.offset < 0 else result.offset
+        return None if result.why == Comparison.ACCEPTED or result.offset < 0 else result.offset
 
     @property
     def symbol(self) -> int | None:
@@ -202,7 +203,7 @@ def decide(
 ) -> Verdict:
     """Compare with checked options; the work is added to the tally `total`."""
     result = kernel.compare(reference.vectors, candidate.vectors, hashed=hashed, symbols=symbols)
-    if result.why == NEEDS_DIGESTS:
+    if result.why == Comparison.NEEDS_DIGESTS:
         tally = Tally()
         reference_vectors = reference.vectors
         fill_targets(reference, reference_vectors.list_missing_digests(reference_vectors), tally)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink.facts import elf
+from pylink.facts.outcomes import ReadFault
 from pylink.tables import extent_at, text
 
 TYPE_CHECKING = False
@@ -12,64 +13,76 @@ if TYPE_CHECKING:
     from pylink.inputs.loaded import Loaded
     from pylink.rows import FaultRow
 
-# Reason for an unknown OS ABI, which nvlink reports in two messages.
-OS_ABI = 46
-
-# Reason -> kind of diagnostic, the name of its argument, and the argument's text (None: the value
-# itself). `read/faults.pxd` has the numbers.
-REASONS: dict[int, tuple[str, str, str | None]] = {
-    1: ("cannot-open-input", "", None),
-    2: ("not-elf", "", None),
-    3: ("wrong-class", "", None),
-    4: ("wrong-endian", "", None),
-    5: ("wrong-machine", "", None),
-    6: ("wrong-abi", "", None),
-    7: ("wrong-type", "type", None),
-    8: ("section-table-range", "", None),
-    9: ("section-range", "", None),
-    10: ("string-offset", "value", None),
-    11: ("string-unterminated", "", None),
-    12: ("section-alignment", "value", None),
-    13: ("no-symbol-table", "", None),
-    14: ("entry-size", "value", None),
-    15: ("symbol-section", "value", None),
-    16: ("section-info", "value", None),
-    17: ("relocation-symbol", "value", None),
-    18: ("relocation-range", "value", None),
-    19: ("malformed", "reason", "size {value} is larger than any real one ({limit} at most)"),
-    20: ("section-link", "value", None),
-    21: ("nvinfo-format", "reason", "it needs {value} bytes, and {limit} are left"),
-    22: ("nvinfo-format", "reason", "format {value}"),
-    24: ("capsule-format", "reason", "it has {value} bytes, at least {limit} are needed"),
-    25: ("section-size", "value", None),
-    26: ("nvinfo-format", "reason", "it names symbol {value}, which does not exist"),
-    27: ("nvinfo-format", "reason", "it has {value} bytes of data"),
-    28: ("callgraph-format", "reason", "it names symbol {value}, which does not exist"),
-    29: ("callgraph-format", "reason", "string {value} lies outside the string table"),
-    30: ("callgraph-format", "reason", "it is in no known block (marker {value:#x})"),
-    31: ("duplicate-section", "", None),
-    32: ("section-name", "value", "{value:#x}"),
-    33: ("relocation-type", "value", None),
-    34: ("symbol-range", "", None),
-    35: ("symbol-kind", "value", None),
-    36: (
+# Kind of diagnostic for a reason, and the name of its argument, which is the value, or "".
+KINDS = {
+    ReadFault.TOO_SHORT: ("cannot-open-input", ""),
+    ReadFault.NOT_ELF: ("not-elf", ""),
+    ReadFault.CLASS: ("wrong-class", ""),
+    ReadFault.ENDIAN: ("wrong-endian", ""),
+    ReadFault.MACHINE: ("wrong-machine", ""),
+    ReadFault.ABI_VERSION: ("wrong-abi", ""),
+    ReadFault.NOT_RELOCATABLE: ("wrong-type", "type"),
+    ReadFault.SECTION_TABLE: ("section-table-range", ""),
+    ReadFault.SECTION_BOUNDS: ("section-range", ""),
+    ReadFault.NAME_OFFSET: ("string-offset", "value"),
+    ReadFault.STRING_TABLE: ("string-unterminated", ""),
+    ReadFault.ALIGN: ("section-alignment", "value"),
+    ReadFault.NO_SYMTAB: ("no-symbol-table", ""),
+    ReadFault.ENTSIZE: ("entry-size", "value"),
+    ReadFault.SYMBOL_SECTION: ("symbol-section", "value"),
+    ReadFault.SH_INFO: ("section-info", "value"),
+    ReadFault.RELOC_SYMBOL: ("relocation-symbol", "value"),
+    ReadFault.RELOC_OFFSET: ("relocation-range", "value"),
+    ReadFault.SH_LINK: ("section-link", "value"),
+    ReadFault.TEXT_SIZE: ("section-size", "value"),
+    ReadFault.DUPLICATE_SECTION: ("duplicate-section", ""),
+    ReadFault.SECTION_NAME: ("section-name", "value"),
+    ReadFault.RELOC_TYPE: ("relocation-type", "value"),
+    ReadFault.SYMBOL_BOUNDS: ("symbol-range", ""),
+    ReadFault.BINDING: ("symbol-kind", "value"),
+    ReadFault.TABLE_SIZE: ("section-size", "value"),
+    ReadFault.SECTION_TYPE: ("unknown-section", "value"),
+    ReadFault.OSABI: ("wrong-abi", ""),
+}
+# Kind of diagnostic for other reasons, and the text of its argument `reason`.
+TEXTS = {
+    ReadFault.TOO_LARGE: (
         "malformed",
-        "reason",
+        "size {value} is larger than any real one ({limit} at most)",
+    ),
+    ReadFault.RECORD_END: ("nvinfo-format", "it needs {value} bytes, and {limit} are left"),
+    ReadFault.RECORD_FORMAT: ("nvinfo-format", "format {value}"),
+    ReadFault.CAPSULE_SIZE: ("capsule-format", "it has {value} bytes, at least {limit} are needed"),
+    ReadFault.RECORD_SYMBOL: ("nvinfo-format", "it names symbol {value}, which does not exist"),
+    ReadFault.RECORD_SIZE: ("nvinfo-format", "it has {value} bytes of data"),
+    ReadFault.CALLGRAPH_SYMBOL: (
+        "callgraph-format",
+        "it names symbol {value}, which does not exist",
+    ),
+    ReadFault.CALLGRAPH_STRING: (
+        "callgraph-format",
+        "string {value} lies outside the string table",
+    ),
+    ReadFault.CALLGRAPH_BLOCK: ("callgraph-format", "it is in no known block (marker {value:#x})"),
+    ReadFault.VARIABLE_ALIGN: (
+        "malformed",
         "alignment {value} of the variable is not a power of two <= {limit}",
     ),
-    37: ("malformed", "reason", "the function has no mercury capsule"),
-    38: ("malformed", "reason", "names of {value} bytes in all, in a file of {limit}"),
-    39: ("section-size", "value", None),
-    40: ("malformed", "reason", "alignment {value} is larger than {limit}"),
-    41: ("malformed", "reason", "section {value} cannot hold a symbol of this type"),
-    42: ("malformed", "reason", "the first symbol is not the null symbol"),
-    43: ("malformed", "reason", "sections are aligned to {value} bytes in all ({limit} at most)"),
-    44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
-    45: ("unknown-section", "value", "{value:#x}"),
-    OS_ABI: ("wrong-abi", "", None),
-    47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
-    48: ("malformed", "reason", "e_flags {value:#x} have bits that no toolkit sets"),
+    ReadFault.NO_CAPSULE: ("malformed", "the function has no mercury capsule"),
+    ReadFault.NAME_BYTES: ("malformed", "names of {value} bytes in all, in a file of {limit}"),
+    ReadFault.ALIGN_LIMIT: ("malformed", "alignment {value} is larger than {limit}"),
+    ReadFault.SYMBOL_TYPE: ("malformed", "section {value} cannot hold a symbol of this type"),
+    ReadFault.NULL_SYMBOL: ("malformed", "the first symbol is not the null symbol"),
+    ReadFault.ALIGN_SUM: (
+        "malformed",
+        "sections are aligned to {value} bytes in all ({limit} at most)",
+    ),
+    ReadFault.ROW_COUNT: ("malformed", "it has {value} rows, and there are {limit} symbols"),
+    ReadFault.SIZE_SUM: ("malformed", "sections of {value} bytes in all, in a file of {limit}"),
+    ReadFault.ELF_FLAGS: ("malformed", "e_flags {value:#x} have bits that no toolkit sets"),
 }
+# Reasons whose value is shown as a hexadecimal number.
+HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 
 # Section types of unified tables: functions and variables that several programs share.
 UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
@@ -78,10 +91,19 @@ UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 NOT_LINKABLE = ("cannot-open-input", "not-elf", "wrong-machine")
 
 # Reasons about an attribute record, whose index is its offset in the section.
-RECORD_REASONS = (21, 22, 26, 27)
+RECORD_REASONS = (
+    ReadFault.RECORD_END,
+    ReadFault.RECORD_FORMAT,
+    ReadFault.RECORD_SYMBOL,
+    ReadFault.RECORD_SIZE,
+)
 
 # Reasons about a relocation, whose index is its row.
-RELOCATION_REASONS = (17, 18, 33)
+RELOCATION_REASONS = (
+    ReadFault.RELOC_SYMBOL,
+    ReadFault.RELOC_OFFSET,
+    ReadFault.RELOC_TYPE,
+)
 
 
 def report_fault(
@@ -99,8 +121,15 @@ def report_fault(
     job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason
     value, limit = fault.value, fault.limit
-    kind, argument, sentence = REASONS[reason]
-    if reason == OS_ABI:
+    args: dict[str, str | int] = {}
+    if reason in TEXTS:
+        kind, sentence = TEXTS[reason]
+        args["reason"] = sentence.format(value=value, limit=limit)
+    else:
+        kind, argument = KINDS[reason]
+        if argument:
+            args[argument] = f"{value:#x}" if reason in HEXADECIMAL else value
+    if reason == ReadFault.OSABI:  # nvlink reports it in two messages
         sink.report("wrong-os-abi", file=names[file])
     if value in UNIFIED_TABLES and kind == "unknown-section" and job.executable:
         from pylink.diagnostics.record import note
@@ -108,9 +137,6 @@ def report_fault(
         section_title = _section_name(arena, files, sections, file, section)
         hint = note("file-reason", reason=f"'{names[file]}' has the section {section_title}")
         sink.fatal("unified-symbols", file=names[file], hints=[hint])
-    args: dict[str, str | int] = {}
-    if argument:
-        args[argument] = value if sentence is None else sentence.format(value=value, limit=limit)
     if kind in ("entry-size", "section-size"):
         args["expected"] = limit
     name = _section_name(arena, files, sections, file, section) if section >= 0 else None

@@ -6,7 +6,7 @@ from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
-from pylink.facts.attributes import BVAL, SVAL
+from pylink.facts.attributes import BVAL, EICOMPAT_NUMBER, SVAL
 from pylink.facts.elf import NT_CUINFO, NT_TKINFO
 from pylink.facts.releases import (
     TRAIT_EARLY_FILES,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
 
 # Attributes of .nv.compat: the suffix of the target, and the features that allow the fast path.
-ACCELERATOR_TARGET, FASTPATH_FEATURES = 0x09, 0x0B
-FASTPATH_CODE = 0x08  # bit of FASTPATH_FEATURES that depends on the instructions
+ACCELERATOR_TARGET = EICOMPAT_NUMBER["CUDA_ACCELERATOR_TARGET"]
+FASTPATH_FEATURES = EICOMPAT_NUMBER["CAN_FASTPATH_FINALIZE"]
 # Bits of FASTPATH_FEATURES that only code for a target with the suffix `a` has: bit 3 for sm_100a,
 # bit 6 for sm_120a.
 CHIP_FEATURES = 0x48
@@ -127,7 +127,7 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     ):
         features &= ~CHIP_FEATURES
     fastpath = 0
-    if features & FASTPATH_CODE:
+    if features & compat.FASTPATH_CODE:
         fastpath = notes.fastpath_bits(merged)
     rows = compat.pack_rows(objects.release.toolkit, target.family)
     return notes.merge_compat(

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 # Number of shares that are listed, the largest ones; the others are summed up.
 MOST_SHARES = 10
 
-# No constant is read in larger units, so nvlink uses no larger alignment if room is short.
-PACKED_ALIGN = 8
-
 # nvlink's message has this in front of the name, from sm_100 on: it cuts
 # `.nv.constant.optimizer.NAME` at the position where the name begins in `.nv.constant2.NAME`.
 _BEFORE_NAME = "optimizer."
@@ -146,8 +143,8 @@ def packed_size(sizes: Iterable[int]) -> int:
     which need not be a power of two.
     """
     end = 0
-    for size in sorted(sizes, key=lambda size: (-min(size, PACKED_ALIGN), size)):
-        end += -end % max(min(size, PACKED_ALIGN), 1) + size
+    for size in sorted(sizes, key=lambda size: (-min(size, sectionkinds.PACKED_ALIGN), size)):
+        end += -end % max(min(size, sectionkinds.PACKED_ALIGN), 1) + size
     return end
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pylink.facts.archiveheaders import HEADER_SIZE, NAME_SIZE, SIZE_DIGITS, SIZE_OFFSET
 from pylink.inputs.archiveformat import MAGIC, ArchiveError, is_thin, read_archive
 from pylink.prune.errors import NotPruned
 
@@ -11,8 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HEADER_SIZE = 60  # of a member, in bytes
-NAME_FIELD, SIZE_FIELD = slice(0, 16), slice(48, 58)  # of a member's header
+# Fields of a member's header.
+NAME_FIELD = slice(0, NAME_SIZE)
+SIZE_FIELD = slice(SIZE_OFFSET, SIZE_OFFSET + SIZE_DIGITS)
 # The size in bytes of the numbers in a symbol index of a GNU archive, by the name of the index.
 INDEX_WIDTHS = {b"/": 4, b"/SYM64/": 8}
 _BSD_INDEX = b"__.SYMDEF"

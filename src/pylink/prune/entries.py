@@ -12,6 +12,7 @@ from pylink.facts.fatbinentries import (
     FATBIN_MAGIC,
     FLAG_LZ4,
     FLAG_ZSTD,
+    FLAGS_OF_CODECS,
     is_scrambled,
     suffix_of,
 )
@@ -20,7 +21,6 @@ from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
 
-_CODEC_FLAGS = FLAG_LZ4 | FLAG_ZSTD
 _TARGET_PREFIXES = {EntryKind.ELF: "sm", EntryKind.PTX: "compute", EntryKind.LTOIR: "lto"}
 # Limit of the decompressed bytes of one entry, as in `pylink size`.
 _MAX_BYTES = 1 << 32
@@ -71,7 +71,7 @@ class FatbinEntry:
     def identity(self) -> tuple[object, ...]:
         """All fields of the header, except those on compression."""
         others = self.fields._replace(
-            size=0, packed_size=0, full_size=0, flags=self.flags & ~_CODEC_FLAGS
+            size=0, packed_size=0, full_size=0, flags=self.flags & ~FLAGS_OF_CODECS
         )
         return (*others, self.header[ENTRY.size :])
 
@@ -81,7 +81,7 @@ class FatbinEntry:
         NotPruned if that fails.
         """
         packed_size, full_size = self.fields.packed_size, self.fields.full_size
-        if not self.flags & _CODEC_FLAGS or self.is_scrambled:
+        if not self.flags & FLAGS_OF_CODECS or self.is_scrambled:
             return self.stored
         if full_size > _MAX_BYTES:
             raise NotPruned(f"{name}: {full_size} bytes when decompressed, of {_MAX_BYTES}")
@@ -112,7 +112,7 @@ def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinE
         header, size = fields.header_size, fields.size
         if header < ENTRY.size or header > end - position or size > end - position - header:
             raise NotPruned(f"{label}: its header does not fit the container")
-        if fields.flags & _CODEC_FLAGS and fields.packed_size > size:
+        if fields.flags & FLAGS_OF_CODECS and fields.packed_size > size:
             raise NotPruned(f"{label}: its header does not fit its payload")
         payload_start = position + header
         entries.append(
@@ -137,7 +137,7 @@ def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
     fields = entry.fields._replace(
         size=len(packed) + len(padding),
         packed_size=len(packed) if codec_flag else 0,
-        flags=entry.flags & ~_CODEC_FLAGS | codec_flag,
+        flags=entry.flags & ~FLAGS_OF_CODECS | codec_flag,
         full_size=len(payload) if codec_flag else 0,
     )
     return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], packed + padding)

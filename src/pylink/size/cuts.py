@@ -11,6 +11,7 @@ import struct
 from pylink._native.elfheaders import Section, read_sections
 from pylink.facts.elf import SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB
 from pylink.facts.records import SHDR, SYM
+from pylink.facts.sizenumbers import MOST_DOTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ _MERCURY_PREFIX, _RELOCATION_PREFIXES = b".nv.merc", (b".rela", b".rel")
 _DEBUG_PREFIXES, _FRAMES_PREFIX = (b".debug", b".nv_debug"), b".debug_frame"
 _TEXT_PREFIX = b".text."
 _SHSTRNDX = 62  # offset of `e_shstrndx` in the ELF header
-_MOST_DOTS = 16  # limit of the dots of a section name after which a function is searched
 # A function of PTX from the start of its line up to its name, which precedes parameters and body.
 _PTX_FUNCTION = re.compile(
     rb"^[^\n{}]*?\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%.]+)", re.MULTILINE
@@ -143,7 +143,7 @@ def _find_owner(section_name: bytes, names: set[bytes]) -> bytes | None:
     `names` are the mangled names of all functions.
     """
     dot = section_name.find(b".")
-    for _ in range(_MOST_DOTS):
+    for _ in range(MOST_DOTS):
         if dot < 0:
             return None
         if section_name[dot + 1 :] in names:

@@ -7,8 +7,9 @@ import os
 from pylink._native import ledger as native
 from pylink._native.cores import count_cores
 from pylink.facts.elf import ET_REL
+from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD, FLAGS_OF_CODECS
 from pylink.facts.picknumbers import Codec, EntryKind
-from pylink.inputs.payload import LZ4, ZSTD, load_codec
+from pylink.inputs.payload import load_codec
 from pylink.size.model import (
     CUBIN,
     LTOIR,
@@ -36,8 +37,8 @@ MOST_ENTRY_BYTES = (1 << 32) - 1
 MOST_BYTES, MOST_TIMES = 1 << 32, 100
 
 # Codecs by the bits of an entry's flags, and names of modes by the same bits; 0 is not compressed.
-_CODECS = {LZ4: Codec.LZ4_BLOCK, ZSTD: Codec.ZSTD_FRAME}
-CODEC_NAMES = {0: "none", LZ4: "lz4", ZSTD: "zstd"}
+_CODECS = {FLAG_LZ4: Codec.LZ4_BLOCK, FLAG_ZSTD: Codec.ZSTD_FRAME}
+CODEC_NAMES = {0: "none", FLAG_LZ4: "lz4", FLAG_ZSTD: "zstd"}
 _KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
 # Limit of the bytes of entries in batches, stored and decompressed, unless one entry has more.
 _MOST_BYTES_IN_MEMORY = 96 << 20
@@ -173,7 +174,7 @@ class Counter:
 
         `payload_range` is the source of the payload, its offset there, and its stored size.
         """
-        codec = flags & (LZ4 | ZSTD)
+        codec = flags & FLAGS_OF_CODECS
         payload_bytes = leaf.installed - leaf.header
         if not self._admit(leaf, name, kind, codec, full, payload_bytes):
             return
@@ -199,7 +200,7 @@ class Counter:
                 payload_data, native_codec = contents, Codec.STORED
             size = len(payload_data)
         recompresses = (
-            self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
+            self._recompress and kind == EntryKind.ELF and codec != FLAG_ZSTD and leaf.header > 0
         )
         download = (leaf.download or 0) - leaf.header_download
         payload = Payload(
@@ -287,7 +288,7 @@ class Counter:
                 data = payload.data
                 if data is None and batch.file is not None:
                     data = batch.file.read_apart(payload.offset, payload.packed)
-                flags = LZ4 if payload.codec == Codec.LZ4_BLOCK else 0
+                flags = FLAG_LZ4 if payload.codec == Codec.LZ4_BLOCK else 0
                 result.as_zstd = zstd_bytes(data or b"", flags, payload.full, deflate=batch.deflate)
         if self._experiments and batch.leaves[number].header and packed is not None:
             result.savings = self._experiments.run(
@@ -300,14 +301,14 @@ class Counter:
 
         Compilers scramble LTO-IR by a key in its entry: only nvJitLink decompresses that.
         """
-        codec = flags & (LZ4 | ZSTD)
+        codec = flags & FLAGS_OF_CODECS
         self._admit(leaf, name, kind, codec, full, 0)
 
     def _admit(
         self, leaf: Leaf, name: str, kind: int, codec: int, full: int, payload_bytes: int
     ) -> bool:
         """Give a leaf its kind and decompressed size; beyond a limit, count it as unreadable."""
-        if codec == LZ4 | ZSTD:
+        if codec == FLAGS_OF_CODECS:
             self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
             return False
         if max(full, payload_bytes) > MOST_ENTRY_BYTES or full > self._bytes_allowed:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
+from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
 from pylink.facts.picknumbers import EntryKind
-from pylink.inputs.payload import LZ4, ZSTD
 from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
 from pylink.size.model import NO_DEBUG, SMALLER_MODE, WITHOUT
 from pylink.size.recompress import DEFAULT_LEVEL, DEFLATE_LEVEL, padded_size
@@ -46,9 +46,9 @@ class Experiments:
     ) -> dict[str, Saving]:
         """Return the saving of each experiment that saves bytes, by the experiment's name.
 
-        `payload` has the stored bytes, `codec` is LZ4, ZSTD or 0, `full` is the decompressed size,
-        and `kind` an `EntryKind`. With `deflate` the saving of downloads is measured, too. Empty
-        for a payload that cannot be decompressed, or if a package is missing.
+        `payload` has the stored bytes, `codec` is FLAG_LZ4, FLAG_ZSTD or 0, `full` is the
+        decompressed size, and `kind` an `EntryKind`. With `deflate` the saving of downloads is
+        measured, too. Empty for a payload that cannot be decompressed, or if a package is missing.
         """
         try:
             data = _decompress(payload, codec, full)
@@ -56,7 +56,7 @@ class Experiments:
             return {}
         outcomes = {}
         if self.thorough:
-            compressed = _compress(data, ZSTD, SMALLEST_LEVEL)
+            compressed = _compress(data, FLAG_ZSTD, SMALLEST_LEVEL)
             saving = _saving(payload, compressed, len(data), deflate=deflate)
             if saving.installed > 0:
                 outcomes[SMALLER_MODE] = saving
@@ -103,7 +103,7 @@ class _Packer:
         if not self._codec:
             return self._data
         size = len(self._payload)
-        levels = (DEFAULT_LEVEL, SMALLEST_LEVEL) if self._codec == ZSTD else (0,)
+        levels = (DEFAULT_LEVEL, SMALLEST_LEVEL) if self._codec == FLAG_ZSTD else (0,)
         for level in levels:
             compressed = _compress(self._data, self._codec, level)
             if len(compressed) == size:
@@ -124,11 +124,11 @@ def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool)
 
 def _decompress(payload: bytes, codec: int, full: int) -> bytes:
     """Return the contents of a payload, of `full` bytes; ValueError for another size."""
-    if codec == ZSTD:
+    if codec == FLAG_ZSTD:
         import zstandard
 
         data = zstandard.ZstdDecompressor().decompress(payload, max_output_size=full)
-    elif codec == LZ4:
+    elif codec == FLAG_LZ4:
         from lz4 import block
 
         data = bytes(block.decompress(payload, uncompressed_size=full))
@@ -140,12 +140,12 @@ def _decompress(payload: bytes, codec: int, full: int) -> bytes:
 
 
 def _compress(data: bytes, codec: int, level: int) -> bytes:
-    """Return contents compressed by a codec: LZ4, ZSTD or 0 for none."""
-    if codec == ZSTD:
+    """Return contents compressed by a codec: FLAG_LZ4, FLAG_ZSTD or 0 for none."""
+    if codec == FLAG_ZSTD:
         import zstandard
 
         return zstandard.ZstdCompressor(level=level).compress(data)
-    if codec == LZ4:
+    if codec == FLAG_LZ4:
         from lz4 import block
 
         return bytes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from pylink._native.ledger import Ledger
+from pylink.facts import sizenumbers
 from pylink.facts.elf import ET_DYN, ET_EXEC
 
 TYPE_CHECKING = False
@@ -14,23 +15,8 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
 
 LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
-# Names of the parts of an entry, by their numbers in src/_native/size/cutting.pxd.
-PARTS = (
-    "code",
-    "constants",
-    "data",
-    "attributes",
-    "relocations",
-    "names, symbols",
-    "debug",
-    "mercury code",
-    "mercury rest",
-    "headers",
-    "padding",
-    "other",
-    "PTX",
-    "LTO-IR",
-)
+# Names of the parts of an entry, by their numbers.
+PARTS = tuple(sizenumbers.PARTS.values())
 ENTRY_HEADER = "entry headers"  # a part without a number: headers are not in the ledger
 
 # Kinds of leaves, in the order of tables.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pylink._native import zstdframes
+from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
 from pylink.facts.picknumbers import Codec
-from pylink.inputs.payload import LZ4, ZSTD, load_codec
+from pylink.inputs.payload import load_codec
 
 # Zstandard level of -compress-mode=default: it gives the same sizes as fatbinary.
 DEFAULT_LEVEL = 5
@@ -22,11 +23,11 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
     same bytes.
     """
     try:
-        if flags & LZ4:
+        if flags & FLAG_LZ4:
             from lz4 import block
 
             payload = block.decompress(payload, uncompressed_size=full)
-        if flags & ZSTD or len(payload) != full:
+        if flags & FLAG_ZSTD or len(payload) != full:
             return None
         frame = _compress_checked(payload)
     except (ImportError, ValueError, RuntimeError, OverflowError):

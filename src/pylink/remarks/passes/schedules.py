@@ -8,6 +8,17 @@ from __future__ import annotations
 
 from pylink._native import elfread
 from pylink.facts import sectionkinds
+from pylink.facts.instructions import (
+    NO_REGISTER,
+    OP_DADD,
+    OP_DFMA,
+    OP_DMMA,
+    OP_DMUL,
+    OP_DSETP,
+    OP_HMMA,
+    OP_IADD3,
+    OP_IMMA,
+)
 from pylink.facts.releases import (
     OLDEST_DEFAULT,
     TRAIT_FP64_SCOREBOARDS,
@@ -27,13 +38,10 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects
     from pylink.remarks import Remarks
 
-# The low 9 bits of operations: DMUL, DADD, DSETP, DFMA; IMMA; HMMA, DMMA; IADD3.
-FP64 = frozenset((0x28, 0x29, 0x2A, 0x2B))
-IMMA = frozenset((0x37,))
-MATRIX = IMMA | {0x3C, 0x3F}
-IADD3 = 0x10  # the low byte only; with a third operand (not NO_REGISTER) it is not rescheduled
-ADDS = frozenset((IADD3,))
-NO_REGISTER = 0xFF
+FP64 = frozenset((OP_DMUL, OP_DADD, OP_DSETP, OP_DFMA))
+IMMA = frozenset((OP_IMMA,))
+MATRIX = IMMA | {OP_HMMA, OP_DMMA}
+ADDS = frozenset((OP_IADD3,))  # with a third operand (not NO_REGISTER) it is not rescheduled
 # Chips on which FP64 instructions have a fixed latency.
 FAST_FP64_CHIPS = (100,)
 
@@ -100,7 +108,7 @@ def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[in
         used_operations = {
             low | (high & 1) << 8
             for low, high, third in zip(code[::16], code[1::16], code[8::16], strict=True)
-            if low != IADD3 or third == NO_REGISTER
+            if low != OP_IADD3 or third == NO_REGISTER
         }
         if stalls - {0, 15} and used_operations & operations:
             rows.append(row)
