@@ -8,7 +8,7 @@ from statistics import linear_regression, median
 
 from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK, SERVED
 
-# Number of inputs from which on times show growth: smaller links mostly start up.
+# Times of links with this number of inputs or more show growth: smaller links mostly start up.
 GROWTH_FROM = 100
 MB = 1_000_000
 
@@ -16,7 +16,7 @@ CONTENDERS = (COPY, API, CLI, NVLINK, NVJITLINK)
 
 
 def ratio(times: list[float], others: list[float]) -> float:
-    """The median of times divided by others of the same round.
+    """Return the median of times divided by others of the same round.
 
     If a slow contender did not run in all rounds, the ratio of the medians.
     """
@@ -54,11 +54,11 @@ class Outcome:
         self.rested = rested
 
     def seconds(self, contender: str) -> float:
-        """The median time of a contender; not a number if it did not run."""
+        """Return the median time of a contender; not a number if it did not run."""
         return median(self.times[contender]) if self.times.get(contender) else math.nan
 
     def ratio(self, contender: str, other: str) -> float:
-        """The time of a contender as a multiple of that of `other`."""
+        """Return the time of a contender as a multiple of that of `other`."""
         return ratio(self.times.get(contender, []), self.times.get(other, []))
 
 
@@ -92,7 +92,7 @@ class Report:
         self.growth: dict[str, dict[int, tuple[float, int]]] = {}
 
     def lines(self) -> list[str]:
-        """The lines of the report, by kind of measurement."""
+        """Return the lines of the report, by kind of measurement."""
         lines = []
         for _, links in groupby(self.outcomes, lambda outcome: (outcome.arch, outcome.size)):
             same = sorted(links, key=lambda outcome: outcome.count)
@@ -129,7 +129,7 @@ class Report:
 
 
 def growth_of_tiny(arch: str, by_count: dict[int, tuple[float, int]]) -> list[str]:
-    """The lines on links of tiny inputs, with exponents by least squares over the logarithms."""
+    """Return the lines on tiny inputs, with exponents by least squares over the logarithms."""
     lines = [f"sm_{arch}, tiny modules through the API"]
     lines += [
         f"  {count:6} inputs: {1000 * seconds:9.1f} ms of processor time, {rss / MB:7.1f} MB"
@@ -144,7 +144,7 @@ def growth_of_tiny(arch: str, by_count: dict[int, tuple[float, int]]) -> list[st
 
 
 def growth_exponent(outcomes: list[Outcome], contender: str) -> float:
-    """The exponent e of time ~ inputs ** e, by least squares over the logarithms.
+    """Return the exponent e of time ~ inputs ** e, by least squares over the logarithms.
 
     Only the fastest round of each number of inputs counts: other programs disturb long runs more
     than short ones, which is not growth.
@@ -160,7 +160,7 @@ def growth_exponent(outcomes: list[Outcome], contender: str) -> float:
 
 
 def table(outcomes: list[Outcome]) -> list[str]:
-    """The lines for one architecture and module size; `outcomes` are sorted by number of inputs."""
+    """Return the lines for an architecture and a module size; `outcomes` are sorted by inputs."""
     first = outcomes[0]
     lines = [
         f"sm_{first.arch}, modules of {first.input_bytes / first.count / 1000:.1f} kB",
@@ -196,7 +196,7 @@ def table(outcomes: list[Outcome]) -> list[str]:
 
 
 def goals(outcomes: list[Outcome]) -> list[str]:
-    """A line for each goal that was measured for one architecture and module size."""
+    """Return a line for each goal that was measured for one architecture and module size."""
     mercury = outcomes[0].arch == "100"  # whether files have Mercury sections, which nvlink keeps
     lines = [
         verdict("growth exponent of the API", growth_exponent(outcomes, API), 1.1, least=False)
@@ -220,7 +220,7 @@ def goals(outcomes: list[Outcome]) -> list[str]:
 
 
 def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
-    """The lines on the processor time of profiled links.
+    """Return the lines on the processor time of profiled links.
 
     `times` has the plain link first, then the profiled one, then those that write files.
     """
@@ -235,7 +235,7 @@ def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
 
 
 def verdict(goal: str, got: float, limit: float, *, least: bool) -> str:
-    """A line that says whether a goal is met; empty if it was not measured.
+    """Return a line that says whether a goal is met; empty if it was not measured.
 
     `got` must be at least `limit` with `least`, else at most.
     """

@@ -16,7 +16,7 @@ from pylink.facts import header, rowtypes
 from pylink.facts.rownumbers import EntityFlag
 
 ROOT = Path(__file__).parents[2]
-LARGE = 4 << 20  # bytes from which on a table has pages of its own
+LARGE = 4 << 20  # tables of this size (bytes) and larger have pages of their own
 NATIVE = ROOT / "src" / "_native"
 TYPES = dict(
     re.findall(
@@ -27,7 +27,7 @@ TYPES = dict(
 
 
 def struct_of(row: str) -> list[tuple[str, str]]:
-    """Columns of a packed struct of the native sources, and their types in C."""
+    """Return the columns of a packed struct of the native sources, and their types in C."""
     numbers: dict[str, str] = {}  # types for numbers of rows, and what they are
     for file in header.ROW_FILES:
         text = re.sub(r"#.*", "", (NATIVE / file).read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ VIEWS = {
 
 
 def fields_of(text: str, head: str) -> list[tuple[str, str]]:
-    """Names and types of the pointers of a struct, or of the tables of a class."""
+    """Return the names and types of the pointers of a struct, or of the tables of a class."""
     found = re.search(rf"{head}:\n((?:    .*\n)+)", text)
     assert found, head
     pairs = re.findall(r"^    (?:const (\w+)\* |cdef public (\w+) )(\w+)$", found[1], re.MULTILINE)
@@ -188,7 +188,7 @@ def test_columns_have_a_row_for_each_of_what_they_tell_of() -> None:
 
 
 def many_outs() -> Table[object]:
-    """More rows than lie in bytes, each with a size of its own."""
+    """Return more rows than lie in bytes, each with a size of its own."""
     row_size = Outs().row_size
     numbers = np.zeros((LARGE // row_size + 1), np.dtype(Outs().dtype))
     numbers["size"] = np.arange(len(numbers))

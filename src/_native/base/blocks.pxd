@@ -44,9 +44,10 @@ cdef extern from "base/blocks.h":
 
 cdef enum:
     PART_SIZE = 128 << 10       # bytes of a part of a page that medium blocks share
-    MEDIUM_BLOCK = 64 << 10     # bytes from which on a block is medium
-    # Bytes from which on a block is large: zeroing a large page takes as long as getting 0.5 MB of
-    # small pages.
+    # Blocks of this size (bytes) and larger are medium.
+    MEDIUM_BLOCK = 64 << 10
+    # Blocks of this size (bytes) and larger are large: zeroing a large page takes as long as
+    # getting 0.5 MB of small pages.
     LARGE_BLOCK = 1 << 20
     # Pages. The tables of a link of 1,600 inputs take 40, of 10,000 300, their files as many.
     MOST_RECYCLED = 768

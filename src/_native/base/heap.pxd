@@ -19,7 +19,8 @@ cdef extern from "base/heap.h":
 
 cdef enum:
     HEAP_STEP = 256 << 20       # bytes of address space: memory is used as it is touched
-    KEPT_BLOCK = 32 << 20       # bytes from which on freed blocks return; the most glibc allows
+    # Freed blocks of this size (bytes) and larger return to the system; glibc allows no larger one.
+    KEPT_BLOCK = 32 << 20
 
 
 cdef inline void widen_heap() noexcept nogil:

@@ -70,23 +70,23 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
 cdef inline bint move_all_frames(Rebuilt* section, Vec* places) noexcept nogil:
     """Rebuild the whole section; False with a fault. `places` is an empty Vec of uint64_t."""
     cdef uint64_t reloc = 0, row
-    cdef uint64_t* place
+    cdef uint64_t* addresses
     cdef size_t i
     if not vec_reserve(places, section.reloc_count):
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)
-    place = <uint64_t*>places.data
+    addresses = <uint64_t*>places.data
     # 0 is a relocation that is dropped: no address is at offset 0.
-    memset(place, 0, section.reloc_count * sizeof(uint64_t))
+    memset(addresses, 0, section.reloc_count * sizeof(uint64_t))
     for i in range(section.count):
         section.fault.piece = i
         if not read_refs(section, reloc, section.pieces[i].count, 0):
             return False
-        if not move_piece_frames(section, &section.pieces[i], place):
+        if not move_piece_frames(section, &section.pieces[i], addresses):
             return False
         reloc += section.pieces[i].count
     row = section.reloc_count
     while row > 0:                          # the output's relocations are in reverse order
         row -= 1
-        if place[row] != 0 and not keep_row(section, place[row], row):
+        if addresses[row] != 0 and not keep_row(section, addresses[row], row):
             return False
     return True

@@ -3,10 +3,9 @@
 # A `bint` function of this package whose name is a verb returns False with a fault, whose reason is
 # R_MEMORY if memory is exhausted.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from base.elf64 cimport load16, load32, load64
 from base.vector cimport Vec, vec_push
 from dwarf cimport UNIT_STEP
 

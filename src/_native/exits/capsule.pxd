@@ -71,11 +71,11 @@ cdef inline void start_buffer(CodeBuffer* buffer) noexcept nogil:
 
 cdef inline bint emit(CodeBuffer* buffer, const uint8_t* word, uint64_t source) noexcept nogil:
     """Add one instruction and its source (see CodeBuffer); False without memory."""
-    cdef uint8_t* place = <uint8_t*>vec_push(&buffer.words)
+    cdef uint8_t* target = <uint8_t*>vec_push(&buffer.words)
     cdef uint64_t* origin = <uint64_t*>vec_push(&buffer.sources)
-    if place == NULL or origin == NULL:
+    if target == NULL or origin == NULL:
         return False
-    memcpy(place, word, WORD)
+    memcpy(target, word, WORD)
     origin[0] = source
     return True
 
@@ -96,23 +96,23 @@ cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t*
     A body without a count stands for one instruction. False without memory.
     """
     cdef uint64_t prefix = 2 if count != 1 or not size else 0
-    cdef uint8_t* place = emit_record(buffer, prefix + size)
-    if place == NULL:
+    cdef uint8_t* record = emit_record(buffer, prefix + size)
+    if record == NULL:
         return False
     if prefix:
-        put16(place, <uint16_t>(0x50 | (size != 0) | count << 7))
+        put16(record, <uint16_t>(0x50 | (size != 0) | count << 7))
     if size:
-        memcpy(place + prefix, body, size)
+        memcpy(record + prefix, body, size)
     return True
 
 
 cdef inline bint emit_slot(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     """Copy a slot of the input with its record; False without memory."""
     cdef uint64_t i
-    cdef uint8_t* place = emit_record(buffer, slot.record_size)
-    if place == NULL:
+    cdef uint8_t* record = emit_record(buffer, slot.record_size)
+    if record == NULL:
         return False
-    memcpy(place, slot.record, slot.record_size)
+    memcpy(record, slot.record, slot.record_size)
     for i in range(slot.count):
         if not emit(buffer, slot.words + i * WORD, slot.offset + i * WORD):
             return False

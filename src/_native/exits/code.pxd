@@ -95,25 +95,25 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
     cdef uint64_t i, source
     cdef uint64_t nops          # instructions of padding
     cdef const uint64_t* sources = <const uint64_t*>rewriting.buffer.sources.data
-    cdef InstructionMap* place = <InstructionMap*>vec_extend(rewriting.places, code.count)
-    if place == NULL:
+    cdef InstructionMap* rows = <InstructionMap*>vec_extend(rewriting.places, code.count)
+    if rows == NULL:
         return False
     code.first = rewriting.places.count - code.count
     for i in range(code.count):
-        place[i].instruction = <uint64_t>INSERTED       # dropped, unless the next loop finds it
+        rows[i].instruction = <uint64_t>INSERTED       # dropped, unless the next loop finds it
     for i in range(count):
         if sources[i] < <uint64_t>APPENDED:
-            place[sources[i] // WORD].instruction = i * WORD
-    place[old_count].instruction = count * WORD
+            rows[sources[i] // WORD].instruction = i * WORD
+    rows[old_count].instruction = count * WORD
     for i in range(code.count):
-        place[i].jump_target = after
-        if place[i].instruction == <uint64_t>INSERTED:
-            place[i].instruction = after
+        rows[i].jump_target = after
+        if rows[i].instruction == <uint64_t>INSERTED:
+            rows[i].instruction = after
         else:
-            after = place[i].instruction + WORD
+            after = rows[i].instruction + WORD
             while after // WORD < count and sources[after // WORD] == <uint64_t>APPENDED:
                 after += WORD
-        place[i].range_start = place[i].instruction
+        rows[i].range_start = rows[i].instruction
     code.rewritten_size = (count * WORD + PADDING + ALIGNMENT - 1) & ~<uint64_t>(ALIGNMENT - 1)
     nops = code.rewritten_size // WORD - count
     if replace_contents(text, code.rewritten_size) == NULL:

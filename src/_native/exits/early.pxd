@@ -5,11 +5,11 @@
 # * waits of several NOPs with the rest in the last of them instead of the first;
 # * capsules of 12.8 in the form of all later ones.
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport WORD, load16, load32
-from exits.capsule cimport ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot
+from exits.capsule cimport ONE_WORD, CodeBuffer, Slot, emit, emit_record, emit_slot
 from exits.code cimport Rewriting, emit_code, put_capsule, write_if_changed
 from exits.rows cimport R_MEMORY, put32, set_fault
 from exits.words cimport LONGEST_STALL, OP_NOP, opcode, set_stall, stall
@@ -62,11 +62,11 @@ cdef inline bint emit_short(CodeBuffer* buffer, const uint8_t* body) noexcept no
 
     0x40 in the first byte says that the record is no longer.
     """
-    cdef uint8_t* place = emit_record(buffer, 4)
-    if place == NULL:
+    cdef uint8_t* record = emit_record(buffer, 4)
+    if record == NULL:
         return False
-    memcpy(place, body, 4)
-    place[0] |= 0x40
+    memcpy(record, body, 4)
+    record[0] |= 0x40
     return True
 
 

@@ -96,13 +96,13 @@ cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* p
     loses its last instruction: offsets of its instructions then are an instruction smaller.
     """
     cdef uint64_t mapped = map_offset(code, places, offset, False)
-    cdef const InstructionMap* place
+    cdef const InstructionMap* row
     if early and offset % WORD == 0 and offset // WORD + 2 < code.count:
-        place = places + code.first + offset // WORD
+        row = places + code.first + offset // WORD
         # A dropped instruction has the new offset of the next one.
         if (mapped >= WORD
-                and (place[0].instruction == place[1].instruction
-                     or place[1].instruction == place[2].instruction)):
+                and (row[0].instruction == row[1].instruction
+                     or row[1].instruction == row[2].instruction)):
             return mapped - WORD
     return mapped
 

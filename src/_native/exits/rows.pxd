@@ -98,13 +98,13 @@ cdef inline uint64_t map_offset(const Code* code, const InstructionMap* places, 
     With `is_own` it is that of the instruction itself, without it that which a jump must reach.
     The end of the section maps to its new end; offsets into the padding stay.
     """
-    cdef const InstructionMap* place
+    cdef const InstructionMap* row
     if offset == code.size:
         return code.rewritten_size
     if offset // WORD >= code.count:
         return offset
-    place = places + code.first + offset // WORD
-    return (place.instruction if is_own else place.jump_target) + offset % WORD
+    row = places + code.first + offset // WORD
+    return (row.instruction if is_own else row.jump_target) + offset % WORD
 
 
 cdef inline uint8_t* replace_contents(View* view, uint64_t size) noexcept nogil:

@@ -161,12 +161,12 @@ cdef inline void shorten_add(uint8_t* word) noexcept nogil:
 cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record) noexcept nogil:
     """Emit an IADD with its `record` instead of the slot's IADD3; False without memory."""
     cdef uint8_t word[WORD]
-    cdef uint8_t* place = emit_record(buffer, 4)
+    cdef uint8_t* target = emit_record(buffer, 4)
     memcpy(word, slot.words, WORD)
     shorten_add(word)
-    if place == NULL:
+    if target == NULL:
         return False
-    put32(place, record)
+    put32(target, record)
     return emit(buffer, word, slot.offset)
 
 

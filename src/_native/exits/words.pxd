@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport WORD, load16, load64
+from base.elf64 cimport load16, load64
 from exits.rows cimport Code, InstructionMap, map_offset, put16, put64
 from instructions cimport OP_DADD, OP_DFMA, OP_DMUL
 from kernelmodes cimport (

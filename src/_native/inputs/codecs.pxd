@@ -7,7 +7,6 @@
 # 24 ms instead of 41 ms.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from "inputs/codecs.h":
     # Open the library at `path` for a codec. Returns whether it has what the codec needs;

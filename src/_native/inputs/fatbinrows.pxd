@@ -1,6 +1,6 @@
 # Fat binaries as they lie in a file (docs/inputs.md), and the rows of what is found in them.
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 
 # The header of a container, and of an entry in it, as they lie in a file.
 cdef packed struct FatbinContainer:

@@ -115,20 +115,20 @@ def compact(bytes arena, bytes extents):
     cdef Moving moving
     cdef uint64_t total = 0
     cdef bytes places, compacted
-    cdef uint64_t* place
+    cdef uint64_t* new_extents
     moving.source = <const uint8_t*>PyBytes_AS_STRING(arena)
     moving.old_extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     places = PyBytes_FromStringAndSize(NULL, 16 * file_count)
-    place = <uint64_t*>PyBytes_AS_STRING(places)
+    new_extents = <uint64_t*>PyBytes_AS_STRING(places)
     for i in range(file_count):
-        place[2 * i] = total
-        place[2 * i + 1] = moving.old_extents[2 * i + 1]
+        new_extents[2 * i] = total
+        new_extents[2 * i + 1] = moving.old_extents[2 * i + 1]
         total += padded_size(moving.old_extents[2 * i + 1])
     if total > <uint64_t>PyBytes_GET_SIZE(arena) // 2:
         return arena, extents
     compacted = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     moving.target = <uint8_t*>PyBytes_AS_STRING(compacted)
-    moving.new_extents = place
+    moving.new_extents = new_extents
     prefer_large_pages(moving.target, total)
     with nogil:
         run_each(copy_file, &moving, file_count, total)

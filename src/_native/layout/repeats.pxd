@@ -1,7 +1,6 @@
 # Pieces of constant banks that the link writes once when they repeat: what constants.pyx (bank 3)
 # and poolmerge.pyx (bank 2) share.
 
-from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from base.nameindex cimport NameIndex, NameSlot, TextPool, index_find, pool_join

@@ -167,22 +167,22 @@ def file_image(ObjectTables objects not None, size_t number):
     cdef const FileRow* file = &view.files[number]
     cdef const SectionRow* sections = view.sections + file.first_section
     cdef uint64_t size = file.size
-    cdef uint8_t* place
+    cdef uint8_t* contents
     cdef ElfFile elf
     cdef uint32_t i
     for i in range(file.section_count):
         size += sections[i].size if is_moved(file, &sections[i]) else 0
     cdef bytes image = PyBytes_FromStringAndSize(NULL, size)
-    place = <uint8_t*>PyBytes_AS_STRING(image)
-    memcpy(place, view.arena + file.offset, file.size)
-    open_elf(&elf, place, file.size)
+    contents = <uint8_t*>PyBytes_AS_STRING(image)
+    memcpy(contents, view.arena + file.offset, file.size)
+    open_elf(&elf, contents, file.size)
     open_table(&elf)
     size = file.size
     for i in range(file.section_count):
         if is_moved(file, &sections[i]):
             (<Shdr*>elf.table)[i].sh_offset = size
             (<Shdr*>elf.table)[i].sh_size = sections[i].size
-            memcpy(place + size, view.arena + sections[i].offset, sections[i].size)
+            memcpy(contents + size, view.arena + sections[i].offset, sections[i].size)
             size += sections[i].size
     return image
 

@@ -8,7 +8,7 @@
 #     addresses                    K1, K2 and the tie F: 48, K3: 16
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from base.elf64 cimport round_up
 from base.scratch cimport Scratch, scratch_room
