@@ -22,7 +22,7 @@ from helpers.hostlink import (
 )
 
 from pylink.devicelink.container import Container
-from pylink.devicelink.hostobject import Unit, make_object
+from pylink.devicelink.hostobject import HostObject, Unit
 
 pytestmark = [oracle.needs_oracle, needs_host_compiler]
 
@@ -31,7 +31,7 @@ ARCH = "90"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Objects of three units, and the step of nvcc as `real.o`."""
+    """Make the objects of three units, and the step of nvcc as `real.o`."""
     place = tmp_path_factory.mktemp("object")
     objects = compile_units(place, [ARCH])
     compile_recorder(place)
@@ -45,13 +45,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def remake(folder: Path, real: str, made: str, *, hides: bool = False) -> None:
-    """Our object with the container and the ids that nvcc's has."""
+    """Make our object with the container and the ids that nvcc's has."""
     ids: list[str] = []
     if "__nv_module_id" in sections(folder, real):
         texts = contents(folder, real, "__nv_module_id").split(b"\0")
         ids = [text.removeprefix(b"def ").decode() for text in texts if text]
     payload = contents(folder, real, ".nv_fatbin")
-    pieces = make_object([Unit(name) for name in ids], Container([payload]), "X86_64", hides=hides)
+    pieces = HostObject([Unit(name) for name in ids], "X86_64", hides=hides).pieces(
+        Container([payload])
+    )
     (folder / made).write_bytes(b"".join(pieces))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pylink.devicelink.container import make_container
-from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
+from pylink.devicelink.hostobject import LENT, OPTIONAL, HostObject, Unit
 
 # Modules `own` and `here` are in the file, `there` and `other` are not.
 MODULES = """\
@@ -58,7 +58,7 @@ def test_each_module_is_handed_over_once(tmp_path: Path, machine: str, shared: b
     if shutil.which(compiler) is None or (emulator and shutil.which(emulator[0]) is None):
         pytest.skip("needs a compiler for aarch64: apt install g++-aarch64-linux-gnu qemu-user")
     container = make_container([])
-    (tmp_path / "made.o").write_bytes(b"".join(make_object(UNITS, container, machine)))
+    (tmp_path / "made.o").write_bytes(b"".join(HostObject(UNITS, machine).pieces(container)))
     (tmp_path / "modules.c").write_text(MODULES)
     (tmp_path / "main.c").write_text(MAIN)
     library = [compiler, "-w", "-fPIC", "-shared", "made.o", "modules.c", "-o", "libmodules.so"]
@@ -79,7 +79,7 @@ def test_only_this_file_sees_the_registration_of_a_module_that_may_be_elsewhere(
     tmp_path: Path,
 ) -> None:
     container = make_container([])
-    (tmp_path / "made.o").write_bytes(b"".join(make_object(UNITS, container, "X86_64")))
+    (tmp_path / "made.o").write_bytes(b"".join(HostObject(UNITS, "X86_64").pieces(container)))
     said = subprocess.run(
         ["readelf", "-sW", "made.o"], cwd=tmp_path, check=True, capture_output=True, text=True
     ).stdout

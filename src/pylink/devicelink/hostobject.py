@@ -79,18 +79,6 @@ class Unit:
         self.role = role
 
 
-def make_object(
-    units: Sequence[Unit],
-    container: Container,
-    machine: str,
-    *,
-    hides: bool = False,
-    backwards: bool = False,
-) -> list[bytes]:
-    """Return the pieces of the object: see `HostObject`."""
-    return HostObject(units, machine, hides=hides, backwards=backwards).pieces(container)
-
-
 class HostObject:
     """The object for a machine of `MACHINES`, which needs its container only at the end.
 

@@ -9,12 +9,7 @@ are counted again here.
 
 from __future__ import annotations
 
-from pylink.facts.dwarf import (
-    LNE_END_SEQUENCE,
-    LNE_INLINED_CALL,
-    LNS_COPY,
-    LNS_FIXED_ADVANCE_PC,
-)
+from pylink.facts import dwarf
 
 
 class Call:
@@ -49,18 +44,18 @@ def calls_of_rows(
         elif opcode == 0:
             size, position = read_uleb(program, position)
             end = position + size
-            if size and program[position] == LNE_INLINED_CALL:
+            if size and program[position] == dwarf.LNE_INLINED_CALL:
                 row, name_position = read_uleb(program, position + 1)
                 name_offset, _ = read_uleb(program, name_position)
                 current = Call(row - 1, name_offset) if row else None
-            elif size and program[position] == LNE_END_SEQUENCE:
+            elif size and program[position] == dwarf.LNE_END_SEQUENCE:
                 calls.append(current)
                 return calls
             position = end
-        elif opcode == LNS_FIXED_ADVANCE_PC:
+        elif opcode == dwarf.LNS_FIXED_ADVANCE_PC:
             position += 2
         else:
-            if opcode == LNS_COPY:
+            if opcode == dwarf.LNS_COPY:
                 calls.append(current)
             for _ in range(lengths[opcode - 1]):
                 _, position = read_uleb(program, position)
