@@ -13,7 +13,7 @@ from pylink.tables import section_name
 
 
 class Refused(ValueError):
-    """The reader refuses the file; `reason` is the number of `pylink.phases.faults`."""
+    """The reader refuses the file; `reason` is a ReadFault."""
 
     def __init__(self, reason: int) -> None:
         super().__init__(f"reason {reason}")

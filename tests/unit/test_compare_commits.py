@@ -29,7 +29,7 @@ GIT = ["git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=f
 
 
 def planted(random_numbers: random.Random, factor: float, rounds: int = 21) -> Results:
-    """Times of a link that takes `factor` times as long with the head.
+    """Return the times of a link that takes `factor` times as long with the head.
 
     Other work on the machine makes a round up to three times as long, and each run longer by a
     fifth on average.
@@ -46,7 +46,7 @@ def planted(random_numbers: random.Random, factor: float, rounds: int = 21) -> R
 
 
 def share_called_slower(factor: float, way: str | None = None) -> float:
-    """The share of trials in which a link is called slower; `way` names one way of linking."""
+    """Return the share of trials in which a link is called slower; `way` is a way of linking."""
     random_numbers = random.Random(7)
     found = 0
     for _ in range(TRIALS):
@@ -98,7 +98,7 @@ def test_verdicts(ratio: Estimate, verdict: str) -> None:
 
 
 def plant_build(folder: Path, milliseconds: int) -> Build:
-    """A build whose program and Python interface take so long, and write a file."""
+    """Return a build whose program and Python interface take so long, and write a file."""
     program = folder / ".venv/bin/pylink"
     program.parent.mkdir(parents=True)
     program.write_text(
@@ -120,7 +120,7 @@ def plant_build(folder: Path, milliseconds: int) -> Build:
 def run(
     monkeypatch: pytest.MonkeyPatch, folder: Path, base: int, head: int, *words: str
 ) -> tuple[int, str]:
-    """The exit status and the summary of a comparison of two planted builds."""
+    """Return the exit status and the summary of a comparison of two planted builds."""
     planted_builds = {
         "base": plant_build(folder / "base", base),
         "head": plant_build(folder / "head", head),

@@ -17,9 +17,9 @@ from helpers.line_program import sleb
 
 import pylink
 from pylink._native.elfheaders import file_image
+from pylink.facts.outcomes import ReadFault
 
 FENCES, SHORT, LONG = range(3)
-RELOCATION_OFFSET = 18  # of pylink.phases.faults
 
 
 def rewritten(kernel: Kernel, mode: int) -> Object:
@@ -323,7 +323,7 @@ def test_a_relocation_of_padding_that_is_gone_is_refused() -> None:
     assert rewrite_exits(bytes(image), LONG) != image
     with pytest.raises(Refused) as caught:
         rewrite_exits(bytes(image), FENCES)
-    assert caught.value.reason == RELOCATION_OFFSET
+    assert caught.value.reason == ReadFault.RELOC_OFFSET
     with pytest.raises(pylink.LinkError, match=r"\.rela\.text\.k\[0\]: .* outside its section"):
         pylink.link([("a.cubin", bytes(image))], arch="sm_100")
 

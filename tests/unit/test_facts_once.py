@@ -26,7 +26,7 @@ SAYS_WHY = "as in pylink.facts."
 
 
 def constants(text: str) -> Iterator[tuple[str, object, int]]:
-    """Name, value and line of each constant of a module that is written as a number."""
+    """Yield the name, value and line of each constant of a module that is written as a number."""
     for node in ast.parse(text).body:
         if not isinstance(node, ast.Assign):
             continue
@@ -43,7 +43,7 @@ def constants(text: str) -> Iterator[tuple[str, object, int]]:
 
 
 def facts() -> dict[str, set[object]]:
-    """The values of each name of a number in `facts`."""
+    """Return the values of each name of a number in `facts`."""
     found: dict[str, set[object]] = {}
     for path in (PACKAGE / "facts").glob("[a-z]*.py"):
         module = importlib.import_module(f"pylink.facts.{path.stem}")
@@ -54,7 +54,7 @@ def facts() -> dict[str, set[object]]:
 
 
 def repeated(text: str, known: dict[str, set[object]]) -> list[str]:
-    """Constants of a module that have the name and the value of a fact."""
+    """Return the constants of a module that have the name and the value of a fact."""
     lines = text.splitlines()
     return [
         name
@@ -64,7 +64,7 @@ def repeated(text: str, known: dict[str, set[object]]) -> list[str]:
 
 
 def formats(text: str) -> Iterator[str]:
-    """The formats of records in a module, by which `struct` reads them."""
+    """Yield the formats of records in a module, by which `struct` reads them."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value[:1] == "<":
             yield node.value
@@ -93,7 +93,7 @@ def test_no_number_of_the_facts_is_written_again() -> None:
 
 
 def native_constants(text: str) -> Iterator[tuple[str, int]]:
-    """Name and value of each enumerator of a native source that is written as a number."""
+    """Yield name and value of each enumerator of a native source that is written as a number."""
     for name, value in re.findall(
         r"^    ([A-Z][A-Z0-9_]*) = (0x[0-9a-f]+|\d+)U?\b(?! *[-+*<|/])", text, re.MULTILINE
     ):

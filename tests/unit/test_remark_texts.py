@@ -24,7 +24,7 @@ SOURCES = [path for path in SOURCES if path.name != "reference.py"]
 
 
 def literals(path: Path) -> list[str]:
-    """The string constants of a module with more than one word, but for its documentation."""
+    """Return the strings of a module with more than one word, except for its documentation."""
     tree = ast.parse(path.read_text())
     skipped = set()
     for node in ast.walk(tree):

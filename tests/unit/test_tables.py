@@ -39,14 +39,14 @@ def source(file: str) -> str:
 
 
 def fields(file: str, name: str) -> str:
-    """The format of a packed struct, one letter a field."""
+    """Return the format of a packed struct, one letter a field."""
     (body,) = re.findall(rf"packed struct {name}:\n((?:[ \t]+.*\n|\n)+)", source(file))
     rows = re.findall(r"^\s+(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)
     return "".join(CODES[kind] * int(count or 1) for kind, count in rows)
 
 
 def letters(row: Struct) -> str:
-    """The format with its counts written out: `2I` as `II`; bytes are numbers."""
+    """Return the format with its counts written out: `2I` as `II`; bytes are numbers."""
     assert row.format.startswith("<")
     return re.sub(
         r"(\d+)(\w)", lambda match: match[2] * int(match[1]), row.format[1:].replace("s", "B")
