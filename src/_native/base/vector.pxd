@@ -68,7 +68,18 @@ cdef inline bint vec_reserve(Vec* vec, size_t count) noexcept nogil:
 
 cdef inline void* vec_push(Vec* vec) noexcept nogil:
     """Add a row with any values at the end, and return it; NULL without memory."""
-    if vec.count == vec.room and not vec_reserve(vec, vec.count + 1):
+    if vec.count == vec.room:
+        return vec_push_to_full(vec)
+    vec.count += 1
+    return vec.data + (vec.count - 1) * vec.row
+
+
+cdef inline void* vec_push_to_full(Vec* vec) noexcept nogil:
+    """Do what `vec_push` does, for a Vec without room.
+
+    A function of its own, so that compilers make no call for a row that there is room for.
+    """
+    if not vec_reserve(vec, vec.count + 1):
         return NULL
     vec.count += 1
     return vec.data + (vec.count - 1) * vec.row

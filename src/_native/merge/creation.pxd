@@ -16,7 +16,7 @@
 # functions. "Optimizer constants" are the pools of functions from sm_100 on: until the second
 # program renames them, .nv.constant2.F is called .nv.constant.optimizer.F.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.nameindex cimport pool_allocate, pool_join_text
@@ -34,9 +34,9 @@ from merge.newrows cimport (
     reserve_number,
 )
 from merge.state cimport (
-    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_SYMBOL, Merge, code_of,
-    entity_name, find_function_section, find_plain_section, function_if_current, function_if_linked,
-    is_folded, out_row, pool_of,
+    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_OWN_BYTES, MARK_PLACED,
+    MARK_SYMBOL, Merge, code_of, entity_name, find_function_section, find_plain_section,
+    function_if_current, function_if_linked, is_folded, out_row, pool_of,
 )
 from rownumbers cimport (
     EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
@@ -453,14 +453,39 @@ cdef inline void create_pool(Merge* merge, EntityNumber kernel) noexcept nogil:
         add_section_symbol(merge, out)
 
 
+cdef inline void prepare_sections(Merge* merge, const FileRow* file) noexcept nogil:
+    """Mark the sections of a file for which `create_other_sections` has something to do."""
+    cdef uint32_t i, first = file.first_section, end = file.first_section + file.section_count
+    cdef uint32_t debug_end = first         # number after the last plain section with debug data
+    cdef uint16_t kind
+    for i in range(first, end):
+        kind = merge.objects.sections[i].kind
+        if is_plain(kind, IS_DEBUG):
+            debug_end = i + 1
+        if is_placed(kind) or merge.work.own_pool[i] or is_folded(merge, <int32_t>i):
+            merge.work.section_marks[i] |= MARK_PLACED
+    for i in range(first, end):
+        if (is_merc(merge.objects.sections[i].kind, IS_DEBUG)
+                and not is_repeat_of_plain(merge, <int32_t>i, first, debug_end)):
+            merge.work.section_marks[i] |= MARK_OWN_BYTES
+
+
+cdef inline bint is_placed(uint16_t kind) noexcept nogil:
+    """Whether `create_other_sections` may create sections for a kind, or may place their bytes."""
+    return (is_a(kind, IS_CAPSULE | IS_DEBUG | IS_LITERALS | IS_COMMON_SHARED)
+            or is_plain(kind, IS_CODE | IS_PARAMETERS) or KIND[kind].place == PLACE_JOINED)
+
+
 cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexcept nogil:
     """Create the sections that no symbol needed; assign each input section its output section."""
     cdef const KindFacts* facts
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
+        if not merge.work.section_marks[i] & MARK_PLACED:
+            continue
         facts = &KIND[merge.objects.sections[i].kind]
-        if (merge.work.section_marks[i] == MARK_SYMBOL and facts.nobits
-                and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED)):
+        if (merge.work.section_marks[i] & (MARK_SYMBOL | MARK_DEFINITION) == MARK_SYMBOL
+                and facts.nobits and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED)):
             continue            # every symbol in the section lost: it takes no memory
         if facts.holds == E_SYSTEM_SHARED and merge.objects.sections[i].size == 0:
             continue            # whole programs have such a section even without variables
@@ -534,7 +559,7 @@ cdef inline void assign_output_section(Merge* merge, SectionNumber section) noex
         out = find_or_create_mercury_section(merge, section)
         if out >= 0:
             append_piece(merge, section, out)
-            if not is_repeat_of_plain(merge, section):
+            if merge.work.section_marks[section] & MARK_OWN_BYTES:
                 out_row(merge, out).marks |= OF_OWN_BYTES
     elif is_merc(section_row.kind, IS_LITERALS):
         function = function_if_linked(merge, section)
@@ -559,13 +584,13 @@ cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* 
         row.flags = row.flags & ~<uint64_t>SHF_BARRIERS | barriers << SHF_BARRIERS_FIRST
 
 
-cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section) noexcept nogil:
-    """Whether a plain debug section of the file has the same bytes as this mercury section."""
+cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, uint32_t first,
+                                    uint32_t end) noexcept nogil:
+    """Whether a plain debug section, `first` to `end` - 1, has the bytes of this mercury section."""
     cdef const SectionRow* section_row = &merge.objects.sections[section]
-    cdef const FileRow* file = &merge.objects.files[section_row.file]
     cdef const SectionRow* plain
     cdef uint32_t i
-    for i in range(file.first_section, file.first_section + file.section_count):
+    for i in range(first, end):
         plain = &merge.objects.sections[i]
         if (is_plain(plain.kind, IS_DEBUG) and plain.offset == section_row.offset
                 and plain.size == section_row.size):
@@ -612,7 +637,7 @@ cdef inline void create_info_sections(Merge* merge, const FileRow* file) noexcep
     cdef EntityNumber function
     cdef OutNumber out
     cdef const SectionRow* section
-    for i in range(file.first_section, file.first_section + file.section_count):
+    for i in range(file.first_note, file.note_end):
         section = &merge.objects.sections[i]
         if (section.kind == K_COMPAT and merge.objects.traits & TRAIT_EARLY_FILES
                 and not merge.has_compat):

@@ -18,8 +18,10 @@
 # ways to remove an entry, which differ in what is left. Frames are `.debug_frame`; lines are
 # `.debug_line` and `.nv_debug_line_sass`.
 #
-# `decide_action` decides by the kind of the symbol, with `decide_function`, `decide_shared` and
-# `decide_without_entity`. merge/relocations.pxd then carries the Action out.
+# Most symbols let all that name them have the same Action, in any section. This is their Fate, which
+# `fate_of` finds for each symbol before any relocation is decided, file by file on any thread. For
+# the others, `decide_action` decides by the kind of the symbol, with `decide_function`,
+# `decide_shared` and `decide_without_entity`. merge/relocations.pxd then carries the Action out.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -33,15 +35,15 @@ from relocationtypes cimport (
     RelocationFacts, facts_of,
 )
 from rownumbers cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
-    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, LINK_DEBUG, LINK_RELOCATABLE,
-    RESOLUTION_REPLACED,
+    EF_ALIAS, EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT,
+    E_FUNC, E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, LINK_DEBUG,
+    LINK_RELOCATABLE, RESOLUTION_NONE, RESOLUTION_REPLACED, RESOLUTION_WON,
 )
 from sectionkinds cimport IS_DEBUG, KIND, K_CONSTANT
 from tables.kinds cimport is_a, is_merc
 from tables.rows cimport (
-    EntityNumber, EntityRow, FileRow, OutNumber, SectionNumber, SectionRow, SymbolNumber, SymbolRow,
-    has_lost,
+    EmittedNumber, EntityNumber, EntityRow, FileRow, OutNumber, SectionNumber, SectionRow,
+    SymbolNumber, SymbolRow, has_lost,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
@@ -54,6 +56,50 @@ cdef enum Action:
     CLEAR = 3                   # the link writes zeros into the field; its section is created
     DROP_LATE = 4               # its section is created and the rule of two forms counts the entry
     DROP_DEAD = 5               # the same, but an entry of mercury data creates no section
+
+
+# What all entries that name a symbol become, in every section.
+cdef enum Fate:
+    FATE_OPEN = 0               # it depends on the section: `decide_action`
+    FATE_EMITTED = 1
+    FATE_FUNCTION = 2           # a function of the output: as `decide_function` says at its end
+    FATE_CONSTANT = 3           # a constant of an executable
+    FATE_RESOLVED = 4
+
+
+cdef inline Fate fate_of(const Merge* merge, size_t symbol) noexcept nogil:
+    """Return the Fate of the entries that name a symbol."""
+    cdef EntityNumber entity = merge.merged.symbol_entity[symbol]
+    cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
+    cdef const EntityRow* row
+    if entity < 0:
+        return FATE_OPEN
+    row = &merge.merged.entities[entity]
+    if row.flags & EF_ALIAS:
+        return FATE_OPEN
+    if row.kind == E_GLOBAL:
+        return FATE_EMITTED
+    if row.kind == E_FUNC:
+        return (FATE_FUNCTION if row.flags & EF_LIVE
+                and resolution in (RESOLUTION_NONE, RESOLUTION_WON) else FATE_OPEN)
+    if row.kind == E_CONST0_SIZE:
+        return FATE_RESOLVED
+    if merge.objects.mode & LINK_RELOCATABLE:
+        return FATE_OPEN
+    if row.kind == E_CONSTANT:
+        return FATE_CONSTANT
+    return FATE_RESOLVED if row.kind == E_SHARED else FATE_OPEN
+
+
+cdef inline int32_t action_of_fate(uint8_t fate, const RelocationFacts* facts) noexcept nogil:
+    """Return the Action for an entry of a type that names a symbol whose Fate is not open."""
+    if facts.mark:
+        return DROP_LATE        # marks an instruction
+    if fate == FATE_FUNCTION:
+        return DROP_LATE if facts.clear else EMIT
+    if fate == FATE_CONSTANT:
+        return EMIT if facts.loader else RESOLVE
+    return RESOLVE if fate == FATE_RESOLVED else EMIT
 
 
 cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
@@ -118,10 +164,6 @@ cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
 
-cdef enum:
-    NOT_SOUGHT = -2             # `twin` of a RelocList before it is needed
-
-
 # One input relocation section while its entries are decided.
 ctypedef struct RelocList:
     const FileRow* file
@@ -135,15 +177,24 @@ ctypedef struct RelocList:
     bint is_mercury                 # entries patch the mercury form
     bint is_of_replaced_code        # `target` is code of a copy that was replaced later
     bint is_rebuilt                 # family C computes `target` again
+    bint is_capsule                 # `target` is a capsule
     bint is_counted                 # entries count for the rule of two forms
     bint is_cleared_of_replaced     # see the function of this name
+    bint may_lose_bytes             # see `is_of_lost_bytes`
     OutNumber listed_in             # relocation section of these entries; -1 before the first
-    SectionNumber twin              # input section: the mercury form of this one, -1, or NOT_SOUGHT
+    EmittedNumber head              # `head` of `listed_in`, while these entries are decided
+    uint32_t emitted_count          # entries added to that list
+    OutNumber counter               # OutRow that counts these entries; -1 before the first
+    uint32_t rela_count             # `rela_count` of `counter`, while these entries are decided
+    bint has_rel                    # `out` has a .rel section; valid with a `counter`
+    SectionNumber twin              # input section: the mercury form of this one, or -1
 
 
 # One of its entries.
 ctypedef struct RelocEntry:
     const Rela* input           # as the file has it; a Rel, without addend, if not `is_rela`
+    const RelocationFacts* facts    # of its type
+    uint8_t fate                # Fate of its symbol
     int64_t addend              # 0 for a Rel
     SymbolNumber symbol         # SymbolRow that it names
     EntityNumber entity         # the symbol's entity, or -1
@@ -222,22 +273,21 @@ cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const E
 
 cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
                                   RelocEntry* entry) noexcept nogil:
-    """Return the Action for one entry, and add FixupFlag bits to its `how`."""
+    """Return the Action for an entry whose symbol's Fate is open; add FixupFlag bits to its `how`."""
     cdef EntityNumber entity = merge.merged.symbol_entity[entry.symbol]
-    cdef const RelocationFacts* facts = facts_of(entry.input.r_type)
     cdef const EntityRow* entity_row
-    if facts.mark:
+    if entry.facts.mark:
         return DROP_LATE        # marks an instruction, and names the null symbol
     if entity < 0:
         return decide_without_entity(merge, relocs, entry)
     entity_row = &merge.merged.entities[entity]
     if entity_row.kind == E_FUNC:
-        return decide_function(merge, relocs, entry, facts.clear)
+        return decide_function(merge, relocs, entry, entry.facts.clear)
     if entity_row.kind == E_CONSTANT:
         if (merge.objects.mode & LINK_RELOCATABLE
                 and (entity_row.flags & EF_WEAK or can_be_defined_later(entity_row))):
             return EMIT         # a later stage may have a strong definition
-        return EMIT if facts.loader else RESOLVE
+        return EMIT if entry.facts.loader else RESOLVE
     if entity_row.kind == E_SHARED:
         return decide_shared(merge, relocs, entity_row, entry)
     if entity_row.kind == E_UNIFIED:

@@ -20,13 +20,12 @@ from libc.string cimport memcmp
 from base.nameindex cimport pool_join, pool_join_text
 from base.texts cimport MERC_PREFIX
 from base.vector cimport vec_append, vec_push
-from merge.decide cimport RelocEntry, RelocList, is_removed_from_debug
+from merge.decide cimport FATE_FUNCTION, RelocEntry, RelocList, is_removed_from_debug
 from merge.newrows cimport (
     create_resolved_section, find_or_create_optimizer_relocations, name_out, name_out_text,
     new_mercury_relocations, new_relocations,
 )
 from merge.state cimport Merge, out_row, section_entry
-from relocationtypes cimport facts_of
 from rownumbers cimport (
     EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, LINK_KEEP_RELOCS, LINK_RELOCATABLE,
 )
@@ -126,17 +125,23 @@ cdef inline OutNumber create_relocations_for_mercury(Merge* merge, SectionNumber
     return relocations
 
 
-cdef inline void count_entry(Merge* merge, OutNumber counter, OutNumber out, bint is_rela,
+cdef inline void count_entry(Merge* merge, RelocList* relocs, OutNumber counter,
                              int64_t addend) noexcept nogil:
     """Apply the rule of two forms to an entry: count it, and create .rel for a later addend of 0.
 
-    `counter` is the OutRow whose `rela_count` counts the entries of `out`: plain code counts in its
-    own row, mercury code in that of its relocation section.
+    `counter` is the OutRow whose `rela_count` counts the entries of `relocs`, the same for all of
+    them: plain code counts in its own row, mercury code in that of its relocation section.
     """
-    cdef OutRow* counter_row = out_row(merge, counter)
-    counter_row.rela_count += is_rela
-    if is_rela and addend == 0 and counter_row.rela_count >= 2 and out_row(merge, out).rel < 0:
-        create_other_form(merge, out)
+    if not relocs.is_rela:
+        return
+    if relocs.counter < 0:
+        relocs.counter = counter
+        relocs.rela_count = out_row(merge, counter).rela_count
+        relocs.has_rel = out_row(merge, relocs.out).rel >= 0
+    relocs.rela_count += 1
+    if addend == 0 and relocs.rela_count >= 2 and not relocs.has_rel:
+        create_other_form(merge, relocs.out)
+        relocs.has_rel = out_row(merge, relocs.out).rel >= 0
 
 
 cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
@@ -157,20 +162,18 @@ cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
     name_out(merge, rel, text, size)
 
 
-cdef inline void add_emitted(Merge* merge, const RelocList* relocs,
+cdef inline void add_emitted(Merge* merge, RelocList* relocs,
                              const RelocEntry* entry) noexcept nogil:
     """Add an entry at the front of the list of its relocation section, `relocs.listed_in`."""
     cdef EmittedRow* emitted = <EmittedRow*>vec_push(&merge.columns.emitted)
-    cdef OutRow* relocations = out_row(merge, relocs.listed_in)
     cdef uint64_t* align
     if emitted == NULL:
         merge.failed = True
         return
     emitted.offset = entry.input.r_offset + relocs.base
     emitted.addend = entry.addend
-    emitted.type = facts_of(entry.input.r_type).plain
-    if merge.objects.mode & LINK_RELOCATABLE:
-        emitted.type = entry.input.r_type
+    emitted.type = (entry.input.r_type if merge.objects.mode & LINK_RELOCATABLE
+                    else entry.facts.plain)
     emitted.entity = entry.entity
     emitted.section = -1
     if entry.how & FIXUP_INSTANCE:
@@ -189,9 +192,9 @@ cdef inline void add_emitted(Merge* merge, const RelocList* relocs,
             # Mercury sections have no section symbols: that of the plain section stands for both.
             emitted.section = out_row(merge, emitted.section).twin
         emitted.addend += <int64_t>merge.columns.base[entry.section]
-    emitted.next = relocations.head
-    relocations.head = <int32_t>(merge.columns.emitted.count - 1)
-    relocations.count += 1
+    emitted.next = relocs.head
+    relocs.head = <int32_t>(merge.columns.emitted.count - 1)
+    relocs.emitted_count += 1
 
 
 cdef inline void add_fixup(Merge* merge, const RelocList* relocs, const RelocEntry* entry,
@@ -229,7 +232,9 @@ cdef inline void add_rebuild(Merge* merge, const RelocList* relocs,
     rebuild.type = entry.input.r_type
     rebuild.entity = entry.entity
     rebuild.section = entry.section
-    if entry.entity < 0:
+    if entry.fate == FATE_FUNCTION:
+        rebuild.outcome = OUTCOME_LIVE
+    elif entry.entity < 0:
         rebuild.outcome = OUTCOME_SECTION
     elif merge.merged.entities[entry.entity].kind != E_FUNC:
         rebuild.outcome = OUTCOME_OTHER

@@ -34,13 +34,14 @@ from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
 )
 from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_nones, scratch_reserve, scratch_vector,
-    scratch_zeros,
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_reserve, scratch_room,
+    scratch_vector, scratch_zeros,
 )
 from base.threads cimport run_each
 from elfnumbers cimport SHF_INFO_LINK, SHN_LORESERVE
 from merge.creation cimport (
     create_functions, create_info_sections, create_objects, create_other_sections, create_pools,
+    prepare_sections,
 )
 from merge.final cimport create_symtab_shndx, make_final_file
 from merge.idle cimport create_idle_sections
@@ -50,7 +51,9 @@ from merge.newrows cimport (
     INSTANCE, SHNDX, create_file_section, create_link_section, create_link_section_with_symbol,
     name_out_text, new_local, new_section_of_kind, new_symbol, reserve_name, reserve_number,
 )
-from merge.relocations cimport decide_relocations, mark_referenced_entities
+from merge.relocations cimport (
+    decide_relocations, mark_referenced_entities, prepare_relocations,
+)
 from merge.sharedusers cimport (
     allocate_users, find_reaching_kernels, has_common_variable, needs_users,
 )
@@ -169,6 +172,7 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
     scratch_index(scratch, &merge.work.by_name, 64)
     scratch_texts(scratch, &merge.work.texts)
     merge.work.section_marks = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
+    merge.work.fates = <uint8_t*>scratch_room(scratch, merge.objects.symbol_count, 1)
     merge.work.own_pool = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
     merge.work.has_relocations = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
     merge.work.pool_end = <uint64_t*>scratch_zeros(scratch, merge.merged.entity_count, 8)
@@ -191,13 +195,17 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
 
 
 cdef enum:
-    MARK_COST = 16 << 10    # bytes moved in the time that `mark_referenced_entities` takes
+    PREPARATION_COST = 16 << 10     # bytes moved in the time that `prepare_file` takes
 
 
-cdef void mark_referenced_entities_of(void* context, size_t number) noexcept nogil:
-    """Call `mark_referenced_entities` for one file, on any thread."""
+cdef void prepare_file(void* context, size_t number) noexcept nogil:
+    """Find out what creation needs to know and follows from one file, on any thread."""
     cdef Merge* merge = <Merge*>context
-    mark_referenced_entities(merge, &merge.objects.files[number])
+    cdef const FileRow* file = &merge.objects.files[number]
+    prepare_sections(merge, file)
+    prepare_relocations(merge, file)
+    if merge.work.users == NULL:
+        mark_referenced_entities(merge, file)
 
 
 cdef void read_inputs(Merge* merge) noexcept nogil:
@@ -211,9 +219,8 @@ cdef void read_inputs(Merge* merge) noexcept nogil:
         intern_prototypes(merge, &merge.objects.files[number])
         if merge.work.users != NULL:
             mark_referenced_entities(merge, &merge.objects.files[number])
-    if merge.work.users == NULL:
-        run_each(mark_referenced_entities_of, merge, merge.objects.file_count,
-                 merge.objects.file_count * MARK_COST)
+    run_each(prepare_file, merge, merge.objects.file_count,
+             merge.objects.file_count * PREPARATION_COST)
     merge.arrays_stay = has_common_variable(merge)
     create_first_sections(merge)
     for number in range(merge.objects.file_count):

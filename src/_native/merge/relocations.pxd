@@ -14,7 +14,7 @@
 #
 # `mark_referenced_entities` comes before all this, for every file: it marks what code refers to.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport Rel, Rela
@@ -23,8 +23,9 @@ from base.texts cimport MERC_PREFIX
 from base.threads cimport set_mark
 from elfnumbers cimport SHT_REL
 from merge.decide cimport (
-    CLEAR, DROP, DROP_DEAD, DROP_LATE, EMIT, NOT_SOUGHT, RelocEntry, RelocList, correct_addend,
-    decide_action, find_mercury_section, is_cleared_of_replaced, is_rebuilt,
+    CLEAR, DROP, DROP_DEAD, DROP_LATE, EMIT, FATE_OPEN, RelocEntry, RelocList, action_of_fate,
+    correct_addend, decide_action, fate_of, find_mercury_section, is_cleared_of_replaced,
+    is_rebuilt,
 )
 from merge.entries cimport (
     add_emitted, add_fixup, add_rebuild, count_entry, find_or_create_mercury_relocations,
@@ -34,10 +35,11 @@ from merge.lostbytes cimport find_lost_bytes, is_removed_with_lost_bytes
 from merge.newrows cimport create_pool_relocations, number_dead_section, reserve_name
 from merge.sharedusers cimport NO_KERNEL, add_user, is_unrecorded
 from merge.state cimport (
-    DEAD_REL, DEAD_RELA, MARK_SYMBOL, Merge, code_of, entity_name, find_plain_section,
-    function_if_current, function_if_linked, is_folded, out_row,
+    DEAD_REL, DEAD_RELA, MARK_DECIDED, MARK_ENTRIES, MARK_MERC_ENTRIES, MARK_MERC_SHNDX,
+    Merge, code_of, entity_name, find_plain_section, function_if_current,
+    function_if_linked, is_folded, out_row,
 )
-from relocationtypes cimport R_CUDA_64
+from relocationtypes cimport R_CUDA_64, facts_of
 from rownumbers cimport (
     EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, LINK_KEEP_RELOCS, RESOLUTION_NONE,
     RESOLUTION_WON,
@@ -59,20 +61,21 @@ cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept 
     merge.first_mercury = file.first_section
     merge.merc_shndx = -1
     for i in range(file.first_section, end):
-        if merge.objects.sections[i].kind == K_MERC_SYMTAB_SHNDX:
+        if merge.work.section_marks[i] & MARK_MERC_SHNDX:
             merge.merc_shndx = <int32_t>i
     for i in range(file.first_section, end):
-        if is_plain(merge.objects.sections[i].kind, IS_ENTRIES):
-            decide_relocation_section(merge, file, <int32_t>i, False)
-            twin = find_mercury_relocations(merge, file, <int32_t>i) if merge.has_finalizer else -1
-            if twin >= 0:
-                merge.work.section_marks[twin] = MARK_SYMBOL
-                decide_relocation_section(merge, file, twin, True)
+        if not merge.work.section_marks[i] & MARK_ENTRIES:
+            continue
+        twin = find_mercury_relocations(merge, file, <int32_t>i) if merge.has_finalizer else -1
+        decide_relocation_section(merge, file, <int32_t>i, twin, False)
+        if twin >= 0:
+            merge.work.section_marks[twin] |= MARK_DECIDED
+            decide_relocation_section(merge, file, twin, -1, True)
         if merge.failed:
             return
     for i in range(file.first_section, end):
-        if is_merc(merge.objects.sections[i].kind, IS_ENTRIES) and not merge.work.section_marks[i]:
-            decide_relocation_section(merge, file, <int32_t>i, True)
+        if merge.work.section_marks[i] & (MARK_MERC_ENTRIES | MARK_DECIDED) == MARK_MERC_ENTRIES:
+            decide_relocation_section(merge, file, <int32_t>i, -1, True)
         if merge.failed:
             return
 
@@ -85,16 +88,14 @@ cdef inline SectionNumber find_mercury_relocations(Merge* merge, const FileRow* 
     at the first one whose entries have not been decided (`first_mercury`).
     """
     cdef const SectionRow* plain_row = &merge.objects.sections[plain]
-    cdef const SectionRow* candidate
     cdef uint32_t i, end = file.first_section + file.section_count
     while (merge.first_mercury < end
-            and (merge.work.section_marks[merge.first_mercury]
-                 or not is_merc(merge.objects.sections[merge.first_mercury].kind, IS_ENTRIES))):
+            and merge.work.section_marks[merge.first_mercury] & (MARK_MERC_ENTRIES | MARK_DECIDED)
+            != MARK_MERC_ENTRIES):
         merge.first_mercury += 1
     for i in range(merge.first_mercury, end):
-        candidate = &merge.objects.sections[i]
-        if (is_merc(candidate.kind, IS_ENTRIES) and not merge.work.section_marks[i]
-                and is_twin(merge, plain_row.target, candidate.target)):
+        if (merge.work.section_marks[i] & (MARK_MERC_ENTRIES | MARK_DECIDED) == MARK_MERC_ENTRIES
+                and is_twin(merge, plain_row.target, merge.objects.sections[i].target)):
             return <int32_t>i
     return -1
 
@@ -116,10 +117,11 @@ cdef inline bint is_twin(Merge* merge, SectionNumber plain, SectionNumber mercur
 
 
 cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, SectionNumber section,
-                                           bint is_mercury) noexcept nogil:
+                                           SectionNumber twin, bint is_mercury) noexcept nogil:
     """Find the output section that an input's relocation section patches, and decide its entries.
 
-    `is_mercury` says whether its entries patch the mercury form.
+    `is_mercury` says whether its entries patch the mercury form. `twin` is the mercury form of a
+    plain section, or -1.
     """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* target = &merge.objects.sections[section_row.target]
@@ -169,6 +171,7 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
     relocs.function = function
     relocs.is_mercury = is_mercury
     relocs.is_of_replaced_code = is_replaced
+    relocs.twin = twin
     decide_entries(merge, &relocs)
 
 
@@ -240,6 +243,20 @@ cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noe
                     add_user(&merge.work.users[entity], user)
 
 
+cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept nogil:
+    """Mark the relocation sections of a file, and find the fates of its symbols."""
+    cdef uint32_t i
+    cdef uint16_t kind
+    for i in range(file.first_section, file.first_section + file.section_count):
+        kind = merge.objects.sections[i].kind
+        if kind == K_MERC_SYMTAB_SHNDX:
+            merge.work.section_marks[i] |= MARK_MERC_SHNDX
+        elif is_a(kind, IS_ENTRIES):
+            merge.work.section_marks[i] |= MARK_MERC_ENTRIES if KIND[kind].mercury else MARK_ENTRIES
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        merge.work.fates[i] = fate_of(merge, i)
+
+
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
     """Whether entries of this section count for the rule of two forms (`count_entry`).
 
@@ -250,29 +267,36 @@ cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs)
     cdef bint counts_once = is_a(relocs.target.kind, IS_DEBUG | IS_VARIABLES | IS_LITERALS)
     if relocs.is_mercury:
         return counts_once
-    return (not merge.has_finalizer or not counts_once
-            or find_mercury_relocations(merge, relocs.file, relocs.section) < 0)
+    return not merge.has_finalizer or not counts_once or relocs.twin < 0
 
 
 cdef inline void decide_entries(Merge* merge, RelocList* relocs) noexcept nogil:
     """Decide each entry of one input relocation section."""
     cdef const SectionRow* section_row = &merge.objects.sections[relocs.section]
+    cdef const uint8_t* entry
     cdef uint64_t entsize, i
     relocs.is_rela = section_row.type != SHT_REL
     relocs.is_rebuilt = not relocs.is_mercury and is_rebuilt(merge, relocs.target)
+    relocs.is_capsule = is_a(relocs.target.kind, IS_CAPSULE)
     relocs.is_counted = is_counted_for_two_forms(merge, relocs)
     relocs.is_cleared_of_replaced = is_cleared_of_replaced(merge, relocs.out, relocs.is_rela)
-    relocs.listed_in = -1
-    relocs.twin = NOT_SOUGHT
+    relocs.listed_in = relocs.counter = -1
     find_patched_bytes(merge, relocs)
     merge.work.lost_ranges.count = 0
     find_lost_bytes(merge, relocs.file, section_row.target, &merge.work.lost_ranges)
+    relocs.may_lose_bytes = (merge.work.lost_ranges.count != 0
+                             or is_merc(relocs.target.kind, IS_LITERALS))
+    entry = merge.objects.arena + section_row.offset
     entsize = sizeof(Rela) if relocs.is_rela else sizeof(Rel)
     for i in range(section_row.size // entsize):
-        if not decide_entry(merge, relocs,
-                            <const Rela*>(merge.objects.arena + section_row.offset + i * entsize),
-                            i):
+        if not decide_entry(merge, relocs, <const Rela*>entry, i):
             break
+        entry += entsize
+    if relocs.listed_in >= 0:
+        out_row(merge, relocs.listed_in).head = relocs.head
+        out_row(merge, relocs.listed_in).count += relocs.emitted_count
+    if relocs.counter >= 0:
+        out_row(merge, relocs.counter).rela_count = relocs.rela_count
     if (relocs.is_of_replaced_code or is_plain(relocs.target.kind, IS_VARIABLES)
             or is_a(relocs.target.kind, IS_DEBUG)):
         # Entries of data and debug data are counted from 0 in each file, those of code only after
@@ -309,21 +333,27 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     entry.input = input
     entry.addend = input.r_addend if relocs.is_rela else 0
     entry.symbol = <int32_t>(relocs.file.first_symbol + input.r_sym)
+    entry.facts = facts_of(input.r_type)
+    entry.fate = merge.work.fates[entry.symbol]
     entry.section = -1
     entry.how = 0
-    action = decide_action(merge, relocs, &entry)
-    entry.entity = resolve_alias(merge, merge.merged.symbol_entity[entry.symbol])
-    if action == DROP or (action == CLEAR and relocs.is_rebuilt):
-        return True
-    if action == DROP_DEAD:
-        if not create_plain_relocations(merge, relocs):
-            return False
-        if relocs.is_counted:
-            count_entry(merge, relocs.out, relocs.out, relocs.is_rela, entry.addend)
-        if relocs.is_rebuilt:
-            add_rebuild(merge, relocs, &entry)
-        return True
-    if is_of_lost_bytes(merge, relocs, input, entry.symbol):
+    if entry.fate != FATE_OPEN:
+        action = action_of_fate(entry.fate, entry.facts)
+        entry.entity = merge.merged.symbol_entity[entry.symbol]
+    else:
+        action = decide_action(merge, relocs, &entry)
+        entry.entity = resolve_alias(merge, merge.merged.symbol_entity[entry.symbol])
+        if action == DROP or (action == CLEAR and relocs.is_rebuilt):
+            return True
+        if action == DROP_DEAD:
+            if not create_plain_relocations(merge, relocs):
+                return False
+            if relocs.is_counted:
+                count_entry(merge, relocs, relocs.out, entry.addend)
+            if relocs.is_rebuilt:
+                add_rebuild(merge, relocs, &entry)
+            return True
+    if relocs.may_lose_bytes and is_of_lost_bytes(merge, relocs, input, entry.symbol):
         return True
     if entry.entity < 0:
         entry.section = merge.objects.symbols[entry.symbol].section
@@ -343,9 +373,8 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     if relocs.is_rebuilt:
         add_rebuild(merge, relocs, &entry)
     elif action == EMIT:
-        if is_into_unlinked_copy(merge, relocs, entry.symbol, entry.addend):
-            if relocs.twin == NOT_SOUGHT:
-                relocs.twin = find_mercury_relocations(merge, relocs.file, relocs.section)
+        if entry.fate == FATE_OPEN and is_into_unlinked_copy(merge, relocs, entry.symbol,
+                                                             entry.addend):
             entry.addend = correct_addend(merge, relocs.twin, number, input, entry.addend,
                                           entry.symbol)
         add_emitted(merge, relocs, &entry)
@@ -420,10 +449,12 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
                                                             relocs.is_rela))
         if relocs.listed_in < 0:
             return False
-    if is_a(relocs.target.kind, IS_CAPSULE):
-        count_entry(merge, relocs.listed_in, relocs.out, True, addend)
+        relocs.head = out_row(merge, relocs.listed_in).head
+        relocs.emitted_count = 0
+    if relocs.is_capsule:
+        count_entry(merge, relocs, relocs.listed_in, addend)
     elif relocs.is_counted:
-        count_entry(merge, relocs.out, relocs.out, relocs.is_rela,
+        count_entry(merge, relocs, relocs.out,
                     addend + (<int64_t>merge.columns.base[section] if section >= 0 else 0))
     return True
 

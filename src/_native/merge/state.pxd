@@ -57,11 +57,17 @@ cdef enum DeadSection:
     DEAD_REL = 32
 
 
-# Facts about an input section that the merge finds. For a mercury relocation section MARK_SYMBOL
-# says that its entries have been decided.
+# Facts about an input section that the merge finds. Those after MARK_DECIDED are known before the
+# first event, since they follow from the file alone.
 cdef enum SectionMark:
-    MARK_SYMBOL = 1            # a symbol lies in it
+    MARK_SYMBOL = 1             # a symbol lies in it
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose
+    MARK_DECIDED = 4            # mercury relocations whose entries have been decided
+    MARK_ENTRIES = 8            # plain relocations
+    MARK_MERC_ENTRIES = 16      # mercury relocations
+    MARK_MERC_SHNDX = 32        # .nv.merc.symtab_shndx
+    MARK_PLACED = 64            # `create_other_sections` may have something to do for it
+    MARK_OWN_BYTES = 128        # mercury debug data that no plain section of the file repeats
 
 
 # The tables of the result while they grow; `MergedTables` in results.pyi says what each holds.
@@ -91,6 +97,7 @@ ctypedef struct Work:
     NameIndex by_name               # OutRow of each file-scope section
     TextPool texts                  # names that the link makes
     uint8_t* section_marks          # by input section: SectionMark bits
+    uint8_t* fates                  # by input symbol: Fate of the relocations that name it
     uint8_t* own_pool               # by input section: PoolFlag bits, if its function gets a pool
     uint8_t* has_relocations        # by input section: it is code that has relocations
     uint64_t* pool_end              # by entity: bytes of its pool with what other functions add
