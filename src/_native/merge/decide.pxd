@@ -186,7 +186,6 @@ ctypedef struct RelocList:
     uint32_t emitted_count          # entries added to that list
     OutNumber counter               # OutRow that counts these entries; -1 before the first
     uint32_t rela_count             # `rela_count` of `counter`, while these entries are decided
-    bint has_rel                    # `out` has a .rel section; valid with a `counter`
     SectionNumber twin              # input section: the mercury form of this one, or -1
 
 
@@ -194,8 +193,8 @@ ctypedef struct RelocList:
 ctypedef struct RelocEntry:
     const Rela* input           # as the file has it; a Rel, without addend, if not `is_rela`
     const RelocationFacts* facts    # of its type
-    uint8_t fate                # Fate of its symbol
     int64_t addend              # 0 for a Rel
+    int64_t new_addend          # that of its row, before the start of the file's bytes is added
     SymbolNumber symbol         # SymbolRow that it names
     EntityNumber entity         # the symbol's entity, or -1
     SectionNumber section       # input section of a symbol without entity, or -1

@@ -3,7 +3,7 @@
 # A section of the output can have up to four relocation sections: `.rela.S` and `.rel.S`, and the
 # mercury twins of these. Each is created by the first entry that needs it, which decides its number
 # (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two forms,
-# which `count_entry` applies, RELA entries also create an empty .rel section:
+# which `needs_other_form` applies, RELA entries also create an empty .rel section:
 #
 #     .rela.text.f of an input     .rela.text.f     .rel.text.f
 #     addend 8                     created here
@@ -125,23 +125,21 @@ cdef inline OutNumber create_relocations_for_mercury(Merge* merge, SectionNumber
     return relocations
 
 
-cdef inline void count_entry(Merge* merge, RelocList* relocs, OutNumber counter,
-                             int64_t addend) noexcept nogil:
-    """Apply the rule of two forms to an entry: count it, and create .rel for a later addend of 0.
+cdef inline bint needs_other_form(Merge* merge, RelocList* relocs, OutNumber counter,
+                                  int64_t addend) noexcept nogil:
+    """Count an entry for the rule of two forms, and return whether it creates .rel.
 
-    `counter` is the OutRow whose `rela_count` counts the entries of `relocs`, the same for all of
-    them: plain code counts in its own row, mercury code in that of its relocation section.
+    RELA entries with addend 0 do, except for the first entry. `counter` is the OutRow that counts
+    the entries of `relocs`, the same for all of them: plain code counts in its own row, mercury
+    code in that of its relocation section.
     """
     if not relocs.is_rela:
-        return
+        return False
     if relocs.counter < 0:
         relocs.counter = counter
         relocs.rela_count = out_row(merge, counter).rela_count
-        relocs.has_rel = out_row(merge, relocs.out).rel >= 0
     relocs.rela_count += 1
-    if addend == 0 and relocs.rela_count >= 2 and not relocs.has_rel:
-        create_other_form(merge, relocs.out)
-        relocs.has_rel = out_row(merge, relocs.out).rel >= 0
+    return addend == 0 and relocs.rela_count >= 2 and out_row(merge, relocs.out).rel < 0
 
 
 cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
@@ -162,8 +160,7 @@ cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
     name_out(merge, rel, text, size)
 
 
-cdef inline void add_emitted(Merge* merge, RelocList* relocs,
-                             const RelocEntry* entry) noexcept nogil:
+cdef inline void add_emitted(Merge* merge, RelocList* relocs, RelocEntry entry) noexcept nogil:
     """Add an entry at the front of the list of its relocation section, `relocs.listed_in`."""
     cdef EmittedRow* emitted = <EmittedRow*>vec_push(&merge.columns.emitted)
     cdef uint64_t* align
@@ -171,7 +168,7 @@ cdef inline void add_emitted(Merge* merge, RelocList* relocs,
         merge.failed = True
         return
     emitted.offset = entry.input.r_offset + relocs.base
-    emitted.addend = entry.addend
+    emitted.addend = entry.new_addend
     emitted.type = (entry.input.r_type if merge.objects.mode & LINK_RELOCATABLE
                     else entry.facts.plain)
     emitted.entity = entry.entity
@@ -197,7 +194,7 @@ cdef inline void add_emitted(Merge* merge, RelocList* relocs,
     relocs.emitted_count += 1
 
 
-cdef inline void add_fixup(Merge* merge, const RelocList* relocs, const RelocEntry* entry,
+cdef inline void add_fixup(Merge* merge, const RelocList* relocs, RelocEntry entry,
                            OutNumber listed_in) noexcept nogil:
     """Add a relocation that the link resolves.
 
@@ -208,7 +205,7 @@ cdef inline void add_fixup(Merge* merge, const RelocList* relocs, const RelocEnt
         merge.failed = True
         return
     fixup.offset = entry.input.r_offset + relocs.base
-    fixup.addend = entry.addend
+    fixup.addend = entry.new_addend
     fixup.type = entry.input.r_type
     fixup.out = relocs.patched_out
     fixup.entity = entry.entity
@@ -219,7 +216,7 @@ cdef inline void add_fixup(Merge* merge, const RelocList* relocs, const RelocEnt
 
 
 cdef inline void add_rebuild(Merge* merge, const RelocList* relocs,
-                             const RelocEntry* entry) noexcept nogil:
+                             RelocEntry entry) noexcept nogil:
     """Add a relocation of a debug section that family C computes again."""
     cdef RebuildRow* rebuild = <RebuildRow*>vec_push(&merge.columns.rebuilds)
     if rebuild == NULL:
@@ -232,7 +229,7 @@ cdef inline void add_rebuild(Merge* merge, const RelocList* relocs,
     rebuild.type = entry.input.r_type
     rebuild.entity = entry.entity
     rebuild.section = entry.section
-    if entry.fate == FATE_FUNCTION:
+    if merge.work.fates[entry.symbol] == FATE_FUNCTION:
         rebuild.outcome = OUTCOME_LIVE
     elif entry.entity < 0:
         rebuild.outcome = OUTCOME_SECTION

@@ -28,8 +28,8 @@ from merge.decide cimport (
     is_rebuilt,
 )
 from merge.entries cimport (
-    add_emitted, add_fixup, add_rebuild, count_entry, find_or_create_mercury_relocations,
-    find_or_create_relocations,
+    add_emitted, add_fixup, add_rebuild, create_other_form, find_or_create_mercury_relocations,
+    find_or_create_relocations, needs_other_form,
 )
 from merge.lostbytes cimport find_lost_bytes, is_removed_with_lost_bytes
 from merge.newrows cimport create_pool_relocations, number_dead_section, reserve_name
@@ -258,7 +258,7 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 
 
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
-    """Whether entries of this section count for the rule of two forms (`count_entry`).
+    """Whether entries of this section count for the rule of two forms (`needs_other_form`).
 
     On family C those of the mercury form count, if the input has it, since they can differ: its
     `.debug_line` also names `.debug_str`, and its tables in whole programs name functions, for
@@ -281,6 +281,7 @@ cdef inline void decide_entries(Merge* merge, RelocList* relocs) noexcept nogil:
     relocs.is_counted = is_counted_for_two_forms(merge, relocs)
     relocs.is_cleared_of_replaced = is_cleared_of_replaced(merge, relocs.out, relocs.is_rela)
     relocs.listed_in = relocs.counter = -1
+    relocs.emitted_count = 0
     find_patched_bytes(merge, relocs)
     merge.work.lost_ranges.count = 0
     find_lost_bytes(merge, relocs.file, section_row.target, &merge.work.lost_ranges)
@@ -326,66 +327,83 @@ cdef inline void find_patched_bytes(Merge* merge, RelocList* relocs) noexcept no
 
 cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input,
                               uint64_t number) noexcept nogil:
-    """Decide the entry `input`, which has index `number`, and add its row; False without memory."""
-    cdef RelocEntry entry
+    """Decide the entry `input`, which has index `number`, and add its row; False without memory.
+
+    Large links do this a hundred times for each input. So nothing outside of this function sees the
+    address of `entry`, and compilers can keep its fields in registers.
+    """
+    cdef RelocEntry entry, open_entry
+    cdef uint8_t fate
     cdef int32_t action
     cdef OutNumber listed_in
     entry.input = input
-    entry.addend = input.r_addend if relocs.is_rela else 0
-    entry.symbol = <int32_t>(relocs.file.first_symbol + input.r_sym)
     entry.facts = facts_of(input.r_type)
-    entry.fate = merge.work.fates[entry.symbol]
+    entry.addend = entry.new_addend = input.r_addend if relocs.is_rela else 0
+    entry.symbol = <int32_t>(relocs.file.first_symbol + input.r_sym)
+    entry.entity = merge.merged.symbol_entity[entry.symbol]
     entry.section = -1
     entry.how = 0
-    if entry.fate != FATE_OPEN:
-        action = action_of_fate(entry.fate, entry.facts)
-        entry.entity = merge.merged.symbol_entity[entry.symbol]
+    fate = merge.work.fates[entry.symbol]
+    if fate == FATE_OPEN:
+        open_entry = entry
+        action = decide_open_entry(merge, relocs, &open_entry, number)
+        if action == DROP:
+            return not merge.failed
+        entry = open_entry
     else:
-        action = decide_action(merge, relocs, &entry)
-        entry.entity = resolve_alias(merge, merge.merged.symbol_entity[entry.symbol])
-        if action == DROP or (action == CLEAR and relocs.is_rebuilt):
+        action = action_of_fate(fate, entry.facts)
+        if relocs.may_lose_bytes and is_of_lost_bytes(merge, relocs, input, entry.symbol):
             return True
-        if action == DROP_DEAD:
-            if not create_plain_relocations(merge, relocs):
-                return False
-            if relocs.is_counted:
-                count_entry(merge, relocs, relocs.out, entry.addend)
-            if relocs.is_rebuilt:
-                add_rebuild(merge, relocs, &entry)
-            return True
-    if relocs.may_lose_bytes and is_of_lost_bytes(merge, relocs, input, entry.symbol):
-        return True
-    if entry.entity < 0:
-        entry.section = merge.objects.symbols[entry.symbol].section
-        if relocs.is_mercury:
-            entry.section = find_mercury_section(merge, relocs.file, input.r_sym)
-    if action == CLEAR:
-        if not create_plain_relocations(merge, relocs):
-            return False
-        if not relocs.is_of_replaced_code:
-            entry.how = FIXUP_CLEAR
-            add_fixup(merge, relocs, &entry, -1)
-        return True
     if not list_entry(merge, relocs, entry.addend, entry.section):
         return False
     if relocs.is_of_replaced_code or action == DROP_LATE:
         return True
     if relocs.is_rebuilt:
-        add_rebuild(merge, relocs, &entry)
+        add_rebuild(merge, relocs, entry)
     elif action == EMIT:
-        if entry.fate == FATE_OPEN and is_into_unlinked_copy(merge, relocs, entry.symbol,
-                                                             entry.addend):
-            entry.addend = correct_addend(merge, relocs.twin, number, input, entry.addend,
-                                          entry.symbol)
-        add_emitted(merge, relocs, &entry)
+        add_emitted(merge, relocs, entry)
     else:
         if not relocs.is_rela:
             entry.how |= FIXUP_REL
             if has_recorded_field(merge, relocs, input):
-                entry.addend = read_recorded_field(merge, relocs, input)
+                entry.new_addend = read_recorded_field(merge, relocs, input)
         listed_in = -1 if is_unrecorded(merge, entry.entity, relocs.function) else relocs.listed_in
-        add_fixup(merge, relocs, &entry, listed_in)
+        add_fixup(merge, relocs, entry, listed_in)
     return True
+
+
+cdef inline int32_t decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry* entry,
+                                      uint64_t number) noexcept nogil:
+    """Decide an entry whose symbol's Fate is open, and complete its fields.
+
+    Returns what is still to be done: EMIT, RESOLVE, DROP_LATE, or DROP for nothing.
+    """
+    cdef int32_t action = decide_action(merge, relocs, entry)
+    entry.entity = resolve_alias(merge, entry.entity)
+    if action == DROP or (action == CLEAR and relocs.is_rebuilt):
+        return DROP
+    if action == DROP_DEAD:
+        if create_plain_relocations(merge, relocs):
+            if relocs.is_counted and needs_other_form(merge, relocs, relocs.out, entry.addend):
+                create_other_form(merge, relocs.out)
+            if relocs.is_rebuilt:
+                add_rebuild(merge, relocs, entry[0])
+        return DROP
+    if relocs.may_lose_bytes and is_of_lost_bytes(merge, relocs, entry.input, entry.symbol):
+        return DROP
+    if entry.entity < 0:
+        entry.section = merge.objects.symbols[entry.symbol].section
+        if relocs.is_mercury:
+            entry.section = find_mercury_section(merge, relocs.file, entry.input.r_sym)
+    if action == CLEAR:
+        if create_plain_relocations(merge, relocs) and not relocs.is_of_replaced_code:
+            entry.how = FIXUP_CLEAR
+            add_fixup(merge, relocs, entry[0], -1)
+        return DROP
+    if action == EMIT and is_into_unlinked_copy(merge, relocs, entry.symbol, entry.addend):
+        entry.new_addend = correct_addend(merge, relocs.twin, number, entry.input, entry.addend,
+                                          entry.symbol)
+    return action
 
 
 cdef inline bint create_plain_relocations(Merge* merge, const RelocList* relocs) noexcept nogil:
@@ -450,12 +468,13 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
         if relocs.listed_in < 0:
             return False
         relocs.head = out_row(merge, relocs.listed_in).head
-        relocs.emitted_count = 0
-    if relocs.is_capsule:
-        count_entry(merge, relocs, relocs.listed_in, addend)
-    elif relocs.is_counted:
-        count_entry(merge, relocs, relocs.out,
-                    addend + (<int64_t>merge.columns.base[section] if section >= 0 else 0))
+    if not relocs.is_capsule and not relocs.is_counted:
+        return True
+    if section >= 0 and not relocs.is_capsule:
+        addend += <int64_t>merge.columns.base[section]
+    if needs_other_form(merge, relocs, relocs.listed_in if relocs.is_capsule else relocs.out,
+                        addend):
+        create_other_form(merge, relocs.out)
     return True
 
 
