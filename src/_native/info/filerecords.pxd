@@ -84,7 +84,7 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
     `kind` is the section's kind. `frames` are by input section; NULL: FRAME_SIZE stays.
     """
     cdef size_t file, i
-    cdef uint32_t j
+    cdef uint32_t j, first, end     # the sections of a file that may have records
     cdef const SectionRow* source
     cdef const uint8_t* data
     cdef uint8_t* place
@@ -94,9 +94,12 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
     cdef uint32_t regcount
     info.records.count = 0
     for file in range(info.objects.file_count):
-        for j in range(info.objects.files[file].first_section,
-                       info.objects.files[file].first_section
-                       + info.objects.files[file].section_count):
+        first = info.objects.files[file].first_note
+        end = info.objects.files[file].note_end
+        if KIND[kind].mercury:
+            first = info.objects.files[file].first_section
+            end = first + info.objects.files[file].section_count
+        for j in range(first, end):
             source = &info.objects.sections[j]
             if source.kind != kind:
                 continue

@@ -40,6 +40,26 @@ from info.records cimport Info, append_bytes, find_own_record, set_length
 from tables.attributes cimport record_size
 
 
+cdef enum:
+    FEW = 16                    # numbers that are sorted without calls
+
+
+cdef inline void sort_numbers(int32_t* numbers, size_t count) noexcept nogil:
+    """Sort numbers, ascending. Most kernels reach a few functions."""
+    cdef size_t i, j
+    cdef int32_t number
+    if count > FEW:
+        qsort(numbers, count, 4, compare_numbers)
+        return
+    for i in range(1, count):
+        number = numbers[i]
+        j = i
+        while j > 0 and numbers[j - 1] > number:
+            numbers[j] = numbers[j - 1]
+            j -= 1
+        numbers[j] = number
+
+
 cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
     """Fill `reached_infos`: OutRows of functions that the kernel inherits from, ascending.
 
@@ -72,7 +92,7 @@ cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
                 info.stamp[to] = info.walk
                 info.stack[depth] = to
                 depth += 1
-    qsort(info.reached_infos.data, info.reached_infos.count, 4, compare_numbers)
+    sort_numbers(<int32_t*>info.reached_infos.data, info.reached_infos.count)
     return True
 
 
@@ -124,7 +144,8 @@ cdef inline bint inherit_in_turn(Info* info, int32_t kernel, uint64_t start) noe
     begin_walk(&walk, kernel)
     while next_record(info, &walk):
         if walk.data == NULL:
-            join_value(info, start, walk.attribute, walk.value)
+            join_value(info, find_own_record(info, start, walk.attribute), walk.attribute,
+                       walk.value)
         elif is_cta_group(walk.attribute) and is_excluded(cta_groups(info, start), walk.attribute):
             if not add_mixed_kernel(info, kernel):
                 return False
@@ -134,10 +155,9 @@ cdef inline bint inherit_in_turn(Info* info, int32_t kernel, uint64_t start) noe
     return True
 
 
-cdef inline void join_value(Info* info, uint64_t start, uint8_t attribute,
+cdef inline void join_value(Info* info, int64_t offset, uint8_t attribute,
                             uint16_t added) noexcept nogil:
-    """Join a value with that of the kernel's own record; nothing without such a record."""
-    cdef int64_t offset = find_own_record(info, start, attribute)
+    """Join a value with that of the kernel's own record at an offset; -1: it has none."""
     cdef uint16_t value
     if offset >= 0:
         value = join_values(info.rules[attribute].how, load16(info.blob.data + offset + 2), added)
@@ -152,27 +172,29 @@ cdef inline bint inherit_record(Info* info, uint64_t start, const uint8_t* data,
     """
     cdef uint8_t attribute = data[1], how = info.rules[data[1]].how
     cdef uint16_t value = load16(data + 2)
-    if how == JOIN_NOTHING:
+    cdef int64_t offset         # of the kernel's own record in the blob, or -1
+    if how == JOIN_NOTHING or (is_list(how) and data[0] != EIFMT_SVAL):
         return True
+    offset = find_own_record(info, start, attribute)
     if is_list(how):
-        if data[0] != EIFMT_SVAL:
-            return True
-        if find_own_record(info, start, attribute) < 0 and not put_value(info, attribute, 0):
-            return False
-        return extend_list(info, start, data, file)
-    if find_own_record(info, start, attribute) >= 0:
-        join_value(info, start, attribute, value)
+        if offset < 0:
+            offset = <int64_t>info.blob.count
+            if not put_value(info, attribute, 0):
+                return False
+        return extend_list(info, <uint64_t>offset, data, file)
+    if offset >= 0:
+        join_value(info, offset, attribute, value)
         return True
     return put_value(info, attribute, 0 if how == JOIN_FLAG else value)
 
 
-cdef inline bint extend_list(Info* info, uint64_t start, const uint8_t* data,
+cdef inline bint extend_list(Info* info, uint64_t own, const uint8_t* data,
                              uint32_t file) noexcept nogil:
     """Add the items of a callee's list, `data`, that the kernel's lacks; False without memory.
 
-    An item that the callee's list has twice is added twice, except for a list of words.
+    `own` is the offset of the kernel's list in the blob. An item that the callee's list has twice
+    is added twice, except for a list of words.
     """
-    cdef uint64_t own = <uint64_t>find_own_record(info, start, data[1])     # offset in the blob
     cdef uint64_t end, tail
     cdef uint32_t count_before = (record_size(info.blob.data + own) - 4) // 4
     cdef uint32_t i, j, item, length    # bytes of the kernel's list

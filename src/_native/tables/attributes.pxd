@@ -21,10 +21,12 @@ cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
     `size` are the bytes of all records.
     """
     cdef uint64_t offset = 0
-    while size - offset >= 4 and record_size(data + offset) <= size - offset:
+    cdef uint32_t bytes
+    while offset + 4 <= size:
+        bytes = record_size(data + offset)
         if data[offset + 1] == attribute:
-            return data + offset
-        offset += record_size(data + offset)
+            return data + offset if bytes <= size - offset else NULL
+        offset += bytes
     return NULL
 
 
