@@ -5,7 +5,7 @@
 # names in place. In .shstrtab, `.nv.constant.user` becomes `.nv.constant3` and four NULs, so the
 # offsets of all other names stay.
 #
-# 1. `rename_sections` gives the banks of constants their final names.
+# 1. `survey_sections` and `rename_symbols` give the banks of constants their final names.
 # 2. `create_symtab_shndx` is called if only the final file has too many sections for 16 bits.
 # 3. `create_parameter_sections` creates .nv.constant0.K, and the symbols of these sections.
 # 4. `create_mercury_twins` creates the mercury sections that do not exist yet.
@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memmove, memset, strlen
 
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
 from base.texts cimport has_text, is_named, put_text
-from base.vector cimport vec_push
+from base.vector cimport vec_append, vec_extend, vec_push
 from elfnumbers cimport SHN_LORESERVE, SHT_RELA
 from merge.newrows cimport (
     OPTIMIZER_PREFIX, SHNDX, SectionHead, create_twin, create_unnamed_section, head_of, new_symbol,
@@ -36,11 +36,41 @@ from tables.rows cimport (
 
 cdef inline void make_final_file(Merge* merge) noexcept nogil:
     """Make the final file of the mercury file, which has all its sections, symbols and names."""
-    rename_sections(merge)
-    if not merge.needs_symtab_shndx and count_mercury_sections(merge) >= SHN_LORESERVE:
+    cdef size_t mercury_count = survey_sections(merge)
+    if merge.failed:
+        return
+    rename_symbols(merge)
+    if not merge.needs_symtab_shndx and mercury_count >= SHN_LORESERVE:
         create_symtab_shndx(merge, True)
     create_parameter_sections(merge)
     create_mercury_twins(merge)
+
+
+cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
+    """Rename sections in .shstrtab in place, and find those that the next steps work on.
+
+    These are `renamed`, `code_sections` and `twinned` of Work. One walk does all, since the rows of
+    a large link are more than a cache holds. Returns the number of sections of the final file
+    before .nv.constant0.K and most twins have rows.
+    """
+    cdef size_t count = 4               # those without a row, such as the null section
+    cdef size_t i
+    cdef const OutRow* row
+    cdef uint8_t* renamed = <uint8_t*>vec_extend(&merge.work.renamed, merge.columns.outs.count)
+    if renamed == NULL:
+        merge.failed = True
+        return 0
+    for i in range(merge.columns.outs.count):
+        row = out_row(merge, <int32_t>i)
+        count += count_mercury_sections(merge, row)
+        renamed[i] = needs_final_name(merge, row)
+        if renamed[i]:
+            rename_in_place(merge.columns.shstr.text.data + row.name)
+        if is_a(row.kind, IS_CODE):
+            merge.failed |= not vec_append(&merge.work.code_sections, &i, 1)
+        if gets_twin(merge, row):
+            merge.failed |= not vec_append(&merge.work.twinned, &i, 1)
+    return count
 
 
 cdef inline bint needs_final_name(Merge* merge, const OutRow* row) noexcept nogil:
@@ -92,19 +122,16 @@ cdef inline void rename_in_place(uint8_t* text) noexcept nogil:
         memset(text + function_size, 0, size - BANK_PREFIX - function_size)
 
 
-cdef inline void rename_sections(Merge* merge) noexcept nogil:
-    """Give banks of constants final names: in .shstrtab in place, in .strtab as new strings."""
+cdef inline void rename_symbols(Merge* merge) noexcept nogil:
+    """Give the symbols of renamed sections their final names, as new strings in .strtab."""
     cdef size_t i
     cdef OutSymbolRow* symbol
     cdef uint8_t* text
     cdef uint32_t size
     cdef int64_t name
-    for i in range(merge.columns.outs.count):
-        if needs_final_name(merge, out_row(merge, <int32_t>i)):
-            rename_in_place(merge.columns.shstr.text.data + out_row(merge, <int32_t>i).name)
     for i in range(merge.columns.out_symbols.count):
         symbol = <OutSymbolRow*>merge.columns.out_symbols.data + i
-        if symbol.section < 0 or not needs_final_name(merge, out_row(merge, symbol.section)):
+        if symbol.section < 0 or not merge.work.renamed.data[symbol.section]:
             continue
         size = <uint32_t>strlen(<const char*>merge.columns.str.text.data + symbol.name)
         text = pool_allocate(&merge.work.texts, size + 1)
@@ -123,6 +150,7 @@ cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
 
     The order is that of the kernels' code, which is not that of their first mentions.
     """
+    cdef const size_t* code = <const size_t*>merge.work.code_sections.data
     cdef size_t i
     cdef OutSymbolNumber symbol
     cdef OutNumber out
@@ -131,10 +159,10 @@ cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
     cdef int64_t name, symbol_name
     cdef SectionHead head
     cdef const SectionRow* source_row
-    for i in range(merge.columns.outs.count):
-        kernel = out_row(merge, <int32_t>i).entity
+    for i in range(merge.work.code_sections.count):
+        kernel = out_row(merge, <int32_t>code[i]).entity
         source = merge.work.parameters_of[kernel] if kernel >= 0 else -1
-        if source < 0 or not is_a(out_row(merge, <int32_t>i).kind, IS_CODE):
+        if source < 0:
             continue
         source_row = &merge.objects.sections[source]
         head = head_of(merge, source_row)
@@ -176,25 +204,38 @@ cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
     row.name = <uint32_t>name
 
 
-cdef inline size_t count_mercury_sections(Merge* merge) noexcept nogil:
-    """Count the sections of the final file before .nv.constant0.K and most twins have rows.
+cdef inline size_t count_mercury_sections(Merge* merge, const OutRow* row) noexcept nogil:
+    """Return how many sections of the final file an OutRow stands for: itself, and some twins.
 
-    Code also counts for its capsule and, for a kernel, for .nv.constant0.K; .nv.info.F for its
+    Code also stands for its capsule and, for a kernel, for .nv.constant0.K; .nv.info.F for its
     twin.
     """
-    cdef size_t i, count = 4        # those without a row, such as the null section
-    cdef const OutRow* row
-    for i in range(merge.columns.outs.count):
-        row = out_row(merge, <int32_t>i)
-        if is_a(row.kind, IS_CODE):
-            count += 2 + (merge.merged.entities[row.entity].flags & EF_KERNEL != 0)
-        elif is_function_info(row.kind):
-            count += 2
-        elif is_a(row.kind, IS_ENTRIES):
-            count += row.count != 0
-        elif not is_a(row.kind, IS_KERNEL_SHARED):
-            count += 1
-    return count
+    if is_a(row.kind, IS_CODE):
+        return 2 + (merge.merged.entities[row.entity].flags & EF_KERNEL != 0)
+    if is_function_info(row.kind):
+        return 2
+    if is_a(row.kind, IS_ENTRIES):
+        return row.count != 0
+    return not is_a(row.kind, IS_KERNEL_SHARED)
+
+
+cdef inline bint gets_twin(Merge* merge, const OutRow* row) noexcept nogil:
+    """Whether a section gets a mercury twin that no input has brought."""
+    cdef const KindFacts* twin = &KIND[KIND[row.kind].twin]
+    return (twin.mercury and not twin.brought and not twin.trait & ~merge.objects.traits
+            and has_twin(row.kind, row.bank))
+
+
+cdef inline void create_mercury_twin(Merge* merge, OutNumber plain) noexcept nogil:
+    """Create the mercury twin of a plain section, with the size that the link gives it."""
+    cdef OutNumber out = create_twin(merge, plain)
+    if out < 0:
+        return
+    out_row(merge, out).marks = out_row(merge, plain).marks & OF_LATE
+    if KIND[out_row(merge, plain).kind].holds == E_SYSTEM_SHARED:
+        out_row(merge, out).size = out_row(merge, plain).size
+        if not merge.objects.mode & LINK_RELOCATABLE:
+            out_row(merge, out).size -= SYSTEM_RESERVE
 
 
 cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
@@ -202,26 +243,18 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
 
     Twins that come from inputs, such as those of debug sections and relocations, exist already.
     """
+    cdef const size_t* twinned = <const size_t*>merge.work.twinned.data
     cdef size_t plain_count = merge.columns.outs.count, i
-    cdef uint16_t kind
     cdef EntityNumber function
     cdef OutNumber out
     cdef SectionNumber capsule
-    cdef const KindFacts* twin
-    for i in range(plain_count):
-        kind = out_row(merge, <int32_t>i).kind
-        twin = &KIND[KIND[kind].twin]
-        if (not twin.mercury or twin.brought or twin.trait & ~merge.objects.traits
-                or not has_twin(kind, out_row(merge, <int32_t>i).bank)):
-            continue
-        out = create_twin(merge, <int32_t>i)
-        if out < 0:
-            return
-        out_row(merge, out).marks = out_row(merge, <int32_t>i).marks & OF_LATE
-        if KIND[kind].holds == E_SYSTEM_SHARED:
-            out_row(merge, out).size = out_row(merge, <int32_t>i).size
-            if not merge.objects.mode & LINK_RELOCATABLE:
-                out_row(merge, out).size -= SYSTEM_RESERVE
+    for i in range(merge.work.twinned.count):
+        create_mercury_twin(merge, <int32_t>twinned[i])
+    for i in range(merge.work.renamed.count, plain_count):      # those that came after the survey
+        if gets_twin(merge, out_row(merge, <int32_t>i)):
+            create_mercury_twin(merge, <int32_t>i)
+    if merge.failed:
+        return
     for i in range(merge.work.capsules.count):
         capsule = (<const int32_t*>merge.work.capsules.data)[i]
         function = function_if_linked(merge, capsule)

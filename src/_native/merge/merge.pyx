@@ -167,6 +167,9 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
     scratch_vector(scratch, &merge.columns.rebuilds, sizeof(RebuildRow))
     scratch_vector(scratch, &merge.work.lost_ranges, sizeof(LostRange))
     scratch_vector(scratch, &merge.work.capsules, sizeof(int32_t))
+    scratch_vector(scratch, &merge.work.renamed, 1)
+    scratch_vector(scratch, &merge.work.code_sections, sizeof(size_t))
+    scratch_vector(scratch, &merge.work.twinned, sizeof(size_t))
     scratch_strings(scratch, &merge.columns.shstr)
     scratch_strings(scratch, &merge.columns.str)
     scratch_index(scratch, &merge.work.by_name, 64)
@@ -249,10 +252,17 @@ cdef void find_own_pools(Merge* merge) noexcept nogil:
 cdef void finish_input(Merge* merge) noexcept nogil:
     """Create the sections that follow the last input."""
     cdef size_t i
-    for i in range(merge.columns.outs.count):
+    cdef OutRow* row
+    for i in range(merge.work.by_name.mask + 1):
+        if merge.work.by_name.slots[i].value < 0:
+            continue
         # Inputs without code have an empty .debug_frame.
-        if out_row(merge, i).size == 0 and is_a(out_row(merge, i).kind, IS_DEBUG):
-            out_row(merge, i).marks |= OF_NO_SYMBOL
+        row = out_row(merge, merge.work.by_name.slots[i].value)
+        if row.size == 0 and is_a(row.kind, IS_DEBUG):
+            row.marks |= OF_NO_SYMBOL
+        row = out_row(merge, row.merc) if row.merc >= 0 else NULL
+        if row != NULL and row.size == 0 and is_a(row.kind, IS_DEBUG):
+            row.marks |= OF_NO_SYMBOL
     for i in range(merge.merged.entity_count):
         if merge.merged.entities[i].flags & EF_COMMON:
             # Common symbols get room in .nv.global, even if no input has such a section.

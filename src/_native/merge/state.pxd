@@ -94,6 +94,10 @@ ctypedef struct Work:
     Vec lost_ranges                 # LostRange: bytes that lost of the section being relocated
     Vec array_kernels               # EntityNumber: kernels with `array_align`, by first relocation
     Vec capsules                    # SectionNumber: sections that are capsules
+    # Family C: what the second program finds in its survey.
+    Vec renamed                     # uint8_t, by OutRow: whether it gets another name
+    Vec code_sections               # size_t: OutRows with code
+    Vec twinned                     # size_t: OutRows that get a mercury twin
     NameIndex by_name               # OutRow of each file-scope section
     TextPool texts                  # names that the link makes
     uint8_t* section_marks          # by input section: SectionMark bits
