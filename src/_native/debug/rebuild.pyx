@@ -26,7 +26,9 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector, scratch_zeros,
+)
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
 from pylink._native.results cimport MergedTables
@@ -262,6 +264,10 @@ def adopt_sections(MergedTables merged not None, list results not None):
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &all_emitted, sizeof(EmittedRow))
+        count = merged.emitted.count
+        for _, _, moved_rows, _ in results:
+            count += PyBytes_GET_SIZE(moved_rows) // sizeof(MovedRow)
+        scratch_reserve(&scratch, &all_emitted, count)
         scratch.failed |= not vec_append(&all_emitted, merged.emitted.rows, merged.emitted.count)
         for out, numbers, moved_rows, size in results:
             row[<int>out].size = size

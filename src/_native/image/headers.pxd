@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
 from base.elf64 cimport Ehdr, Phdr, Shdr, round_up
+from base.nameindex cimport prefetch
 from base.texts cimport put_text
 from base.vector cimport Vec
 from elfnumbers cimport EM_CUDA, ET_EXEC, ET_REL, SHN_LORESERVE, SHT_STRTAB
@@ -27,6 +28,7 @@ from traits cimport TRAIT_MERCURY, TRAIT_REGCOUNT_INFO
 
 cdef enum:
     HEADERS = -1                # `kind` of windows of section headers
+    AHEAD = 8                   # headers between the fetch of a row and its use
     SHSTRTAB_INDEX = 1          # header indices of the three sections that come first
     STRTAB_INDEX = 2
     SYMTAB_INDEX = 3
@@ -196,8 +198,14 @@ cdef inline bint list_headers(Vec* windows, Writer* writer) noexcept nogil:
 
 cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) noexcept nogil:
     """Write a window of section headers. Header 0 has their number if e_shnum cannot have it."""
+    cdef int32_t ahead
     cdef size_t i
     for i in range(window.first, window.last):
+        if i + AHEAD < window.last:
+            ahead = writer.placed.section_order[i + AHEAD - 1]
+            prefetch(&writer.placed.outs[ahead])
+            prefetch(&writer.placed.outs[ahead].marks)
+            prefetch(&writer.placed.places[ahead])
         if i:
             write_section_header(writer, writer.placed.section_order[i - 1], &to[i - window.first])
             continue

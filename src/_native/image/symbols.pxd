@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.elf64 cimport Sym
+from base.nameindex cimport prefetch
 from base.vector cimport Vec
 from elfnumbers cimport (
     SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STO_SPACE, STT_CUDA_OBJECT, STT_FUNC,
@@ -176,6 +177,26 @@ cdef inline bint list_symbols(Vec* windows, Writer* writer) noexcept nogil:
     return True
 
 
+cdef enum:
+    AHEAD = 6                   # symbols between the fetch of a row and its use
+
+
+cdef inline void prefetch_symbols(Writer* writer, size_t i, size_t end) noexcept nogil:
+    """Fetch rows of the symbols that follow `i` into the cache: each row says where the next is."""
+    cdef const OutSymbolRow* row
+    if i == 0 or i + 3 * AHEAD >= end:
+        return
+    prefetch(&writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 3 * AHEAD]])
+    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 2 * AHEAD]]
+    if row.entity >= 0:
+        prefetch(&writer.merged.entities[row.entity])
+    elif row.section >= 0:
+        prefetch(&writer.placed.outs[row.section])
+    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + AHEAD]]
+    if row.entity >= 0:
+        prefetch(&writer.objects.symbols[writer.merged.entities[row.entity].winner])
+
+
 cdef inline void make_symbols(Writer* writer, const Window* window, uint8_t* to) noexcept nogil:
     """Write a window of a symbol table, or of its table of section indices (`window.kind`)."""
     cdef bint is_mercury = window.kind == K_MERC_SYMTAB or window.kind == K_MERC_SYMTAB_SHNDX
@@ -187,6 +208,7 @@ cdef inline void make_symbols(Writer* writer, const Window* window, uint8_t* to)
     cdef size_t i
     for i in range(window.first, window.last):
         index = 0
+        prefetch_symbols(writer, i, window.last)
         if i == 0:
             memset(&symbol, 0, sizeof(Sym))
             symbol.st_value = writer.placed.null_value

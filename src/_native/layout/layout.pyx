@@ -98,7 +98,7 @@ def order(PlacedTables placed not None, *, bint has_file_records):
         with nogil:
             order_sections(&ordering, &scratch)
             if not scratch.failed:
-                scratch.failed = not order_symbols(&ordering)
+                order_symbols(&ordering, &scratch)
         if scratch.failed:
             raise MemoryError
         placed.section_order = Numbers(detach_rows(&ordering.sections))
@@ -154,8 +154,6 @@ def place(PlacedTables placed not None):
     plan.has_finalizer = objects.traits & TRAIT_MERCURY != 0
     plan.is_lean = has_lean_names(objects.traits)
     assign_sizes(&plan, placed)
-    if plan.has_finalizer:
-        find_gaps(&plan, placed)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &headers, sizeof(Phdr))
@@ -178,17 +176,23 @@ def place(PlacedTables placed not None):
 
 
 cdef void assign_sizes(Plan* plan, PlacedTables placed):
-    """Fill sizes, `name` and `contents` of the places: by kind, or of what the link has made."""
+    """Fill sizes, `name` and `contents` of the places: by kind, or of what the link has made.
+
+    Also sets the gaps that the second program leaves.
+    """
     cdef const OutSymbolRow* symbol_rows = placed.merged.out_symbols.rows
     cdef const int32_t* symbol_order = placed.symbol_order.rows
     cdef size_t symbol_count = placed.symbol_order.count, entry_count, i
-    cdef size_t early_count = 0     # symbols of the mercury file
+    cdef size_t early_count = symbol_count      # symbols of the mercury file
     cdef const OutRow* row
     cdef const SpanRow* span
     cdef Spans spans
     cdef uint8_t rule
-    for i in range(symbol_count):
-        early_count += symbol_rows[symbol_order[i]].part != PART_TAIL
+    # Those of the second program stand at the end of the order.
+    while early_count and symbol_rows[symbol_order[early_count - 1]].part == PART_TAIL:
+        early_count -= 1
+    if plan.has_finalizer:
+        plan.shstrtab_gap = MERCURY_GAP
     for i in range(placed.outs.count):
         row = &plan.placed.outs[i]
         rule = KIND[row.kind].size
@@ -206,6 +210,12 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
             plan.place[i].size = sizeof(uint32_t) * (entry_count + 1)
         elif rule == SIZE_STRINGS:
             plan.place[i].size = placed.strtab.count
+        if not plan.has_finalizer:
+            continue
+        if rule == SIZE_INDICES and row.marks & OF_LATE:
+            plan.shstrtab_gap = 0
+        if is_renamed(row) and plan.placed.section_index[i]:
+            plan.strtab_gap += find_gap(plan, placed, row)
     for spans in placed.spans:
         for i in range(spans.count):
             span = spans.rows + i
@@ -213,26 +223,18 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
             plan.place[span.out].contents = FROM_SPAN
 
 
-cdef void find_gaps(Plan* plan, PlacedTables placed):
-    """Set the bytes that the second program leaves free after .shstrtab and after .strtab.
+cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
+    """Return the bytes that a renamed section leaves free after .strtab.
 
     Final names are shorter than first names (docs/order.md). After .strtab a renamed section leaves
     the difference, and its relocation section as many bytes as its first name has.
     """
     cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows
-    cdef const OutRow* row
-    cdef size_t i
-    plan.shstrtab_gap = MERCURY_GAP
-    for i in range(placed.outs.count):
-        row = &plan.placed.outs[i]
-        if KIND[row.kind].size == SIZE_INDICES and row.marks & OF_LATE:
-            plan.shstrtab_gap = 0
-        if placed.section_index.rows[i] and is_renamed(row):
-            plan.strtab_gap += shrinks(row) - 1
-            if row.rela >= 0 and (placed.section_index.rows[row.rela]
-                                  or is_a(row.kind, IS_LITERALS)):
-                plan.strtab_gap += <uint32_t>strlen(strings + merged_outs[row.rela].symbol_name)
+    cdef uint32_t gap = shrinks(row) - 1
+    if row.rela >= 0 and (plan.placed.section_index[row.rela] or is_a(row.kind, IS_LITERALS)):
+        gap += <uint32_t>strlen(strings + merged_outs[row.rela].symbol_name)
+    return gap
 
 
 cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
@@ -249,9 +251,10 @@ cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
         if not keep_used_names(plan, names):
             return False
         plan.shstrtab_gap = plan.strtab_gap = 0
-    for i in range(plan.count):
-        if plan.placed.outs[plan.placed.section_order[i]].kind == K_SHSTRTAB:
-            plan.place[plan.placed.section_order[i]].size = names.count
+    for i in range(placed.outs.count):
+        if plan.placed.outs[i].kind == K_SHSTRTAB:      # the first section that was created
+            plan.place[i].size = names.count
+            break
     return True
 
 
@@ -291,13 +294,24 @@ cdef bytes copy_bytes(bytes table):
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(table), PyBytes_GET_SIZE(table))
 
 
-def find_section(Outs outs not None, int kind):
-    cdef size_t i
+def find_sections(Outs outs not None, list kinds not None):
+    # By kind, of which there are fewer: its first OutRow, -1 without one, -2 if not asked for.
+    cdef int32_t[256] first
     cdef const OutRow* row = outs.rows
+    cdef size_t i, missing = 0
+    cdef uint8_t kind
+    for i in range(256):
+        first[i] = -2
+    for kind in kinds:
+        missing += first[kind] == -2
+        first[kind] = -1
     for i in range(outs.count):
-        if row[i].kind == kind:
-            return i
-    return -1
+        if first[row[i].kind] == -1:
+            first[row[i].kind] = <int32_t>i
+            missing -= 1
+            if not missing:
+                break
+    return [first[<uint8_t>kind] for kind in kinds]
 
 
 def file_bank_size(Outs outs not None, int bank):

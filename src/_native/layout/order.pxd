@@ -5,7 +5,8 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
-from base.vector cimport Vec, vec_extend, vec_push
+from base.vector cimport Vec, vec_extend
+from elfnumbers cimport SHT_RELA
 from sectionkinds cimport (
     IS_ENTRIES, IS_KERNEL_SHARED, KIND, LEAN_PLACE, OMIT_UNUSED, OMIT_WITHOUT_ENTRIES,
     OMIT_WITHOUT_PROTOTYPES, OMIT_WITHOUT_RECORDS, RANK_MERC_LATE, RANK_NOBITS,
@@ -156,33 +157,45 @@ cdef inline int symbol_group(const Ordering* ordering, const OutSymbolRow* symbo
     return GROUP_GLOBAL
 
 
-cdef inline bint order_symbols(Ordering* ordering) noexcept nogil:
+cdef inline void order_symbols(Ordering* ordering, Scratch* scratch) noexcept nogil:
     """Fill `symbols` and the symbol indices: group by group, in creation order.
 
-    Symbols of omitted sections are omitted. False without memory.
+    Symbols of omitted sections are omitted.
     """
+    cdef size_t count = ordering.merged.out_symbol_count, i, group
     cdef const OutSymbolRow* symbol
-    cdef int32_t* row
+    # By OutSymbolRow: group + 1; 0: omitted.
+    cdef uint8_t* groups = <uint8_t*>scratch_zeros(scratch, count, 1)
+    # By group + 1: number of symbols, then end of the group's places.
+    cdef size_t ends[GROUP_COUNT + 1]
     cdef uint32_t index
-    cdef size_t i
-    cdef int group
+    if groups == NULL:
+        return
+    memset(ends, 0, sizeof(ends))
+    for i in range(count):
+        symbol = &ordering.merged.out_symbols[i]
+        if symbol.dropped or (
+                symbol.section >= 0
+                and (ordering.section_index[symbol.section] == 0
+                     or ordering.placed.outs[symbol.section].marks & OF_NO_SYMBOL)):
+            continue
+        groups[i] = <uint8_t>(symbol_group(ordering, symbol) + 1)
+        ends[groups[i]] += 1
     for group in range(GROUP_COUNT):
-        for i in range(ordering.merged.out_symbol_count):
-            symbol = &ordering.merged.out_symbols[i]
-            if symbol.dropped or symbol_group(ordering, symbol) != group:
-                continue
-            index = <uint32_t>ordering.symbols.count + 1    # index 0 is the null symbol
-            if symbol.section >= 0:
-                if (ordering.section_index[symbol.section] == 0
-                        or ordering.placed.outs[symbol.section].marks & OF_NO_SYMBOL):
-                    continue
-                ordering.section_symbol_index[symbol.section] = index
-            elif symbol.instance >= 0:
-                ordering.instance_index[symbol.instance] = index
-            else:
-                ordering.symbol_index[symbol.entity] = index
-            row = <int32_t*>vec_push(&ordering.symbols)
-            if row == NULL:
-                return False
-            row[0] = <int32_t>i
-    return True
+        ends[group + 1] += ends[group]
+    if vec_extend(&ordering.symbols, ends[<int>GROUP_COUNT]) == NULL:
+        scratch.failed = True
+        return
+    for i in range(count):
+        if groups[i] == 0:
+            continue
+        symbol = &ordering.merged.out_symbols[i]
+        (<int32_t*>ordering.symbols.data)[ends[groups[i] - 1]] = <int32_t>i
+        ends[groups[i] - 1] += 1
+        index = <uint32_t>ends[groups[i] - 1]       # index 0 is the null symbol
+        if symbol.section >= 0:
+            ordering.section_symbol_index[symbol.section] = index
+        elif symbol.instance >= 0:
+            ordering.instance_index[symbol.instance] = index
+        else:
+            ordering.symbol_index[symbol.entity] = index

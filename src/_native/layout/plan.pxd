@@ -5,9 +5,10 @@
 # becomes too large.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from base.elf64 cimport Ehdr, round_up
+from base.nameindex cimport prefetch
 from base.texts cimport is_named
 from mercury.ties cimport can_fold
 from rownumbers cimport FILE_WHOLE_PROGRAM, FROM_TWIN
@@ -54,6 +55,10 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
                  or plan.objects.files[source.file].flags & FILE_WHOLE_PROGRAM))
 
 
+cdef enum:
+    AHEAD = 8                   # sections between the fetch of a row and its use
+
+
 cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
     """Set the offsets of sections, in file order. Returns the offset of the section header table.
 
@@ -63,8 +68,14 @@ cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
     cdef uint64_t offset = sizeof(Ehdr)
     cdef const OutRow* row
     cdef PlaceRow* place
+    cdef int32_t ahead
     cdef size_t i
     for i in range(plan.count):
+        if i + AHEAD < plan.count:
+            ahead = plan.placed.section_order[i + AHEAD]
+            prefetch(&plan.placed.outs[ahead])
+            prefetch(&plan.placed.outs[ahead].marks)
+            prefetch(&plan.place[ahead])
         row = &plan.placed.outs[plan.placed.section_order[i]]
         place = &plan.place[plan.placed.section_order[i]]
         if row.twin >= 0 and has_twin_bytes(plan, row, plan.place[row.twin].size == place.size):

@@ -135,12 +135,12 @@ def place_pools(MergedTables merged not None):
     try:
         allocate_placement(&placement, &scratch, calls.nodes)
         if not scratch.failed:
-            find_sections_with_constants(&placement)
             placement.has_shared = (find_pieces(&placement, &has_lost)
                                     and placement.objects.executable)
             if placement.has_shared:
                 graph_init(&placement.callers, &scratch, &calls, True)
             if (has_lost or placement.has_shared) and not scratch.failed:
+                find_sections_with_constants(&placement)
                 with nogil:
                     scratch.failed = not place_all(&placement)
         if scratch.failed:

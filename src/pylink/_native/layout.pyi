@@ -34,8 +34,8 @@ def place(placed: PlacedTables) -> None:
     Fills `places`, the final `shstrtab`, `phdrs` (empty with -r), `table_offset`, `size`.
     """
 
-def find_section(outs: Outs, kind: int) -> int:
-    """Return the number of the first OutRow of a kind, or -1."""
+def find_sections(outs: Outs, kinds: list[int]) -> list[int]:
+    """Return for each kind, which is below 256, the number of its first OutRow, or -1."""
 
 def file_bank_size(outs: Outs, bank: int) -> int:
     """Return the bytes of a file-scope constant bank, 0 if the output has none of that number."""

@@ -151,21 +151,20 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.rebuild_strtab(placed, graph, prototypes)
+    (first_code,) = native_layout.find_sections(placed.outs, [sectionkinds.TEXT])
     earlier_notes = notes.join_notes(objects) if job.executable else b""
     contents_of = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
         sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier_notes,
         sectionkinds.CUINFO: cuinfo_note(objects),
-        sectionkinds.COMPAT: compat_note(
-            merged, has_code=native_layout.find_section(placed.outs, sectionkinds.TEXT) >= 0
-        ),
+        sectionkinds.COMPAT: compat_note(merged, has_code=first_code >= 0),
         sectionkinds.REL_ACTION: REL_ACTION,
     }
     if traits & TRAIT_MERC_CALLS and job.target.family == FAMILY_C:
         contents_of[sectionkinds.MERC_CALLGRAPH] = graph
         contents_of[sectionkinds.MERC_PROTOTYPE] = prototypes
-    for kind, contents in contents_of.items():
-        section = native_layout.find_section(placed.outs, kind)
+    sections = native_layout.find_sections(placed.outs, list(contents_of))
+    for section, contents in zip(sections, contents_of.values(), strict=True):
         if section >= 0:
             placed.add(contents, Spans.whole(section, len(contents)))
