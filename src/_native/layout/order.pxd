@@ -6,7 +6,6 @@ from libc.string cimport memset
 
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from base.vector cimport Vec, vec_extend
-from elfnumbers cimport SHT_RELA
 from sectionkinds cimport (
     IS_ENTRIES, IS_KERNEL_SHARED, KIND, LEAN_PLACE, OMIT_UNUSED, OMIT_WITHOUT_ENTRIES,
     OMIT_WITHOUT_PROTOTYPES, OMIT_WITHOUT_RECORDS, RANK_MERC_LATE, RANK_NOBITS,

@@ -58,7 +58,7 @@ cdef enum Action:
     DROP_DEAD = 5               # the same, but an entry of mercury data creates no section
 
 
-# What all entries that name a symbol become, in every section.
+# The Action of all entries that name a symbol, in every section.
 cdef enum Fate:
     FATE_OPEN = 0               # it depends on the section: `decide_action`
     FATE_EMITTED = 1
@@ -191,14 +191,14 @@ ctypedef struct RelocList:
 
 # One of its entries.
 ctypedef struct RelocEntry:
-    const Rela* input           # as the file has it; a Rel, without addend, if not `is_rela`
+    const Rela* input               # as the file has it; a Rel, without addend, if not `is_rela`
     const RelocationFacts* facts    # of its type
-    int64_t addend              # 0 for a Rel
-    int64_t new_addend          # that of its row, before the start of the file's bytes is added
-    SymbolNumber symbol         # SymbolRow that it names
-    EntityNumber entity         # the symbol's entity, or -1
-    SectionNumber section       # input section of a symbol without entity, or -1
-    uint32_t how                # FixupFlag bits
+    int64_t addend                  # 0 for a Rel
+    int64_t new_addend              # that of its row, before the start of the file's bytes is added
+    SymbolNumber symbol             # SymbolRow that it names
+    EntityNumber entity             # the symbol's entity, or -1
+    SectionNumber section           # input section of a symbol without entity, or -1
+    uint32_t how                    # FixupFlag bits
 
 
 cdef inline int32_t decide_without_entity(Merge* merge, const RelocList* relocs,

@@ -53,23 +53,23 @@ cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
     a large link are more than a cache holds. Returns the number of sections of the final file
     before .nv.constant0.K and most twins have rows.
     """
-    cdef size_t count = 4               # those without a row, such as the null section
-    cdef size_t i
+    cdef size_t count = 4               # sections without a row, such as the null section
+    cdef OutNumber out
     cdef const OutRow* row
     cdef uint8_t* renamed = <uint8_t*>vec_extend(&merge.work.renamed, merge.columns.outs.count)
     if renamed == NULL:
         merge.failed = True
         return 0
-    for i in range(merge.columns.outs.count):
-        row = out_row(merge, <int32_t>i)
+    for out in range(<int32_t>merge.columns.outs.count):
+        row = out_row(merge, out)
         count += count_mercury_sections(merge, row)
-        renamed[i] = needs_final_name(merge, row)
-        if renamed[i]:
+        renamed[out] = needs_final_name(merge, row)
+        if renamed[out]:
             rename_in_place(merge.columns.shstr.text.data + row.name)
         if is_a(row.kind, IS_CODE):
-            merge.failed |= not vec_append(&merge.work.code_sections, &i, 1)
-        if gets_twin(merge, row):
-            merge.failed |= not vec_append(&merge.work.twinned, &i, 1)
+            merge.failed |= not vec_append(&merge.work.code_sections, &out, 1)
+        if needs_twin(merge, row):
+            merge.failed |= not vec_append(&merge.work.twinned, &out, 1)
     return count
 
 
@@ -150,7 +150,7 @@ cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
 
     The order is that of the kernels' code, which is not that of their first mentions.
     """
-    cdef const size_t* code = <const size_t*>merge.work.code_sections.data
+    cdef const int32_t* code = <const int32_t*>merge.work.code_sections.data
     cdef size_t i
     cdef OutSymbolNumber symbol
     cdef OutNumber out
@@ -160,7 +160,7 @@ cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
     cdef SectionHead head
     cdef const SectionRow* source_row
     for i in range(merge.work.code_sections.count):
-        kernel = out_row(merge, <int32_t>code[i]).entity
+        kernel = out_row(merge, code[i]).entity
         source = merge.work.parameters_of[kernel] if kernel >= 0 else -1
         if source < 0:
             continue
@@ -219,7 +219,7 @@ cdef inline size_t count_mercury_sections(Merge* merge, const OutRow* row) noexc
     return not is_a(row.kind, IS_KERNEL_SHARED)
 
 
-cdef inline bint gets_twin(Merge* merge, const OutRow* row) noexcept nogil:
+cdef inline bint needs_twin(Merge* merge, const OutRow* row) noexcept nogil:
     """Whether a section gets a mercury twin that no input has brought."""
     cdef const KindFacts* twin = &KIND[KIND[row.kind].twin]
     return (twin.mercury and not twin.brought and not twin.trait & ~merge.objects.traits
@@ -243,15 +243,15 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
 
     Twins that come from inputs, such as those of debug sections and relocations, exist already.
     """
-    cdef const size_t* twinned = <const size_t*>merge.work.twinned.data
+    cdef const int32_t* twinned = <const int32_t*>merge.work.twinned.data
     cdef size_t plain_count = merge.columns.outs.count, i
     cdef EntityNumber function
     cdef OutNumber out
     cdef SectionNumber capsule
     for i in range(merge.work.twinned.count):
-        create_mercury_twin(merge, <int32_t>twinned[i])
-    for i in range(merge.work.renamed.count, plain_count):      # those that came after the survey
-        if gets_twin(merge, out_row(merge, <int32_t>i)):
+        create_mercury_twin(merge, twinned[i])
+    for i in range(merge.work.renamed.count, plain_count):      # newer than the survey
+        if needs_twin(merge, out_row(merge, <int32_t>i)):
             create_mercury_twin(merge, <int32_t>i)
     if merge.failed:
         return

@@ -96,8 +96,8 @@ ctypedef struct Work:
     Vec capsules                    # SectionNumber: sections that are capsules
     # Family C: what the second program finds in its survey.
     Vec renamed                     # uint8_t, by OutRow: whether it gets another name
-    Vec code_sections               # size_t: OutRows with code
-    Vec twinned                     # size_t: OutRows that get a mercury twin
+    Vec code_sections               # OutNumber: sections with code
+    Vec twinned                     # OutNumber: sections that get a mercury twin
     NameIndex by_name               # OutRow of each file-scope section
     TextPool texts                  # names that the link makes
     uint8_t* section_marks          # by input section: SectionMark bits
