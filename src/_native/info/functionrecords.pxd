@@ -72,7 +72,8 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
     cdef uint64_t offset
     cdef const uint8_t* data
     cdef uint8_t attribute
-    memset(cursor, 0, sizeof(cursor))
+    for i in range(info.records.count):     # fewer than there are attributes
+        cursor[(<const Record*>info.records.data)[i].data[1]] = 0
     for i in range(info.records.count):
         record = <Record*>info.records.data + i
         attribute = record.data[1]

@@ -15,6 +15,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributetypes cimport JOIN_NOTHING, JOIN_UNION
+from base.nameindex cimport prefetch
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -119,12 +120,33 @@ cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
     info.stack = <uint32_t*>scratch_zeros(scratch, node_count, 4)
 
 
+cdef enum:
+    AHEAD = 12                  # OutRows between the fetch of a row or of records and their use
+
+
+cdef inline void fetch_records(Info* info, size_t i) noexcept nogil:
+    """Fetch the records of functions after OutRow `i` into the cache: first rows, then bytes."""
+    cdef const OutRow* out
+    cdef const SectionRow* source
+    if i + 2 * AHEAD >= info.placed.out_count:
+        return
+    out = &info.placed.outs[i + 2 * AHEAD]
+    if is_a(out.kind, IS_RECORDS) and out.entity >= 0:
+        prefetch(source_of_info(info, out.entity))
+    out = &info.placed.outs[i + AHEAD]
+    if is_a(out.kind, IS_RECORDS) and out.entity >= 0:
+        source = source_of_info(info, out.entity)
+        if source != NULL:
+            prefetch(info.objects.arena + source.offset)
+
+
 cdef void emit_rows(void* context, size_t part) noexcept nogil:
     """Write records of sections until no thread has one to begin: the task of each thread."""
     cdef Info* info = <Info*>context + part
     cdef size_t first = claim_items(info.next, SOME_ROWS), i
     while first < info.placed.out_count:
         for i in range(first, min(first + SOME_ROWS, info.placed.out_count)):
+            fetch_records(info, i)
             if is_a(info.placed.outs[i].kind, IS_RECORDS) and not emit_row(info, i):
                 info.failed = True
                 return
@@ -186,6 +208,7 @@ cdef void find_contributing(void* context, size_t run) noexcept nogil:
     cdef uint8_t barriers[4]
     for i in range(first, min(first + RUN_ROWS, info.placed.out_count)):
         out = &info.placed.outs[i]
+        fetch_records(info, i)
         if not is_function_info(out.kind):
             continue
         info.info_out[out.entity] = <int32_t>i

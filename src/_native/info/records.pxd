@@ -164,9 +164,12 @@ cdef inline bint make_barriers_record(Info* info, const SectionRow* source,
     Code from before 13.0 has the number in sh_flags. `source` has the function's other records. A
     relocatable output keeps the flags, and so does the output of releases of that time.
     """
-    cdef uint64_t flags = info.objects.sections[source.target].flags & SHF_BARRIERS
+    cdef uint64_t flags
     if (not info.objects.executable or info.objects.traits & TRAIT_EARLY_FILES
-            or KIND[source.kind].mercury or flags == 0):
+            or KIND[source.kind].mercury):
+        return False
+    flags = info.objects.sections[source.target].flags & SHF_BARRIERS
+    if flags == 0:
         return False
     record[0] = EIFMT_BVAL
     record[1] = EIATTR_NUM_BARRIERS

@@ -19,7 +19,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.nameindex cimport pool_allocate, pool_join_text
+from base.nameindex cimport pool_allocate, pool_join_text, prefetch
 from base.texts cimport put_text
 from base.vector cimport vec_append
 from elfnumbers cimport (
@@ -107,6 +107,10 @@ cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept n
             or is_a(merge.objects.sections[symbol.section].kind, IS_KERNEL_SHARED))
 
 
+cdef enum:
+    AHEAD = 8                   # symbols between the fetch of a row and its use
+
+
 cdef inline SymbolNumber next_symbol_in_order(Merge* merge, const FileRow* file,
                                               bint functions) noexcept nogil:
     """Take the next symbol of the file in the order of resolution; -1 if it is of the other sort.
@@ -116,6 +120,8 @@ cdef inline SymbolNumber next_symbol_in_order(Merge* merge, const FileRow* file,
     cdef SymbolNumber symbol
     if merge.met_before == merge.merged.met_count:
         return -1
+    if merge.met_before + AHEAD < merge.merged.met_count:
+        prefetch(&merge.objects.symbols[merge.merged.met[merge.met_before + AHEAD]])
     symbol = merge.merged.met[merge.met_before]
     if (<uint32_t>symbol - file.first_symbol >= file.symbol_count
             or ((merge.objects.symbols[symbol].info & 15) == STT_FUNC) != functions):

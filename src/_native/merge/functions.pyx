@@ -21,6 +21,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
+from base.nameindex cimport prefetch
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from pylink._native.results cimport MergedTables
@@ -106,6 +107,29 @@ cdef void allocate_search(ComponentSearch* search, Scratch* scratch, size_t node
     search.last_prototype = <uint32_t*>scratch_zeros(scratch, nodes, 4)
 
 
+cdef enum:
+    AHEAD = 8                   # entities between the fetch of a row or of bytes and their use
+
+
+cdef inline SectionNumber attributes_of(const ComponentSearch* search, size_t entity) noexcept nogil:
+    """Return the section with the attributes of a function: the mercury one, if there is one."""
+    cdef const FunctionRow* row = &search.rows[entity]
+    return row.merc_info if row.merc_info >= 0 else row.info
+
+
+cdef inline void fetch_attributes(const ComponentSearch* search, size_t entity) noexcept nogil:
+    """Fetch the attributes of functions after `entity` into the cache: first rows, then bytes."""
+    cdef SectionNumber section
+    if entity + 2 * AHEAD >= search.merged.entity_count:
+        return
+    section = attributes_of(search, entity + 2 * AHEAD)
+    if section >= 0:
+        prefetch(&search.objects.sections[section])
+    section = attributes_of(search, entity + AHEAD)
+    if section >= 0:
+        prefetch(search.objects.arena + search.objects.sections[section].offset)
+
+
 cdef void start_search(ComponentSearch* search) noexcept nogil:
     """Start with the values of each function alone, before it inherits from others."""
     cdef const EntityRow* entity
@@ -116,7 +140,8 @@ cdef void start_search(ComponentSearch* search) noexcept nogil:
         search.regcount_from[i] = <int32_t>i
     for i in range(search.merged.entity_count):
         entity = &search.merged.entities[i]
-        section = search.rows[i].merc_info if search.rows[i].merc_info >= 0 else search.rows[i].info
+        fetch_attributes(search, i)
+        section = attributes_of(search, i)
         if section >= 0:
             info = &search.objects.sections[section]
             search.reconfigures[i] = find_record(search.objects.arena + info.offset, info.size,

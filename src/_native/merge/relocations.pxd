@@ -18,7 +18,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport Rel, Rela
-from base.nameindex cimport pool_join_text
+from base.nameindex cimport pool_join_text, prefetch
 from base.texts cimport MERC_PREFIX
 from base.threads cimport set_mark
 from elfnumbers cimport SHT_REL
@@ -67,6 +67,11 @@ cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept 
         if not merge.work.section_marks[i] & MARK_ENTRIES:
             continue
         twin = find_mercury_relocations(merge, file, <int32_t>i) if merge.has_finalizer else -1
+        # Entries of plain sections follow each other in the file.
+        prefetch(merge.objects.arena + merge.objects.sections[i].offset
+                 + merge.objects.sections[i].size)
+        if twin >= 0:
+            prefetch(merge.objects.arena + merge.objects.sections[twin].offset)
         decide_relocation_section(merge, file, <int32_t>i, twin, False)
         if twin >= 0:
             merge.work.section_marks[twin] |= MARK_DECIDED

@@ -49,12 +49,18 @@ ctypedef struct Resolver:
     NameIndex prototype_names   # number of each prototype string
 
 
+cdef enum:
+    AHEAD = 8                   # symbols between the fetch of a name and its use
+
+
 cdef inline void hash_names(Resolver* resolver, const FileRow* file) noexcept nogil:
     """Set the hash of the names in a file that other files may have: those of global symbols."""
     cdef const SymbolRow* symbol
     cdef uint32_t i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         symbol = &resolver.objects.symbols[i]
+        if i + AHEAD < file.first_symbol + file.symbol_count:
+            prefetch(resolver.objects.arena + symbol[AHEAD].name)
         if (symbol.info >> 4) != STB_LOCAL:
             resolver.hash_of[i] = <uint32_t>hash_name(resolver.objects.arena + symbol.name,
                                                       symbol.name_size)
