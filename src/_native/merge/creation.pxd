@@ -16,7 +16,7 @@
 # functions. "Optimizer constants" are the pools of functions from sm_100 on: until the second
 # program renames them, .nv.constant2.F is called .nv.constant.optimizer.F.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.nameindex cimport pool_allocate, pool_join_text, prefetch
@@ -592,7 +592,7 @@ cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* 
 
 cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, uint32_t first,
                                     uint32_t end) noexcept nogil:
-    """Whether a plain debug section, `first` to `end` - 1, has the bytes of this mercury section."""
+    """Whether a plain debug section, `first` to `end` - 1, has this mercury section's bytes."""
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* plain
     cdef uint32_t i

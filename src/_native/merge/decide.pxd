@@ -18,12 +18,12 @@
 # ways to remove an entry, which differ in what is left. Frames are `.debug_frame`; lines are
 # `.debug_line` and `.nv_debug_line_sass`.
 #
-# Most symbols let all that name them have the same Action, in any section. This is their Fate, which
-# `fate_of` finds for each symbol before any relocation is decided, file by file on any thread. For
-# the others, `decide_action` decides by the kind of the symbol, with `decide_function`,
+# For most symbols the Action follows from the symbol and the relocation type alone, except in bytes
+# that lost. This is their Fate, which `fate_of` finds for each symbol before any relocation is
+# decided, file by file on any thread. For the others, `decide_action` decides by the kind of the symbol, with `decide_function`,
 # `decide_shared` and `decide_without_entity`. merge/relocations.pxd then carries the Action out.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport Rela, Sym
@@ -32,7 +32,7 @@ from elfnumbers cimport SHN_XINDEX
 from merge.state cimport Merge, out_row
 from relocationtypes cimport (
     R_CUDA_32, R_CUDA_ABS56_16_34, R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_MERCURY_CODE_OFFSET32,
-    RelocationFacts, facts_of,
+    RelocationFacts,
 )
 from rownumbers cimport (
     EF_ALIAS, EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT,
@@ -272,7 +272,7 @@ cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const E
 
 cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
                                   RelocEntry* entry) noexcept nogil:
-    """Return the Action for an entry whose symbol's Fate is open; add FixupFlag bits to its `how`."""
+    """Return the Action for an entry whose symbol's Fate is open; add bits to its `how`."""
     cdef EntityNumber entity = merge.merged.symbol_entity[entry.symbol]
     cdef const EntityRow* entity_row
     if entry.facts.mark:

@@ -10,7 +10,7 @@
 # 3. `create_parameter_sections` creates .nv.constant0.K, and the symbols of these sections.
 # 4. `create_mercury_twins` creates the mercury sections that do not exist yet.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memmove, memset, strlen
 
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both

@@ -111,7 +111,8 @@ cdef enum:
     AHEAD = 8                   # entities between the fetch of a row or of bytes and their use
 
 
-cdef inline SectionNumber attributes_of(const ComponentSearch* search, size_t entity) noexcept nogil:
+cdef inline SectionNumber attributes_of(const ComponentSearch* search,
+                                        size_t entity) noexcept nogil:
     """Return the section with the attributes of a function: the mercury one, if there is one."""
     cdef const FunctionRow* row = &search.rows[entity]
     return row.merc_info if row.merc_info >= 0 else row.info

@@ -14,7 +14,7 @@
 # `is_removed_with_lost_bytes` then looks for an entry's offset among them: with N ranges and M
 # entries both take O((N + M) log N).
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport qsort
 
 from base.vector cimport Vec, vec_push

@@ -14,7 +14,7 @@
 # .nv_debug.shared, if some variable has its place there. Arrays then have -1 + 0x400, and stay. A
 # variable has its place there if several kernels use it, or no kernel does (`shared.pyx`).
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t
 
 from base.scratch cimport Scratch, scratch_nones, scratch_room
 from merge.state cimport Merge
