@@ -43,7 +43,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "modules": Kind("15KB", inputs.FLAGS, "none"),
-    # Two kernels and four functions, without line tables.
+    # Two kernels and three functions, without line tables.
     "units": Kind("30KB", (), "zstd"),
 }
 DLINK, NVCC, OVERLAY = "pylink dlink", "nvcc", "nvcc of an overlay"
