@@ -227,7 +227,8 @@ cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
     """Return the bytes that a renamed section leaves free after .strtab.
 
     Final names are shorter than first names (docs/order.md). After .strtab a renamed section leaves
-    the difference, and its relocation section as many bytes as its first name has.
+    the difference less 1, for the NUL, and its relocation section as many bytes as its first name
+    has.
     """
     cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows
@@ -295,7 +296,7 @@ cdef bytes copy_bytes(bytes table):
 
 
 def find_sections(Outs outs not None, list kinds not None):
-    # By kind, of which there are fewer: its first OutRow, -1 without one, -2 if not asked for.
+    # By kind: its first OutRow; -1 until found, -2 if not asked for.
     cdef int32_t[256] first
     cdef const OutRow* row = outs.rows
     cdef size_t i, missing = 0

@@ -12,6 +12,7 @@
 #    says where in the output the bytes of each are (`assign_output_section`).
 # 4. `create_info_sections` creates .nv.info.F of functions that have none.
 #
+# `prepare_sections` comes before all this, for every file: it marks what step 3 has to visit.
 # `create_pools` is called once, at the end of input: for kernels that get a pool only from device
 # functions. "Optimizer constants" are the pools of functions from sm_100 on: until the second
 # program renames them, .nv.constant2.F is called .nv.constant.optimizer.F.

@@ -20,8 +20,9 @@
 #
 # For most symbols the Action follows from the symbol and the relocation type alone, except in bytes
 # that lost. This is their Fate, which `fate_of` finds for each symbol before any relocation is
-# decided, file by file on any thread. For the others, `decide_action` decides by the kind of the symbol, with `decide_function`,
-# `decide_shared` and `decide_without_entity`. merge/relocations.pxd then carries the Action out.
+# decided, file by file on any thread. For the others, `decide_action` decides by the kind of the
+# symbol, with `decide_function`, `decide_shared` and `decide_without_entity`. merge/relocations.pxd
+# then carries the Action out.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -48,7 +49,7 @@ from tables.rows cimport (
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
-# The fate of an entry. "Its section" is the relocation section of the output that it creates.
+# What becomes of an entry. "Its section" is the relocation section of the output that it creates.
 cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
@@ -58,7 +59,8 @@ cdef enum Action:
     DROP_DEAD = 5               # the same, but an entry of mercury data creates no section
 
 
-# The Action of all entries that name a symbol, in every section.
+# What follows from a symbol for all entries that name it: with the relocation type, their Action.
+# Entries in bytes that lost have none (`is_of_lost_bytes`).
 cdef enum Fate:
     FATE_OPEN = 0               # it depends on the section: `decide_action`
     FATE_EMITTED = 1

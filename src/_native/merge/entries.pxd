@@ -127,7 +127,7 @@ cdef inline OutNumber create_relocations_for_mercury(Merge* merge, SectionNumber
 
 cdef inline bint needs_other_form(Merge* merge, RelocList* relocs, OutNumber counter,
                                   int64_t addend) noexcept nogil:
-    """Count an entry for the rule of two forms, and return whether it creates .rel.
+    """Count an entry for the rule of two forms, and return whether the rule asks for .rel.
 
     RELA entries with addend 0 do, except for the first entry. `counter` is the OutRow that counts
     the entries of `relocs`, the same for all of them: plain code counts in its own row, mercury

@@ -36,11 +36,11 @@ from tables.rows cimport (
 
 cdef inline void make_final_file(Merge* merge) noexcept nogil:
     """Make the final file of the mercury file, which has all its sections, symbols and names."""
-    cdef size_t mercury_count = survey_sections(merge)
+    cdef size_t final_count = survey_sections(merge)
     if merge.failed:
         return
     rename_symbols(merge)
-    if not merge.needs_symtab_shndx and mercury_count >= SHN_LORESERVE:
+    if not merge.needs_symtab_shndx and final_count >= SHN_LORESERVE:
         create_symtab_shndx(merge, True)
     create_parameter_sections(merge)
     create_mercury_twins(merge)
@@ -62,7 +62,7 @@ cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
         return 0
     for out in range(<int32_t>merge.columns.outs.count):
         row = out_row(merge, out)
-        count += count_mercury_sections(merge, row)
+        count += count_final_sections(merge, row)
         renamed[out] = needs_final_name(merge, row)
         if renamed[out]:
             rename_in_place(merge.columns.shstr.text.data + row.name)
@@ -204,7 +204,7 @@ cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
     row.name = <uint32_t>name
 
 
-cdef inline size_t count_mercury_sections(Merge* merge, const OutRow* row) noexcept nogil:
+cdef inline size_t count_final_sections(Merge* merge, const OutRow* row) noexcept nogil:
     """Return how many sections of the final file an OutRow stands for: itself, and some twins.
 
     Code also stands for its capsule and, for a kernel, for .nv.constant0.K; .nv.info.F for its

@@ -10,6 +10,7 @@ module repeats the events one after the other, with one list of sections and two
     step 3    .nv.constant0.k and .debug_frame, in the order of the input
     step 5    .rela.text.k, at the first entry that needs it
 
+`prepare_file` finds, for each input on any thread, which sections and symbols need work.
 `create_first_sections` creates what precedes all inputs, such as the string tables. Then follow for
 each input:
 
@@ -202,7 +203,7 @@ cdef enum:
 
 
 cdef void prepare_file(void* context, size_t number) noexcept nogil:
-    """Find out what creation needs to know and follows from one file, on any thread."""
+    """Find what creation needs to know of one file and no creation changes, on any thread."""
     cdef Merge* merge = <Merge*>context
     cdef const FileRow* file = &merge.objects.files[number]
     prepare_sections(merge, file)

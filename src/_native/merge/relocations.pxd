@@ -12,7 +12,9 @@
 # 3. `add_emitted`, `add_fixup` and `add_rebuild` (merge/entries.pxd) add the row: an entry that the
 #    output has, one that the link resolves, or one of a debug section that is computed again.
 #
-# `mark_referenced_entities` comes before all this, for every file: it marks what code refers to.
+# `prepare_relocations` and `mark_referenced_entities` come before all this, for every file: the
+# first marks relocation sections and finds the fates of symbols, the second marks what code refers
+# to.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -215,10 +217,10 @@ cdef inline void reserve_resolved_pool_name(Merge* merge, EntityNumber function)
 
 
 cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noexcept nogil:
-    """Mark the entities that the code of current function copies refers to, dead ones included.
+    """Mark the entities that code of linked copies of functions refers to, dead ones included.
 
-    If `users` are needed (merge/sharedusers.pxd), the kernels that reach live code are added as
-    users of what this code refers to.
+    Also sets `has_relocations` of all code. If `users` are needed (merge/sharedusers.pxd), the
+    kernels that reach live code are added as users of what this code refers to.
     """
     cdef uint32_t i
     cdef uint64_t entsize, number

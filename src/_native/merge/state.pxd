@@ -57,8 +57,8 @@ cdef enum DeadSection:
     DEAD_REL = 32
 
 
-# Facts about an input section that the merge finds. Those after MARK_DECIDED are known before the
-# first event, since they follow from the file alone.
+# Facts about an input section that the merge finds. Those after MARK_DECIDED are set by
+# `prepare_file`, before any section is created: no creation changes what they follow from.
 cdef enum SectionMark:
     MARK_SYMBOL = 1             # a symbol lies in it
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose

@@ -30,7 +30,7 @@ class ReadFault:
     RELOC_OFFSET = 18
     TOO_LARGE = 19
     SH_LINK = 20
-    RECORD_END = 21  # of attribute records, as all F_RECORD_ faults
+    RECORD_END = 21  # of attribute records, as all RECORD_ faults
     RECORD_FORMAT = 22
     CAPSULE_SIZE = 24
     TEXT_SIZE = 25

@@ -15,7 +15,8 @@ TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the s
 TRAIT_WEAK_GLOBAL = 1 << 3  # symbol tables mix weak symbols with the global ones
 TRAIT_MERC_CALLS = 1 << 4  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 1 << 5  # executables make symbols of a kernel's shared variables local
-TRAIT_LEAN_NAMES = 1 << 6  # from sm_90 on string tables hold only names of sections and symbols
+# No REL section without entries; from sm_100 on string tables hold only names in use.
+TRAIT_LEAN_NAMES = 1 << 6
 TRAIT_NAMELESS_SHARED = 1 << 7  # a shared section with bytes but no variable counts as a variable
 TRAIT_EARLY_FILES = 1 << 8  # headers, notes and barrier counts are where objects of 12.x have them
 TRAIT_NULL_FUNCTIONS = 1 << 9  # mention of an undefined function makes the null symbol a function
