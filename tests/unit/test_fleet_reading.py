@@ -34,7 +34,7 @@ def found(path: Path) -> TreeFile:
     return TreeFile(bytes(path.parent), os.fsencode(path.name), Stamp.of(path.stat()))
 
 
-def fates(*files: TreeFile) -> list[int]:
+def kinds_of(*files: TreeFile) -> list[int]:
     return list(read_cubins(Files.of(files), LARGE_FILE, 0, hasher())[0])
 
 
@@ -91,8 +91,8 @@ def test_what_is_no_plain_cubin_is_looked_at_closely(tmp_path: Path) -> None:
         OTHER: [b"text", b"x", cubin[:19], b"\x7fELF", b".version 8.0\n", b"!<arch>", bytes(100)],
         CUBIN: [cubin, cubin[:64], cubin + bytes(LARGE_FILE - len(cubin))],
     }
-    for fate, some in contents.items():
-        assert fates(*written(tmp_path, *some)) == [fate] * len(some)
+    for kind, some in contents.items():
+        assert kinds_of(*written(tmp_path, *some)) == [kind] * len(some)
     assert NATIVE_KINDS[CUBIN] == "cubin"
     assert NATIVE_KINDS[CLOSER] == ""
 
@@ -115,8 +115,8 @@ def test_what_changed_since_the_walk_is_looked_at_closely(tmp_path: Path) -> Non
     (tmp_path / "folder").mkdir()
     (tmp_path / "other").write_bytes(cubin)
     (tmp_path / "null").symlink_to("/dev/zero")
-    told = dict(zip(names, fates(*files.values()), strict=True))
-    assert {name for name, fate in told.items() if fate == CUBIN} == {"same", "young"}
+    told = dict(zip(names, kinds_of(*files.values()), strict=True))
+    assert {name for name, kind in told.items() if kind == CUBIN} == {"same", "young"}
     assert set(told.values()) == {CUBIN, CLOSER}
     # And who looks closely says what each has become.
     made = make_fragment(Part(1, 0, Files.of(files.values()))).tables
@@ -137,7 +137,7 @@ def test_what_may_not_be_read_is_looked_at_closely(tmp_path: Path) -> None:
     (file,) = written(tmp_path, unit("a"))
     os.chmod(file.full_path, 0)
     with ordinary_user():
-        assert fates(file) == [CLOSER]
+        assert kinds_of(file) == [CLOSER]
 
 
 def test_a_fragment_is_the_same_without_the_function_of_xxhash(

@@ -19,7 +19,7 @@ from elfnumbers cimport EM_CUDA
 from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
 from inputkinds cimport IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE
-from outcomes cimport FATE_CUBIN, FATE_OTHER, FATE_UNDECIDED
+from outcomes cimport INDEXED_CUBIN, INDEXED_OTHER, INDEXED_UNDECIDED
 from read.filekinds cimport input_kind
 
 cdef extern from "<fcntl.h>" nogil:
@@ -40,8 +40,8 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     names, roots, ends, text, stamps = files
     cdef Py_ssize_t file_count = PyBytes_GET_SIZE(roots) // 4, i
     cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
-    cdef bytes fates = PyBytes_FromStringAndSize(NULL, file_count)
-    cdef uint8_t* fate = <uint8_t*>PyBytes_AS_STRING(fates)
+    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, file_count)
+    cdef uint8_t* kind = <uint8_t*>PyBytes_AS_STRING(kinds)
     cdef Columns columns
     cdef Vec paths              # uint8_t: paths that end with NUL
     cdef const char* path
@@ -62,12 +62,12 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
             for i in range(file_count):
                 if scratch.failed:
                     break
-                fate[i] = FATE_UNDECIDED
+                kind[i] = INDEXED_UNDECIDED
                 if 0 <= stamp[i].size <= largest:
-                    scratch.failed = not read_file(&columns, path, &stamp[i], buffer, &fate[i])
+                    scratch.failed = not read_file(&columns, path, &stamp[i], buffer, &kind[i])
                 path += strlen(path) + 1
         check_memory(not scratch.failed)
-        return fates, columns_to_tuple(&columns)
+        return kinds, columns_to_tuple(&columns)
     finally:
         scratch_free(&scratch)
 
@@ -95,10 +95,10 @@ cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text)
 
 
 cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint8_t* buffer,
-                   uint8_t* fate) noexcept nogil:
-    """Read a file into `buffer`, set its fate and list it if it is a cubin; False without memory.
+                    uint8_t* indexed_kind) noexcept nogil:
+    """Read a file into `buffer`, set its kind and list it if it is a cubin; False without memory.
 
-    The fate stays FATE_UNDECIDED if the file differs from its stamp or cannot be read.
+    The kind stays INDEXED_UNDECIDED if the file differs from its stamp or cannot be read.
     """
     cdef Stat status
     cdef Stamp now
@@ -128,9 +128,9 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
         return True
     if has_prefix(buffer, size, b"PK\x03\x04"):     # a zip file: no link takes one
         return True
-    fate[0] = FATE_OTHER
+    indexed_kind[0] = INDEXED_OTHER
     # e_machine ends at byte 20.
     if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:
-        fate[0] = FATE_CUBIN
+        indexed_kind[0] = INDEXED_CUBIN
         return list_object(columns, buffer, size)
     return True

@@ -35,7 +35,8 @@ from merge.newrows cimport (
     reserve_number,
 )
 from merge.state cimport (
-    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_OWN_BYTES, MARK_PLACED,
+    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_OWN_BYTES,
+    MARK_TO_PLACE,
     MARK_SYMBOL, Merge, code_of, entity_name, find_function_section, find_plain_section,
     function_if_current, function_if_linked, is_folded, out_row, pool_of,
 )
@@ -469,15 +470,15 @@ cdef inline void prepare_sections(Merge* merge, const FileRow* file) noexcept no
         kind = merge.objects.sections[i].kind
         if is_plain(kind, IS_DEBUG):
             debug_end = i + 1
-        if is_placed(kind) or merge.work.own_pool[i] or is_folded(merge, <int32_t>i):
-            merge.work.section_marks[i] |= MARK_PLACED
+        if is_to_place(kind) or merge.work.own_pool[i] or is_folded(merge, <int32_t>i):
+            merge.work.section_marks[i] |= MARK_TO_PLACE
     for i in range(first, end):
         if (is_merc(merge.objects.sections[i].kind, IS_DEBUG)
                 and not is_repeat_of_plain(merge, <int32_t>i, first, debug_end)):
             merge.work.section_marks[i] |= MARK_OWN_BYTES
 
 
-cdef inline bint is_placed(uint16_t kind) noexcept nogil:
+cdef inline bint is_to_place(uint16_t kind) noexcept nogil:
     """Whether `create_other_sections` may create sections for a kind, or may place their bytes."""
     return (is_a(kind, IS_CAPSULE | IS_DEBUG | IS_LITERALS | IS_COMMON_SHARED)
             or is_plain(kind, IS_CODE | IS_PARAMETERS) or KIND[kind].place == PLACE_JOINED)
@@ -488,7 +489,7 @@ cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexce
     cdef const KindFacts* facts
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
-        if not merge.work.section_marks[i] & MARK_PLACED:
+        if not merge.work.section_marks[i] & MARK_TO_PLACE:
             continue
         facts = &KIND[merge.objects.sections[i].kind]
         if (merge.work.section_marks[i] & (MARK_SYMBOL | MARK_DEFINITION) == MARK_SYMBOL

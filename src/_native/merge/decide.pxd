@@ -93,7 +93,7 @@ cdef inline Fate fate_of(const Merge* merge, size_t symbol) noexcept nogil:
     return FATE_RESOLVED if row.kind == E_SHARED else FATE_OPEN
 
 
-cdef inline int32_t action_of_fate(uint8_t fate, const RelocationFacts* facts) noexcept nogil:
+cdef inline Action action_of_fate(Fate fate, const RelocationFacts* facts) noexcept nogil:
     """Return the Action for an entry of a type that names a symbol whose Fate is not open."""
     if facts.mark:
         return DROP_LATE        # marks an instruction
@@ -203,8 +203,8 @@ ctypedef struct RelocEntry:
     uint32_t how                    # FixupFlag bits
 
 
-cdef inline int32_t decide_without_entity(Merge* merge, const RelocList* relocs,
-                                          const RelocEntry* entry) noexcept nogil:
+cdef inline Action decide_without_entity(Merge* merge, const RelocList* relocs,
+                                         const RelocEntry* entry) noexcept nogil:
     """Return the Action for a symbol without entity: of a section, a label or the null symbol."""
     cdef const SymbolRow* symbol = &merge.objects.symbols[entry.symbol]
     cdef const SectionRow* section
@@ -222,8 +222,8 @@ cdef inline int32_t decide_without_entity(Merge* merge, const RelocList* relocs,
     return RESOLVE
 
 
-cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const RelocEntry* entry,
-                                    bint clear) noexcept nogil:
+cdef inline Action decide_function(Merge* merge, const RelocList* relocs, const RelocEntry* entry,
+                                   bint clear) noexcept nogil:
     """Return the Action for an entry that names a function.
 
     `clear` says whether its relocation type makes the link clear the field (R_CUDA_UNUSED_CLEAR64).
@@ -252,8 +252,8 @@ cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const
     return DROP_LATE if clear else EMIT
 
 
-cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const EntityRow* entity,
-                                  RelocEntry* entry) noexcept nogil:
+cdef inline Action decide_shared(Merge* merge, const RelocList* relocs, const EntityRow* entity,
+                                 RelocEntry* entry) noexcept nogil:
     """Return the Action for an entry that names a shared variable."""
     if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
@@ -272,8 +272,8 @@ cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const E
     return RESOLVE
 
 
-cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
-                                  RelocEntry* entry) noexcept nogil:
+cdef inline Action decide_action(Merge* merge, const RelocList* relocs,
+                                 RelocEntry* entry) noexcept nogil:
     """Return the Action for an entry whose symbol's Fate is open; add bits to its `how`."""
     cdef EntityNumber entity = merge.merged.symbol_entity[entry.symbol]
     cdef const EntityRow* entity_row

@@ -25,9 +25,9 @@ from base.texts cimport MERC_PREFIX
 from base.threads cimport set_mark
 from elfnumbers cimport SHT_REL
 from merge.decide cimport (
-    CLEAR, DROP, DROP_DEAD, DROP_LATE, EMIT, FATE_OPEN, RelocEntry, RelocList, action_of_fate,
-    correct_addend, decide_action, fate_of, find_mercury_section, is_cleared_of_replaced,
-    is_rebuilt,
+    CLEAR, DROP, DROP_DEAD, DROP_LATE, EMIT, FATE_OPEN, Action, Fate, RelocEntry, RelocList,
+    action_of_fate, correct_addend, decide_action, fate_of, find_mercury_section,
+    is_cleared_of_replaced, is_rebuilt,
 )
 from merge.entries cimport (
     add_emitted, add_fixup, add_rebuild, create_other_form, find_or_create_mercury_relocations,
@@ -340,8 +340,8 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     address of `entry`, and compilers can keep its fields in registers.
     """
     cdef RelocEntry entry, open_entry
-    cdef uint8_t fate
-    cdef int32_t action
+    cdef Fate fate
+    cdef Action action
     cdef OutNumber listed_in
     entry.input = input
     entry.facts = facts_of(input.r_type)
@@ -350,7 +350,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     entry.entity = merge.merged.symbol_entity[entry.symbol]
     entry.section = -1
     entry.how = 0
-    fate = merge.work.fates[entry.symbol]
+    fate = <Fate>merge.work.fates[entry.symbol]
     if fate == FATE_OPEN:
         open_entry = entry
         action = decide_open_entry(merge, relocs, &open_entry, number)
@@ -379,13 +379,13 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     return True
 
 
-cdef inline int32_t decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry* entry,
-                                      uint64_t number) noexcept nogil:
+cdef inline Action decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry* entry,
+                                     uint64_t number) noexcept nogil:
     """Decide an entry whose symbol's Fate is open, and complete its fields.
 
     Returns what is still to be done: EMIT, RESOLVE, DROP_LATE, or DROP for nothing.
     """
-    cdef int32_t action = decide_action(merge, relocs, entry)
+    cdef Action action = decide_action(merge, relocs, entry)
     entry.entity = resolve_alias(merge, entry.entity)
     if action == DROP or (action == CLEAR and relocs.is_rebuilt):
         return DROP

@@ -66,7 +66,7 @@ cdef enum SectionMark:
     MARK_ENTRIES = 8            # plain relocations
     MARK_MERC_ENTRIES = 16      # mercury relocations
     MARK_MERC_SHNDX = 32        # .nv.merc.symtab_shndx
-    MARK_PLACED = 64            # `create_other_sections` may have something to do for it
+    MARK_TO_PLACE = 64          # `create_other_sections` may have something to do for it
     MARK_OWN_BYTES = 128        # mercury debug data that no plain section of the file repeats
 
 

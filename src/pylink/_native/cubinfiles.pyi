@@ -8,9 +8,9 @@ def read_cubins(
     first: int,
     hasher: int,
 ) -> tuple[bytes, Columns]:
-    """Return a fate (one byte) for each file, and the objects and sections of the cubins.
+    """Return an IndexedKind (one byte) for each file, and the objects and sections of the cubins.
 
-    `files` are columns of a census: names, roots, ends, text, stamps. Fates:
+    `files` are columns of a census: names, roots, ends, text, stamps. Kinds:
 
     * 0: a cubin; its object is the next in the result
     * 1: no device code

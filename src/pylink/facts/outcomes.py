@@ -106,7 +106,7 @@ class IndexFault:
     NAME_SUM = 7  # section names that together are longer than the file
 
 
-class Fate:
+class IndexedKind:
     """Kinds that files turned out to be of, for an index."""
 
     CUBIN = 0  # a cubin: its sections are listed
@@ -142,6 +142,6 @@ PREFIXES = {
     "B_": FatbinFault,
     "A_": ArchiveFault,
     "X_": IndexFault,
-    "FATE_": Fate,
+    "INDEXED_": IndexedKind,
     "": Comparison,
 }

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pylink._native.columnpages import join_words
 from pylink._native.cubinfiles import read_cubins
 from pylink.facts.elf import ET_EXEC
-from pylink.facts.outcomes import Fate, IndexFault
+from pylink.facts.outcomes import IndexedKind, IndexFault
 from pylink.fleet.columns import (
     CUBIN,
     GONE,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pylink.fleet.walk import Files
 
 # Kinds that the native reader gives to files; "" for a file that needs `contents`.
-NATIVE_KINDS = {Fate.CUBIN: CUBIN, Fate.OTHER: OTHER, Fate.UNDECIDED: ""}
+NATIVE_KINDS = {IndexedKind.CUBIN: CUBIN, IndexedKind.OTHER: OTHER, IndexedKind.UNDECIDED: ""}
 
 # Faults of an object.
 FAULTS = {
@@ -87,15 +87,17 @@ def make_fragment(part: Part) -> Fragment:
     first = first_number(part.run, part.number)
     rows = part.files.rows
     fragment = FragmentRows(first)
-    kind_numbers = bytes([Fate.UNDECIDED]) * rows
+    kind_numbers = bytes([IndexedKind.UNDECIDED]) * rows
     if hasher():
         fragment.check(rows)
         kind_numbers, native = read_cubins(part.files, LARGE_FILE, first, hasher())
         fragment.add_cubins(
-            [row for row, fate in enumerate(kind_numbers) if fate == Fate.CUBIN], None, native
+            [row for row, kind in enumerate(kind_numbers) if kind == IndexedKind.CUBIN],
+            None,
+            native,
         )
     results: dict[int, FileResult] = {}
-    remaining = [row for row, fate in enumerate(kind_numbers) if not NATIVE_KINDS[fate]]
+    remaining = [row for row, kind in enumerate(kind_numbers) if not NATIVE_KINDS[kind]]
     for batch in _read_batches(remaining, part.files, results):
         fragment.check(len(batch.cubins) + len(batch.others))
         native = list_hashed(batch.arena, batch.extents, first + fragment.count)
@@ -138,7 +140,7 @@ def _make_files_table(
 ) -> Table:
     """Make the table of files, whose first row has the number `first`.
 
-    `kind_numbers` has a Fate for each file that exists; `results` replaces it.
+    `kind_numbers` has an IndexedKind for each file that exists; `results` replaces it.
     """
     count = files.rows
     kinds: list[str | None] = [
