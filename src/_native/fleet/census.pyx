@@ -273,7 +273,10 @@ cdef class Census:
 
     cdef int add_directory(self, uint32_t root, const char* path, uint64_t size,
                            uint64_t start) except -1:
-        """Append a directory for `read_directories`; its path below the root begins at `start`."""
+        """Append a directory for `read_directories`.
+
+        Byte `start` of `path` is where its path below the root begins.
+        """
         cdef Directory* directory = <Directory*>vec_push(&self.directories)
         check_memory(directory != NULL)
         memset(directory, 0, sizeof(Directory))

@@ -374,5 +374,5 @@ cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
     cdef const ConstantReference* references = references_of(&contents.references, row.twin, &count)
     if count and not patch_capsule(to, extent.size, references, count):
         note_lowest(&contents.bad, extent.out)
-    # Bytes 2 and 3 stay as they are in the input.
+    # The index has 16 bits. Bytes 2 and 3 stay as in the input, as in nvlink's output.
     memcpy(to, &text_index, min(extent.size, <uint64_t>sizeof(text_index)))

@@ -126,8 +126,8 @@ cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
 cdef inline bint put_unknown_bits(Info* info, int32_t entity, uint64_t start) noexcept nogil:
     """Append records of UNKNOWN_BITS to those of a function; False without memory.
 
-    One if it has no record of its bits, and one for each alias: an alias never has a record, and
-    its list is the function's.
+    Append one if the function has no record of its bits, and one more for each of its aliases: an
+    alias shares the function's list, but counts as a function without a record.
     """
     cdef uint32_t count = (info.aliases[entity]
                            + (find_own_record(info, start, info.unknown_bits) < 0))

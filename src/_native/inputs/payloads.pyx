@@ -93,8 +93,8 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, packed_count = 0
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)
-    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0, offset = tail.start
-    cdef uint64_t work = 0
+    cdef uint64_t arena_size = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0
+    cdef uint64_t offset = tail.start, work = 0
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, pick_count * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
     cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, pick_count * sizeof(Packed))
@@ -113,8 +113,8 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
             extent[2 * i] = pick[i].offset
             end = pick[i].offset + pick[i].size
         else:
-            if (packed.full_size > limit
-                    or padded_size(packed.full_size) > limit - min(offset, limit)):
+            if (packed.full_size > arena_size
+                    or padded_size(packed.full_size) > arena_size - min(offset, arena_size)):
                 return None
             extent[2 * i] = offset
             packed.target = base + offset

@@ -53,7 +53,7 @@ static int send_all(int server, const char* data, size_t size, const int* descri
 }
 
 /* Connect to the server at the path, if it is this user's. Returns a descriptor, or -1. */
-static int find_server(const char* path) {
+static int connect_to_server(const char* path) {
     struct sockaddr_un address;
     struct ucred peer;
     socklen_t size = sizeof peer;

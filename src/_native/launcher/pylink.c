@@ -158,11 +158,11 @@ static int link_by_server(const char* script, int argc, char** argv) {
     if (path == NULL || !*path)
         return -1;
     if (strcmp(path, AUTO) != 0) {
-        server = find_server(path);
+        server = connect_to_server(path);
     } else {
         if (!find_auto_socket(script, socket, sizeof socket))
             return -1;
-        server = find_server(socket);
+        server = connect_to_server(socket);
         if (server < 0)
             start_server(script, socket);
     }

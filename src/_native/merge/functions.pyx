@@ -379,7 +379,7 @@ def find_recursive(MergedTables merged not None):
     cdef const EntityRow* entities = merged.entities.rows
     cdef const FunctionRow* functions = merged.functions.rows
     cdef list recursive = []
-    cdef bint lacks_registers = False
+    cdef bint exceeds_registers = False
     cdef size_t i
     merged.objects.view(&objects)
     for i in range(merged.entities.count):
@@ -389,9 +389,9 @@ def find_recursive(MergedTables merged not None):
         recursive.extend([i] * functions[i].recursive_calls)
         if functions[i].raised_by >= 0 and functions[i].info >= 0:
             info = &objects.sections[functions[i].info]
-            lacks_registers |= (functions[i].regcount > register_limit(objects.arena + info.offset,
-                                                               info.size))
-    return recursive, lacks_registers
+            exceeds_registers |= (functions[i].regcount
+                                  > register_limit(objects.arena + info.offset, info.size))
+    return recursive, exceeds_registers
 
 
 def find_unpatched(MergedTables merged not None):

@@ -11,11 +11,11 @@ def analyze(merged: MergedTables) -> None:
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
-    """Return (recursive, lacks_registers).
+    """Return (recursive, exceeds_registers).
 
     `recursive` are the entities of kernels without a bound on their stack, in creation order, each
-    once for every function without a bound that it calls. `lacks_registers` says whether any kernel
-    reaches a function with more registers than the kernel itself was limited to.
+    once for every function without a bound that it calls. `exceeds_registers` says whether any
+    kernel reaches a function with more registers than the kernel itself was limited to.
     """
 
 def find_unpatched(merged: MergedTables) -> int:

@@ -38,7 +38,10 @@ def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
 
 
 def growth_name(fit: Fit) -> str:
-    """Return the name of the growth; "about" marks a measured power between named functions."""
+    """Return the name of the growth.
+
+    "about" precedes a power that lies between two functions with names, such as n and n log n.
+    """
     if fit.model is None:
         return NO_MODEL
     return f"about {fit.model}" if is_between(fit.model) else fit.model

@@ -89,7 +89,7 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     numpy.
     """
     points = report.points()
-    walls, units, measuring = report.walls(), report.size_units(), report.measuring()
+    walls, units, measuring = report.walls(), report.size_units(), report.measuring_routines()
     paths = report.paths()
     fits = [
         _fit(

@@ -156,8 +156,8 @@ class Report:
                 walls.setdefault(match[1], {})[int(match[2])] = int(match[3])
         return walls
 
-    def measuring(self) -> set[str]:
-        """Return the names of routines that measured the program."""
+    def measuring_routines(self) -> set[str]:
+        """Return the names of routines of the profiler itself, not of the program."""
         matches = map(MEASURING.fullmatch, self.comments)
         return {match[1] for match in matches if match is not None}
 

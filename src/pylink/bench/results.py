@@ -199,7 +199,7 @@ class Results:
         return max((run.peak for run in self.runs if run.contender == contender), default=0)
 
     def parts(self, contender: str) -> list[Fraction]:
-        """Return the parts that a contender linked, the smallest first."""
+        """Return the fractions of the inputs that a contender linked, the smallest first."""
         parts = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
         return sorted(parts)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 class DiagnosticRow(NamedTuple):
     """A diagnostic. `entry` is the number in the section that it is about, such as a relocation's;
-    `offset` is bytes into the section, or into the file without one.
+    `offset` is bytes into the section, or into the file without one. `input` is the number of the
+    input on the command line.
     """
 
     number: int

@@ -125,19 +125,19 @@ class ObjectCache:
 
     def section(self, place: SectionPlace, size: int) -> bytes | None:
         """Return the bytes of a section; None if it does not exist."""
-        data = self._read_file(place.root, place.path).get(place.entry, b"")
-        section = data[place.offset : place.offset + size]
+        cubin = self._read_file(place.root, place.path).get(place.entry, b"")
+        section = cubin[place.offset : place.offset + size]
         return section if len(section) == size else None
 
     def _read_file(self, root: bytes, path: bytes) -> dict[int, bytes]:
         """Return the cubins of a file by their numbers, cached or read."""
-        data = self._recent.get((root, path))
-        if data is None:
-            data = self._recent[root, path] = read_file(root, path)
+        cubins = self._recent.get((root, path))
+        if cubins is None:
+            cubins = self._recent[root, path] = read_file(root, path)
             if len(self._recent) > KEPT_FILES:
                 self._recent.popitem(last=False)
         self._recent.move_to_end((root, path))
-        return data
+        return cubins
 
 
 def read_file(root: bytes, path: bytes) -> dict[int, bytes]:

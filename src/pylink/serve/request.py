@@ -238,12 +238,12 @@ def link(connection: socket.socket, request: ClientRequest) -> int:
             text.flush()
         except (OSError, ValueError):
             status = status or 1
-    close_streams(STREAMS)  # readers of the output wait for its end
+    replace_streams(STREAMS)  # readers of the output wait for its end
     fcntl.fcntl(connection, fcntl.F_SETFL, 0)
     return status & 0xFF
 
 
-def close_streams(count: int) -> None:
+def replace_streams(count: int) -> None:
     """Replace the first `count` standard streams by /dev/null."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for stream in range(count):

@@ -21,7 +21,7 @@ import time
 
 from pylink._native import OBJECT_PATH
 from pylink.diagnostics.stream import printable, write
-from pylink.serve.request import ACCEPTED, REFUSED, ClientRequest, close_streams, link
+from pylink.serve.request import ACCEPTED, REFUSED, ClientRequest, link, replace_streams
 from pylink.serve.signals import Signals
 
 VARIABLE = "PYLINK_SERVER"
@@ -230,7 +230,7 @@ class Server:
         if self.memory_limit is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self.memory_limit, self.memory_limit))
         os.close(self.alive_pipe[1])
-        close_streams(2)  # the server's streams belong to no link
+        replace_streams(2)  # the server's streams belong to no link
         try:
             link_count = 0
             while link_count < MAX_LINKS:

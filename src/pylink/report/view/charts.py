@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from pylink.report.model import (
     Action,
@@ -108,16 +109,16 @@ def _bin_points(
     bin_sums = [0.0] * bin_count
     for position, amount in points:
         bin_sums[min(int((position - least_position) / bin_width), bin_count - 1)] += amount
-    bin_ends = [least_position + bin_width * number for number in range(bin_count)] + [
+    bin_edges = [least_position + bin_width * number for number in range(bin_count)] + [
         most_position
     ]
     return tuple(
         (
-            f"{format_value(bin_ends[number], unit)} to {format_value(bin_ends[number + 1], unit)}",
+            f"{format_value(start, unit)} to {format_value(end, unit)}",
             amount,
             sum_unit,
         )
-        for number, amount in enumerate(bin_sums)
+        for (start, end), amount in zip(pairwise(bin_edges), bin_sums, strict=True)
     )
 
 
