@@ -34,7 +34,10 @@ from sectionkinds cimport (
     IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS, SIZE_SYMBOLS,
 )
 from tables.kinds cimport is_a, is_pool, is_renamed, shrinks
-from tables.rows cimport OF_LATE, PART_TAIL, EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow
+from tables.rows cimport (
+    OF_LATE, PART_TAIL, EntityRow, OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, PlaceRow,
+    SpanRow,
+)
 from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 
@@ -93,8 +96,8 @@ def order(PlacedTables placed not None, *, bint has_file_records):
     ordering.has_prototypes = has_prototypes(&ordering.merged)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &ordering.sections, 4)
-        scratch_vector(&scratch, &ordering.symbols, 4)
+        scratch_vector(&scratch, &ordering.sections, sizeof(OutNumber))
+        scratch_vector(&scratch, &ordering.symbols, sizeof(OutSymbolNumber))
         with nogil:
             order_sections(&ordering, &scratch)
             if not scratch.failed:

@@ -12,7 +12,8 @@ from sectionkinds cimport (
 )
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    OF_EMPTY_STAYS, OF_LATE, OF_NO_SYMBOL, OF_STAYS, PART_LOCAL, PART_TAIL, OutRow, OutSymbolRow,
+    OF_EMPTY_STAYS, OF_LATE, OF_NO_SYMBOL, OF_STAYS, PART_LOCAL, PART_TAIL, OutNumber, OutRow,
+    OutSymbolNumber, OutSymbolRow,
 )
 from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
@@ -33,8 +34,8 @@ ctypedef struct Ordering:
     bint is_lean                    # see `has_lean_names`
     bint has_prototypes             # .nv.prototype will have rows
     bint has_file_records           # .nv.info will have records
-    Vec sections                    # int32_t: OutRows in the order of the file
-    Vec symbols                     # int32_t: OutSymbolRows in the order of the symbol table
+    Vec sections                    # OutNumber, in the order of the file
+    Vec symbols                     # OutSymbolNumber, in the order of the symbol table
     uint32_t* section_index         # by OutRow: header index, 0 if the output omits it
     uint32_t* section_symbol_index  # by OutRow: symbol index of its section symbol, or 0
     uint32_t* symbol_index          # by entity: symbol index, or 0
@@ -70,12 +71,12 @@ cdef enum:
 
 # A section while the sections of its rank are sorted.
 ctypedef struct SectionPlace:
-    int32_t created             # OutRow: its own, or a twin's plain section; rows are as created
-    int32_t out                 # OutRow
+    OutNumber created           # its own, or a twin's plain section; rows are as created
+    OutNumber out
 
 
 cdef inline int compare_places(const void* a, const void* b) noexcept nogil:
-    cdef int32_t x = (<const SectionPlace*>a).created, y = (<const SectionPlace*>b).created
+    cdef OutNumber x = (<const SectionPlace*>a).created, y = (<const SectionPlace*>b).created
     return -1 if x < y else x > y
 
 
@@ -120,7 +121,7 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
         sort_places(places + first, ends[i] - first)
         first = ends[i]
     for i in range(first):
-        (<int32_t*>ordering.sections.data)[i] = places[i].out
+        (<OutNumber*>ordering.sections.data)[i] = places[i].out
         ordering.section_index[places[i].out] = <uint32_t>(i + 1)
 
 
@@ -189,7 +190,7 @@ cdef inline void order_symbols(Ordering* ordering, Scratch* scratch) noexcept no
         if groups[i] == 0:
             continue
         symbol = &ordering.merged.out_symbols[i]
-        (<int32_t*>ordering.symbols.data)[ends[groups[i] - 1]] = <int32_t>i
+        (<OutSymbolNumber*>ordering.symbols.data)[ends[groups[i] - 1]] = <int32_t>i
         ends[groups[i] - 1] += 1
         index = <uint32_t>ends[groups[i] - 1]       # index 0 is the null symbol
         if symbol.section >= 0:

@@ -150,7 +150,7 @@ cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
 
     The order is that of the kernels' code, which is not that of their first mentions.
     """
-    cdef const int32_t* code = <const int32_t*>merge.work.code_sections.data
+    cdef const OutNumber* code = <const OutNumber*>merge.work.code_sections.data
     cdef size_t i
     cdef OutSymbolNumber symbol
     cdef OutNumber out
@@ -243,7 +243,7 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
 
     Twins that come from inputs, such as those of debug sections and relocations, exist already.
     """
-    cdef const int32_t* twinned = <const int32_t*>merge.work.twinned.data
+    cdef const OutNumber* twinned = <const OutNumber*>merge.work.twinned.data
     cdef size_t plain_count = merge.columns.outs.count, i
     cdef EntityNumber function
     cdef OutNumber out
