@@ -7,11 +7,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from base.blocks cimport block_free, block_widen, block_zeros
+from base.prefetch cimport prefetch
 from base.scratch cimport Release, Scratch, scratch_owns
 from base.vector cimport Vec, vec_append, vec_extend, vec_free, vec_init, vec_reserve
-
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* address) nogil
 
 
 cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:

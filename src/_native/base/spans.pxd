@@ -12,7 +12,6 @@ cdef extern from "base/spans.h":
     size_t equal_bytes "pylink_equal_bytes"(uint64_t difference) nogil
     uint64_t fold_product "pylink_fold_product"(uint64_t a, uint64_t b) nogil
     uint64_t now_ns "pylink_now_ns"() nogil
-    void prefetch "__builtin_prefetch"(const void* address) nogil
 
 cdef enum:
     # Bytes compared by one call of memcmp. A block with a mismatch is read again to find the byte:
@@ -20,7 +19,7 @@ cdef enum:
     # take little time.
     BLOCK = 16384
     # Rows between the fetch of a slot and its use: a cache miss lasts as long as this many probes.
-    AHEAD = 16
+    KEYS_AHEAD = 16
 
 cdef struct Span:
     const uint8_t* data

@@ -26,6 +26,7 @@ cdef enum:
     RUN = 4                     # most items that a thread takes at a time
     SHARES = 8                  # least number of runs for each helper
     MOST_THREADS = 32           # for one row of items
+    FILE_COST = 16 << 10        # bytes moved in the time of a walk over the rows of one file
 
 
 # A function that works on one item of a row.

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
 from base.elf64 cimport Ehdr, Phdr, Shdr, round_up
-from base.nameindex cimport prefetch
+from base.prefetch cimport AHEAD, prefetch
 from base.texts cimport put_text
 from base.vector cimport Vec
 from elfnumbers cimport EM_CUDA, ET_EXEC, ET_REL, SHN_LORESERVE, SHT_STRTAB
@@ -28,7 +28,6 @@ from traits cimport TRAIT_MERCURY, TRAIT_REGCOUNT_INFO
 
 cdef enum:
     HEADERS = -1                # `kind` of windows of section headers
-    AHEAD = 8                   # headers between the fetch of a row and its use
     SHSTRTAB_INDEX = 1          # header indices of the three sections that come first
     STRTAB_INDEX = 2
     SYMTAB_INDEX = 3

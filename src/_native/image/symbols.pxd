@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.elf64 cimport Sym
-from base.nameindex cimport prefetch
+from base.prefetch cimport prefetch
 from base.vector cimport Vec
 from elfnumbers cimport (
     SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STO_SPACE, STT_CUDA_OBJECT, STT_FUNC,
@@ -178,21 +178,21 @@ cdef inline bint list_symbols(Vec* windows, Writer* writer) noexcept nogil:
 
 
 cdef enum:
-    AHEAD = 6                   # symbols between the fetch of a row and its use
+    SYMBOLS_AHEAD = 6           # symbols between two of the three fetches for a symbol
 
 
 cdef inline void prefetch_symbols(Writer* writer, size_t i, size_t end) noexcept nogil:
     """Fetch rows of the symbols that follow `i` into the cache: each row says where the next is."""
     cdef const OutSymbolRow* row
-    if i == 0 or i + 3 * AHEAD >= end:
+    if i == 0 or i + 3 * SYMBOLS_AHEAD >= end:
         return
-    prefetch(&writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 3 * AHEAD]])
-    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 2 * AHEAD]]
+    prefetch(&writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 3 * SYMBOLS_AHEAD]])
+    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 2 * SYMBOLS_AHEAD]]
     if row.entity >= 0:
         prefetch(&writer.merged.entities[row.entity])
     elif row.section >= 0:
         prefetch(&writer.placed.outs[row.section])
-    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + AHEAD]]
+    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + SYMBOLS_AHEAD]]
     if row.entity >= 0:
         prefetch(&writer.objects.symbols[writer.merged.entities[row.entity].winner])
 

@@ -8,7 +8,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from base.elf64 cimport Ehdr, round_up
-from base.nameindex cimport prefetch
+from base.prefetch cimport AHEAD, prefetch
 from base.texts cimport is_named
 from mercury.ties cimport can_fold
 from rownumbers cimport FILE_WHOLE_PROGRAM, FROM_TWIN
@@ -53,10 +53,6 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
     return (row.marks & OF_OWN_BYTES == 0 and same_size
             and (plan.placed.outs[row.twin].rela < 0
                  or plan.objects.files[source.file].flags & FILE_WHOLE_PROGRAM))
-
-
-cdef enum:
-    AHEAD = 8                   # sections between the fetch of a row and its use
 
 
 cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:

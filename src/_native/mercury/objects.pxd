@@ -9,9 +9,10 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from base.prefetch cimport prefetch
 from base.spans cimport (
-    AHEAD, KeySlot, KeyTable, Span, first_difference, mix, mix_bytes, prefetch, table_add,
-    table_free, table_home, table_init, table_put, table_slot,
+    KEYS_AHEAD, KeySlot, KeyTable, Span, first_difference, mix, mix_bytes, table_add, table_free,
+    table_home, table_init, table_put, table_slot,
 )
 from base.texts cimport MERC_PREFIX, has_prefix
 
@@ -177,9 +178,9 @@ cdef inline bint build_index(Object* object) noexcept nogil:
         return False
     object.distinct = True
     for i in range(object.header_count):
-        if i + AHEAD < object.header_count:
+        if i + KEYS_AHEAD < object.header_count:
             prefetch(&object.by_header.slots[table_home(&object.by_header,
-                                                        object.headers[i + AHEAD].key)])
+                                                        object.headers[i + KEYS_AHEAD].key)])
         header = &object.headers[i]
         slot = table_slot(&object.by_header, header.key)
         if slot.head and object.distinct:
@@ -190,9 +191,9 @@ cdef inline bint build_index(Object* object) noexcept nogil:
             object.distinct = row == 0
         table_put(&object.by_header, slot, header.key, <uint32_t>i)
     for i in range(object.target_count):
-        if i + AHEAD < object.target_count:
+        if i + KEYS_AHEAD < object.target_count:
             prefetch(&object.by_target.slots[table_home(&object.by_target,
-                                                        object.targets[i + AHEAD].key)])
+                                                        object.targets[i + KEYS_AHEAD].key)])
         target = &object.targets[i]
         slot = table_slot(&object.by_target, target.key)
         if slot.head:

@@ -15,9 +15,8 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from base.spans cimport (
-    AHEAD, KeyTable, mix, now_ns, prefetch, table_home, table_slot,
-)
+from base.prefetch cimport prefetch
+from base.spans cimport KEYS_AHEAD, KeyTable, mix, now_ns, table_home, table_slot
 from mercury.objects cimport (
     Comparison, Header, Object, Target, Verdict, compare_bytes, is_equal_header, is_equal_target,
 )
@@ -29,19 +28,19 @@ from outcomes cimport (
 
 
 cdef inline void prefetch_header(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Fetch into the cache what stage 2 reads for the candidate's rows up to AHEAD after row `i`.
+    """Fetch into the cache what stage 2 reads for rows of the candidate, up to `i` + KEYS_AHEAD.
 
     Slots of the table come first, then headers, then names: each is read to find the next.
     """
     cdef uint32_t head
-    if i + AHEAD < cand.header_count:
-        prefetch(&ref.by_header.slots[table_home(&ref.by_header, cand.headers[i + AHEAD].key)])
-    if i + AHEAD // 2 < cand.header_count:
-        head = table_slot(&ref.by_header, cand.headers[i + AHEAD // 2].key).head
+    if i + KEYS_AHEAD < cand.header_count:
+        prefetch(&ref.by_header.slots[table_home(&ref.by_header, cand.headers[i + KEYS_AHEAD].key)])
+    if i + KEYS_AHEAD // 2 < cand.header_count:
+        head = table_slot(&ref.by_header, cand.headers[i + KEYS_AHEAD // 2].key).head
         if head:
             prefetch(&ref.headers[head - 1])
-    if i + AHEAD // 4 < cand.header_count:
-        head = table_slot(&ref.by_header, cand.headers[i + AHEAD // 4].key).head
+    if i + KEYS_AHEAD // 4 < cand.header_count:
+        head = table_slot(&ref.by_header, cand.headers[i + KEYS_AHEAD // 4].key).head
         if head:
             prefetch(ref.headers[head - 1].name)
 
@@ -62,24 +61,24 @@ cdef inline uint32_t find_target_head(const Object* ref, const Target* target,
 
 
 cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Fetch into the cache what stage 3 reads for the candidate's rows up to AHEAD after row `i`.
+    """Fetch into the cache what stage 3 reads for rows of the candidate, up to `i` + KEYS_AHEAD.
     """
     cdef uint32_t head
     cdef const Target* target
     cdef const KeyTable* table
-    if i + AHEAD < cand.target_count:
-        target = &cand.targets[i + AHEAD]
+    if i + KEYS_AHEAD < cand.target_count:
+        target = &cand.targets[i + KEYS_AHEAD]
         prefetch(target.data)
         if ref.ties:
             prefetch(&ref.by_digest.slots[table_home(&ref.by_digest,
                                                      mix(target.key, target.digest))])
         prefetch(&ref.by_target.slots[table_home(&ref.by_target, target.key)])
-    if i + AHEAD // 2 < cand.target_count:
-        head = find_target_head(ref, &cand.targets[i + AHEAD // 2], &table)
+    if i + KEYS_AHEAD // 2 < cand.target_count:
+        head = find_target_head(ref, &cand.targets[i + KEYS_AHEAD // 2], &table)
         if head:
             prefetch(&ref.targets[head - 1])
-    if i + AHEAD // 4 < cand.target_count:
-        head = find_target_head(ref, &cand.targets[i + AHEAD // 4], &table)
+    if i + KEYS_AHEAD // 4 < cand.target_count:
+        head = find_target_head(ref, &cand.targets[i + KEYS_AHEAD // 4], &table)
         if head:
             prefetch(ref.targets[head - 1].name)
             prefetch(ref.targets[head - 1].data)

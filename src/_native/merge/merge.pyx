@@ -38,7 +38,7 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_reserve, scratch_room,
     scratch_vector, scratch_zeros,
 )
-from base.threads cimport run_each
+from base.threads cimport FILE_COST, run_each
 from elfnumbers cimport SHF_INFO_LINK, SHN_LORESERVE
 from merge.creation cimport (
     create_functions, create_info_sections, create_objects, create_other_sections, create_pools,
@@ -198,10 +198,6 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
         allocate_users(merge, scratch)
 
 
-cdef enum:
-    PREPARATION_COST = 16 << 10     # bytes moved in the time that `prepare_file` takes
-
-
 cdef void prepare_file(void* context, size_t number) noexcept nogil:
     """Find what creation needs to know of one file and no creation changes, on any thread."""
     cdef Merge* merge = <Merge*>context
@@ -224,7 +220,7 @@ cdef void read_inputs(Merge* merge) noexcept nogil:
         if merge.work.users != NULL:
             mark_referenced_entities(merge, &merge.objects.files[number])
     run_each(prepare_file, merge, merge.objects.file_count,
-             merge.objects.file_count * PREPARATION_COST)
+             merge.objects.file_count * FILE_COST)
     merge.arrays_stay = has_common_variable(merge)
     create_first_sections(merge)
     for number in range(merge.objects.file_count):

@@ -12,8 +12,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport strlen
 
 from base.nameindex cimport (
-    StringTable, hash_name, prefetch, strings_append, strings_enter, strings_expect, strings_intern,
+    StringTable, hash_name, strings_append, strings_enter, strings_expect, strings_intern,
 )
+from base.prefetch cimport AHEAD, prefetch
 from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
 from merge.newrows cimport INSTANCE
@@ -22,7 +23,6 @@ from tables.rows cimport PART_GLOBAL, EntityNumber, OutSymbolRow
 
 
 cdef enum:
-    AHEAD = 8                   # names between the fetch of a cell and its use
     NAME_COST = 1 << 10         # bytes moved in the time that writing a name takes
 
 

@@ -38,7 +38,7 @@ from libc.string cimport memset
 
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
-from base.threads cimport run_each
+from base.threads cimport FILE_COST, run_each
 from base.vector cimport vec_to_bytes
 from pylink._native.results cimport MergedTables, ObjectTables
 from pylink._native.tables cimport (
@@ -106,7 +106,7 @@ def resolve(MergedTables merged not None):
                 copies.function = function_of
                 copies.resolution = resolution_of
                 run_each(assign_sections, &copies, resolver.objects.file_count,
-                         resolver.objects.file_count * PREPARE_COST)
+                         resolver.objects.file_count * FILE_COST)
         if scratch.failed:
             raise MemoryError
         merged.entities = Entities(detach_rows(&resolver.entities))
@@ -138,10 +138,6 @@ cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_
     resolver.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
 
 
-cdef enum:
-    PREPARE_COST = 16 << 10     # bytes moved in the time that preparing a file takes
-
-
 cdef void prepare_file(void* context, size_t number) noexcept nogil:
     """Read what does not depend on other files; a task of `run_each`."""
     cdef Resolver* resolver = <Resolver*>context
@@ -154,7 +150,7 @@ cdef bint resolve_files(Resolver* resolver) noexcept nogil:
     cdef size_t number
     cdef int turn_count = count_symbol_turns(resolver.objects.traits), turn
     run_each(prepare_file, resolver, resolver.objects.file_count,
-             resolver.objects.file_count * PREPARE_COST)
+             resolver.objects.file_count * FILE_COST)
     for number in range(resolver.objects.file_count):
         fetch_names(resolver, &resolver.objects.files[number])
         for turn in range(turn_count):

@@ -7,7 +7,8 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from attributetypes cimport EIATTR_FRAME_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT
 from base.elf64 cimport load32
-from base.nameindex cimport NameIndex, hash_name, prefetch
+from base.nameindex cimport NameIndex, hash_name
+from base.prefetch cimport prefetch
 from base.texts cimport has_prefix, is_named
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport (
