@@ -2,8 +2,8 @@
 # belongs to the kernel that fills it. `detach_rows` (tables.pxd) moves its memory to a table,
 # `vec_to_bytes` makes bytes of it.
 #
-# A `bint` function of this package that is a verb returns False if memory is exhausted, unless its
-# docstring says something else.
+# In all native code, a `bint` function whose name is a verb returns False if memory is exhausted. A
+# docstring, or the head of a file for its functions, says if False means something else.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t

@@ -1,7 +1,7 @@
 # Rows, faults and sorting that the kernels of debug.pyx share. Its head describes the tables.
 #
-# A `bint` function of this package whose name is a verb returns False with a fault, whose reason is
-# R_MEMORY if memory is exhausted.
+# False of a verb (base/vector.pxd) comes with a fault here, whose reason is R_MEMORY if memory is
+# exhausted.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort

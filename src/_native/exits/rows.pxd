@@ -1,8 +1,8 @@
 # Views of sections, places and faults, which all parts of the kernel rewriting share.
 #
-# A `bint` function of this package that is a verb returns False with a fault, whose reason is
-# R_MEMORY if memory is exhausted. Without a fault as parameter it returns False only if memory is
-# exhausted, except for functions that read and for `move_targets`: there the contents are damaged.
+# False of a verb (base/vector.pxd) comes with a fault here, whose reason is R_MEMORY if memory is
+# exhausted. In functions without a fault as parameter that read, and in `move_targets`, False means
+# that the contents are damaged.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -1,7 +1,4 @@
 # Rows of the files of an index, and a hash table that finds them by path.
-#
-# A `bint` function of this package whose name is a verb returns False only when memory is
-# exhausted. Exception: `replace_base_row` also returns False if there is no row.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp

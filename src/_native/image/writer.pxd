@@ -1,7 +1,4 @@
 # The state that symbols.pxd and headers.pxd share, and what both write: numbers of sections.
-#
-# A `bint` function of this package whose name is a verb returns False when memory is exhausted.
-# Exception: `patch_capsule`, for a capsule that breaks its format.
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 

@@ -6,9 +6,6 @@
 #     02 4c 03 00                            EIFMT_BVAL, NUM_BARRIERS 3
 #     04 0f 04 00  07 00 00 00               EIFMT_SVAL, EXTERNS: the list of one symbol, number 7
 #     04 11 08 00  05 00 00 00  20 00 00 00  EIFMT_SVAL, FRAME_SIZE of function 5: 32 bytes
-#
-# A `bint` function of this package whose name is a verb returns False when memory is exhausted, and
-# only then. Exceptions: `make_barriers_record` and `next_record`.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -1,7 +1,4 @@
 # Reading files into their places in an arena, or mapping them there, by several threads.
-#
-# A `bint` function of this package that is a verb returns False when memory is exhausted. Functions
-# of files say in their docstrings what else False means.
 
 from libc.errno cimport EINTR, errno
 from libc.stddef cimport size_t

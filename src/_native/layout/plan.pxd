@@ -1,8 +1,7 @@
 # The offset of every section in the output file: the tables that `place` of layout.pyx works with.
 #
-# A `bint` function of this package whose name is a verb returns False when memory is exhausted.
-# `join_all` of poolmerge.pyx and the functions that it calls also return False if the one pool
-# becomes too large.
+# Besides exhausted memory (base/vector.pxd), False of `join_all` in poolmerge.pyx and of the
+# functions that it calls means that the one pool becomes too large.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint32_t, uint64_t

@@ -2,9 +2,6 @@
 #
 # Names of sections are compared without `.nv.merc` (stripped). A key is a hash, which finds rows
 # that may be equal; their fields and bytes are compared afterwards.
-#
-# A `bint` function of this package whose name is a verb returns False when memory is exhausted, and
-# only then.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp

@@ -17,10 +17,10 @@
 # No name is in a string table yet: merge/names.pxd walks over both lists when they are complete,
 # and writes the names (docs/order.md).
 #
-# A function that finds no memory sets `failed`. A `bint` function that is a verb then returns
-# False, and a function that returns a row number returns -1, if its docstring does not say
-# otherwise. In all of merge/, `out` is the number of an OutRow, which is a section of the output,
-# while `section` is the number of a SectionRow, which is a section of an input.
+# A function that finds no memory sets `failed`. A `bint` function that is a verb then returns False
+# (base/vector.pxd), and a function that returns a row number returns -1, if its docstring does not
+# say otherwise. In all of merge/, `out` is the number of an OutRow, which is a section of the
+# output, while `section` is the number of a SectionRow, which is a section of an input.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen

@@ -1,8 +1,8 @@
 # The state of the reader of cubins, and the reasons why it refuses an input.
 #
-# A `bint` function of this package that is a verb returns False if the file is refused (`fault`
-# says why) or, without a fault, if memory is exhausted. `index` is the number of a section in its
-# file, as ELF has it, and `section` its row.
+# False of a verb means that the file is refused (`fault` says why) or, without a fault, that memory
+# is exhausted (base/vector.pxd). `index` is the number of a section in its file, as ELF has it, and
+# `section` its row.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 

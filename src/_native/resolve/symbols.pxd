@@ -1,7 +1,4 @@
 # The state of symbol resolution, and what symbols are.
-#
-# A `bint` function of this package that is a verb returns False if memory is exhausted, and only
-# then.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 

@@ -17,9 +17,6 @@
 #    counts.
 # 4. With -r, `list_instances` adds the kernels that have an instance of extern arrays. `mark_late`
 #    marks idle kernels that get a section for extern arrays alone.
-#
-# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
-# then. Exception: `check_tables`, for tables without an extern array.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t

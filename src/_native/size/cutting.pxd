@@ -1,8 +1,5 @@
 # Counts of the bytes of a payload: a row for each function and one for bytes that no function owns,
 # with a count for each part.
-#
-# A `bint` function of this package that is a verb returns False when memory is exhausted, if its
-# docstring does not say otherwise.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
