@@ -35,9 +35,8 @@ from merge.newrows cimport (
     reserve_number,
 )
 from merge.state cimport (
-    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_OWN_BYTES,
-    MARK_TO_PLACE,
-    MARK_SYMBOL, Merge, code_of, entity_name, find_function_section, find_plain_section,
+    DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_OWN_BYTES, MARK_SYMBOL,
+    MARK_TO_PLACE, Merge, code_of, entity_name, find_function_section, find_plain_section,
     function_if_current, function_if_linked, is_folded, out_row, pool_of,
 )
 from rownumbers cimport (

@@ -49,7 +49,7 @@ from tables.rows cimport (
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
-# What becomes of an entry. "Its section" is the relocation section of the output that it creates.
+# The outcome of an entry. "Its section" is the relocation section of the output that it creates.
 cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
@@ -59,8 +59,8 @@ cdef enum Action:
     DROP_DEAD = 5               # the same, but an entry of mercury data creates no section
 
 
-# What follows from a symbol for all entries that name it: with the relocation type, their Action.
-# Entries in bytes that lost have none (`is_of_lost_bytes`).
+# The part of the outcome that follows from the symbol: with the relocation type, it gives the
+# Action of all entries that name it. Entries in bytes that lost have none (`is_of_lost_bytes`).
 cdef enum Fate:
     FATE_OPEN = 0               # it depends on the section: `decide_action`
     FATE_EMITTED = 1
