@@ -115,8 +115,8 @@ VERBS = re.compile(
     r"inherit|insert|intern|join|keep|learn|link|list|make|map|mark|mask|match|measure|"
     r"mention|merge|move|name|next|number|open|order|overtake|paint|pair|parse|patch|pick|"
     r"place|prefer|prefetch|prepare|push|put|read|rebuild|record|recycle|redirect|refuse|"
-    r"release|rename|renew|repeat|replace|reserve|resize|resolve|retarget|rewrite|run|scan|select|"
-    r"set|settle|shorten|sort|split|start|stop|swap|take|translate|unload|unmap|unpack|"
+    r"release|rename|renew|repeat|replace|request|reserve|resize|resolve|retarget|rewrite|run|scan|"
+    r"select|set|settle|shorten|sort|split|start|stop|swap|take|translate|unload|unmap|unpack|"
     r"update|view|widen|write)"
 )
 TYPES = re.compile(r"block|columns|compat|cutting|graph|index|pool|scratch|strings|table|vec|words")
