@@ -7,4 +7,4 @@ cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) nogil
 
 cdef enum:
-    AHEAD = 8                   # rows, names or headers between the fetch of one and its use
+    AHEAD = 8                   # rows or names between the fetch of one and its use

@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributetypes cimport JOIN_NOTHING, JOIN_UNION
-from base.nameindex cimport prefetch
+from base.prefetch cimport prefetch
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -121,19 +121,19 @@ cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
 
 
 cdef enum:
-    AHEAD = 12                  # OutRows between the fetch of a row or of records and their use
+    OUTS_AHEAD = 12             # OutRows between the fetch of a row or of records and their use
 
 
 cdef inline void fetch_records(Info* info, size_t i) noexcept nogil:
     """Fetch the records of functions after OutRow `i` into the cache: first rows, then bytes."""
     cdef const OutRow* out
     cdef const SectionRow* source
-    if i + 2 * AHEAD >= info.placed.out_count:
+    if i + 2 * OUTS_AHEAD >= info.placed.out_count:
         return
-    out = &info.placed.outs[i + 2 * AHEAD]
+    out = &info.placed.outs[i + 2 * OUTS_AHEAD]
     if is_a(out.kind, IS_RECORDS) and out.entity >= 0:
         prefetch(source_of_info(info, out.entity))
-    out = &info.placed.outs[i + AHEAD]
+    out = &info.placed.outs[i + OUTS_AHEAD]
     if is_a(out.kind, IS_RECORDS) and out.entity >= 0:
         source = source_of_info(info, out.entity)
         if source != NULL:

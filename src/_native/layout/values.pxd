@@ -5,7 +5,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport round_up
-from base.nameindex cimport prefetch
+from base.prefetch cimport AHEAD, prefetch
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from elfnumbers cimport SHN_COMMON
 from read.faults cimport MAX_ALIGN
@@ -31,7 +31,6 @@ ctypedef struct Assignment:
 
 cdef enum:
     MAX_COMMON_ALIGN = 0x10000  # nvlink ignores larger alignments of common symbols
-    AHEAD = 8                   # entities between the fetch of a row and its use
 
 
 cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept nogil:

@@ -20,7 +20,8 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.nameindex cimport pool_allocate, pool_join_text, prefetch
+from base.nameindex cimport pool_allocate, pool_join_text
+from base.prefetch cimport AHEAD, prefetch
 from base.texts cimport put_text
 from base.vector cimport vec_append
 from elfnumbers cimport (
@@ -106,10 +107,6 @@ cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept n
     # A common variable that no code refers to has no address, so it needs no symbol.
     return (merge.columns.referenced[entity] or symbol.section < 0
             or is_a(merge.objects.sections[symbol.section].kind, IS_KERNEL_SHARED))
-
-
-cdef enum:
-    AHEAD = 8                   # symbols between the fetch of a row and its use
 
 
 cdef inline SymbolNumber next_symbol_in_order(Merge* merge, const FileRow* file,

@@ -21,7 +21,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
-from base.nameindex cimport prefetch
+from base.prefetch cimport AHEAD, prefetch
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from pylink._native.results cimport MergedTables
@@ -105,10 +105,6 @@ cdef void allocate_search(ComponentSearch* search, Scratch* scratch, size_t node
     search.barriers = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.unbounded = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.last_prototype = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-
-
-cdef enum:
-    AHEAD = 8                   # entities between the fetch of a row or of bytes and their use
 
 
 cdef inline SectionNumber attributes_of(const ComponentSearch* search,

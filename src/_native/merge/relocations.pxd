@@ -20,7 +20,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport Rel, Rela
-from base.nameindex cimport pool_join_text, prefetch
+from base.nameindex cimport pool_join_text
+from base.prefetch cimport prefetch
 from base.texts cimport MERC_PREFIX
 from base.threads cimport set_mark
 from elfnumbers cimport SHT_REL

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from attributetypes cimport EIATTR_FRAME_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT
 from base.elf64 cimport load32
 from base.nameindex cimport NameIndex, hash_name
-from base.prefetch cimport prefetch
+from base.prefetch cimport AHEAD, prefetch
 from base.texts cimport has_prefix, is_named
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport (
@@ -45,10 +45,6 @@ ctypedef struct Resolver:
     Vec prototypes              # uint64_t: arena offset of each distinct prototype string
     NameIndex names             # entity of each global name
     NameIndex prototype_names   # number of each prototype string
-
-
-cdef enum:
-    AHEAD = 8                   # symbols between the fetch of a name and its use
 
 
 cdef inline void hash_names(Resolver* resolver, const FileRow* file) noexcept nogil:
