@@ -46,11 +46,7 @@ def _modules(body: str) -> list[str]:
 
 def _large() -> list[str]:
     """Modules of 60 kernels each."""
-    kernels = range(60)
-    body = group.BODIES["50KB"] + "".join(
-        group.KERNEL.replace("KERNEL", str(number)) for number in kernels[group.KERNELS :]
-    )
-    return _modules(body)
+    return _modules(group.with_kernels(60))
 
 
 def _folding() -> list[str]:
