@@ -5,8 +5,9 @@ dlink` as a process of its own and by a server.
 
 The goals of a case say how many times as fast as nvcc the step must be. Ratios are of runs in the
 same round, so that other programs disturb both alike. Inputs are host objects with code for several
-architectures, from the modules of the other benchmarks. Units are larger modules, compressed as
-nvcc does. Every round runs all contenders once. The times of all rounds are summarized at the end.
+architectures, from the modules of the other benchmarks. Units and templates are larger modules,
+compressed as nvcc does. Every round runs all contenders once. The times of all rounds are
+summarized at the end.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ KINDS = {
     "modules": Kind("15KB", inputs.FLAGS, "none"),
     # Two kernels and three functions, without line tables.
     "units": Kind("30KB", (), "zstd"),
+    # Three kernels, two of them instances of a template.
+    "templates": Kind("TEMPLATES", (), "zstd"),
 }
 DLINK, NVCC, OVERLAY = "pylink dlink", "nvcc", "nvcc of an overlay"
 AS_NVLINK, SERVED = "pylink as nvlink", "pylink serve"
@@ -55,8 +58,10 @@ CASES = [
     (2, "modules", 6, 15, {DLINK: 1.0, SERVED: 3.0}),
     (400, "modules", 6, 3, {DLINK: 20.0}),
     (400, "units", 6, 3, {DLINK: 20.0}),
+    (400, "templates", 6, 3, {DLINK: 20.0}),
     pytest.param(1600, "modules", 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
     pytest.param(1600, "units", 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
+    pytest.param(1600, "templates", 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
 ]
 
 

@@ -100,6 +100,41 @@ __global__ void field_GROUP_mNUMBER_kKERNEL(const Body *bodies, float *field, in
 }
 """
 
+# Two instances of a kernel, each with an array in shared memory, and another kernel.
+TEMPLATES = """\
+extern __device__ float force_GROUP_mPARTNER(float x, int n);
+extern __device__ int offset_GROUP_mPARTNER;
+__device__ int offset_GROUP_mNUMBER = NUMBER;
+__constant__ float scale_GROUP_mNUMBER[4] = { 1.0f, 2.0f, 3.0f, NUMBER.0f };
+__device__ __noinline__ float force_GROUP_mNUMBER(float x, int n)
+{
+    float sum = x;
+    for (int i = 0; i < n; ++i)
+        sum = sum * scale_GROUP_mNUMBER[i & 3] + __sinf(sum);
+    return sum + offset_GROUP_mNUMBER;
+}
+template <typename T> __global__ void add_GROUP_mNUMBER(T *out, const T *in, int n)
+{
+    __shared__ T tile[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = i < n ? in[i] : T(0);
+    __syncthreads();
+    T sum = 0;
+    for (int k = 0; k < 128; ++k)
+        sum += tile[k];
+    if (i < n)
+        out[i] = sum + T(force_GROUP_mPARTNER(float(i), n)) + T(offset_GROUP_mPARTNER);
+}
+template __global__ void add_GROUP_mNUMBER<float>(float *, const float *, int);
+template __global__ void add_GROUP_mNUMBER<double>(double *, const double *, int);
+__global__ void field_GROUP_mNUMBER(float *field, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        field[i] = force_GROUP_mNUMBER(field[i], n) + force_GROUP_mPARTNER(field[i], 2);
+}
+"""
+
 
 def with_kernels(count: int) -> str:
     """The text of a large module with this many kernels."""
@@ -107,10 +142,11 @@ def with_kernels(count: int) -> str:
     return HEADER + LARGE + "".join(kernels)
 
 
-# The text of a module by the approximate size of its cubin for sm_100, with line tables. Cubins for
-# sm_90a are a quarter smaller.
+# The text of a module, mostly by the approximate size of its cubin for sm_100, with line tables.
+# Cubins for sm_90a are a quarter smaller.
 BODIES = {
     "TINY": TINY,
+    "TEMPLATES": TEMPLATES,
     "15KB": HEADER + SMALL,
     "30KB": with_kernels(2),
     "50KB": with_kernels(4),
