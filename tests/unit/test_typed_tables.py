@@ -26,19 +26,24 @@ TYPES = dict(
 )
 
 
+# The types of numbers of rows, and what they are in C.
+NUMBERS = {
+    name: kind
+    for file in header.ROW_FILES
+    for kind, name in re.findall(
+        r"^ctypedef (\w+) (\w+)\b", (NATIVE / file).read_text(encoding="utf-8"), re.MULTILINE
+    )
+}
+
+
 def struct_of(row: str) -> list[tuple[str, str]]:
     """Return the columns of a packed struct of the native sources, and their types in C."""
-    numbers: dict[str, str] = {}  # types for numbers of rows, and what they are
     for file in header.ROW_FILES:
         text = re.sub(r"#.*", "", (NATIVE / file).read_text(encoding="utf-8"))
-        numbers |= {
-            name: kind
-            for kind, name in re.findall(r"^ctypedef (\w+) (\w+)\s*$", text, re.MULTILINE)
-        }
         found = re.search(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
         if found:
             pairs = re.findall(r"^ +(\w+) (\w+)\s*$", found[1], re.MULTILINE)
-            return [(name, numbers.get(kind, kind)) for kind, name in pairs]
+            return [(name, NUMBERS.get(kind, kind)) for kind, name in pairs]
     raise LookupError(row)
 
 
@@ -59,9 +64,12 @@ def fields_of(text: str, head: str) -> list[tuple[str, str]]:
     """Return the names and types of the pointers of a struct, or of the tables of a class."""
     found = re.search(rf"{head}:\n((?:    .*\n)+)", text)
     assert found, head
-    pairs = re.findall(r"^    (?:const (\w+)\* |cdef public (\w+) )(\w+)$", found[1], re.MULTILINE)
+    pattern = r"^    (?:const (\w+)\* |cdef public (\w+) )(\w+)(?: +#.*)?$"
+    pairs = re.findall(pattern, found[1], re.MULTILINE)
     return [
-        (name, pointer or TYPES[kind]) for pointer, kind, name in pairs if pointer or kind in TYPES
+        (name, NUMBERS.get(pointer, pointer) if pointer else TYPES[kind])
+        for pointer, kind, name in pairs
+        if pointer or kind in TYPES
     ]
 
 

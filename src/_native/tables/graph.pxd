@@ -26,6 +26,10 @@ from rownumbers cimport BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_TAKEN, EF_TAKEN, EF_
 from tables.rows cimport CallRow, EntityRow
 
 
+# The number of a node: that of its entity, or the number of entities and that of its prototype.
+ctypedef uint32_t NodeRef
+
+
 # The rows that a graph is made from.
 ctypedef struct CallRows:
     const CallRow* rows
@@ -46,7 +50,7 @@ cdef inline CallRows calls_of(MergedTables merged) noexcept:
 
 ctypedef struct CallGraph:
     uint32_t* start             # by node: index of its first edge; two elements more than nodes
-    uint32_t* edges             # the node that each edge leads to
+    NodeRef* edges              # the node that each edge leads to
     size_t nodes                # number of nodes
 
 
@@ -58,8 +62,8 @@ cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
     return entity.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 
 
-cdef inline bint read_edge(const CallRow* call, size_t entities, uint32_t* tail,
-                           uint32_t* head) noexcept nogil:
+cdef inline bint read_edge(const CallRow* call, size_t entities, NodeRef* tail,
+                           NodeRef* head) noexcept nogil:
     """Set the nodes of the edge, tail to head, that a row stands for; False for other rows.
 
     `entities` is the number of entities.
@@ -88,10 +92,10 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
     """
     cdef size_t nodes = calls.nodes
     cdef size_t i
-    cdef uint32_t tail = 0, head = 0
+    cdef NodeRef tail = 0, head = 0
     graph.nodes = nodes
     graph.start = <uint32_t*>scratch_zeros(scratch, nodes + 2, 4)
-    graph.edges = <uint32_t*>scratch_zeros(scratch, calls.count, 4)
+    graph.edges = <NodeRef*>scratch_zeros(scratch, calls.count, 4)
     if scratch.failed:
         return
     for i in range(calls.count):

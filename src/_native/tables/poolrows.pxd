@@ -4,25 +4,28 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from sectionkinds cimport IS_ENTRIES, IS_LITERALS
 from tables.kinds cimport is_merc
-from tables.rows cimport SectionRow, function_symbol
+from tables.rows cimport EntityNumber, EntityRef, SectionNumber, SectionRow, function_symbol
 
 cdef enum PoolFlag:
     POOL_NEW = 1                # the kernel had no pool before
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
     POOL_ALONE = 4              # such a piece, and the copy that is linked has no pool
 
+# The number of a PoolRow, from 0; -1 for none.
+ctypedef int32_t PoolNumber
+
 # The place of a piece of a function's pool in one kernel.
 cdef packed struct PoolRow:
-    int32_t section             # input section with the bytes
-    int32_t kernel              # entity
+    SectionNumber section       # input section with the bytes
+    EntityNumber kernel         # entity
     uint64_t offset             # of the piece in .nv.constant2 of the kernel
     uint64_t end                # bytes of .nv.constant2 of the kernel with this function's pieces
-    uint32_t function           # entity; the kernel itself for pieces of its own
+    EntityRef function          # entity; the kernel itself for pieces of its own
     uint32_t align              # alignment of .nv.constant2 of the kernel from this piece on
     uint32_t flags              # PoolFlag
 
 
-cdef inline void find_relocation_lists(int32_t* list_of, const SectionRow* sections,
+cdef inline void find_relocation_lists(SectionNumber* list_of, const SectionRow* sections,
                                        size_t section_count) noexcept nogil:
     """Find the mercury relocations of each function's pool.
 
@@ -36,4 +39,4 @@ cdef inline void find_relocation_lists(int32_t* list_of, const SectionRow* secti
         if is_merc(sections[i].kind, IS_ENTRIES):
             pool = &sections[sections[i].target]
             if is_merc(pool.kind, IS_LITERALS):
-                list_of[function_symbol(&sections[pool.target])] = <int32_t>i + 1
+                list_of[function_symbol(&sections[pool.target])] = <SectionNumber>i + 1

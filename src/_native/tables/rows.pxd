@@ -4,6 +4,7 @@
 # symbols of the link are entities: EntityRow. The output has sections, symbols and relocations:
 # OutRow, OutSymbolRow, EmittedRow. A row refers to others by their numbers alone.
 
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -14,6 +15,11 @@ from rownumbers cimport (
 )
 
 # The number of a row in its table, from 0; -1 for no row. Some functions say what else is below 0.
+# A Ref is the number of a row that exists. A Counter is one that counts, or comes from a count.
+#
+# C treats all of these as integers. `tests/helpers/row_numbers.py` reports a number of one table
+# that is used for another, also as an index of a column: `by entity` in the comment of a column
+# says that it has an element for each EntityRow.
 ctypedef int32_t FileNumber
 ctypedef int32_t SectionNumber      # a section of an input: SectionRow
 ctypedef int32_t SymbolNumber       # a symbol of an input: SymbolRow
@@ -21,14 +27,34 @@ ctypedef int32_t EntityNumber
 ctypedef int32_t OutNumber          # a section of the output: OutRow
 ctypedef int32_t OutSymbolNumber
 ctypedef int32_t EmittedNumber
+ctypedef int32_t CallNumber
+ctypedef int32_t RebuildNumber
+ctypedef uint32_t FileRef
+ctypedef uint32_t SectionRef
+ctypedef uint32_t SymbolRef
+ctypedef uint32_t EntityRef
+ctypedef uint32_t PatchRef
+ctypedef size_t FileCounter
+ctypedef size_t SectionCounter
+ctypedef size_t SymbolCounter
+ctypedef size_t EntityCounter
+ctypedef size_t OutCounter
+ctypedef size_t OutSymbolCounter
+ctypedef size_t RebuildCounter
+
+# The index of a section or symbol in its file, from 0.
+ctypedef int32_t FileSectionNumber
+ctypedef uint32_t FileSectionRef
+ctypedef size_t FileSectionCounter
+ctypedef uint32_t FileSymbolRef
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
     uint64_t offset
     uint64_t size               # bytes
-    uint32_t first_section      # SectionRow of its section 0
+    SectionRef first_section    # SectionRow of its section 0
     uint32_t section_count
-    uint32_t first_symbol       # SymbolRow of its symbol 0
+    SymbolRef first_symbol      # SymbolRow of its symbol 0
     uint32_t symbol_count
     uint32_t mercury_symbols    # number of leading symbols that .nv.merc.symtab repeats
     uint32_t toolkit            # newest that header and note name: 130 for CUDA 13.0; 0 for none
@@ -40,10 +66,10 @@ cdef packed struct FileRow:
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size        # bytes
     uint64_t merc_symtab        # arena offset of .nv.merc.symtab, 0 without it
-    uint32_t first_note         # first SectionRow with a note, attribute or call record
-    uint32_t note_end           # number after the last SectionRow with one
-    uint32_t first_code         # first SectionRow with code
-    uint32_t code_end           # number after the last SectionRow with code
+    SectionRef first_note       # first SectionRow with a note, attribute or call record
+    SectionRef note_end         # number after the last SectionRow with one
+    SectionRef first_code       # first SectionRow with code
+    SectionRef code_end         # number after the last SectionRow with code
 
 cdef enum:
     UNKNOWN_SM = 0xffff
@@ -64,15 +90,15 @@ cdef packed struct SectionRow:
     uint32_t info               # sh_info
     uint32_t align              # sh_addralign, at least 1
     uint32_t entsize            # sh_entsize
-    uint32_t file               # FileRow
-    int32_t target              # SectionRow that sh_info names (code, capsule: SymbolRow), or -1
+    FileRef file                # FileRow
+    SectionNumber target        # SectionRow that sh_info names (code, capsule: SymbolRow), or -1
     uint16_t kind               # number in facts/sectionkinds.py
     uint16_t bank               # bank of a section of constants, else 0
 
 
 cdef inline SymbolNumber function_symbol(const SectionRow* code) noexcept nogil:
     """Return the SymbolRow of the function whose code or capsule a section is, or -1."""
-    return code.target
+    return <SymbolNumber>code.target
 
 
 # One input symbol.
@@ -82,7 +108,7 @@ cdef packed struct SymbolRow:
     uint64_t size               # st_size
     uint64_t merc_size          # st_size in .nv.merc.symtab: that of the mercury form
     uint32_t name_size          # bytes of the name, without NUL
-    uint32_t file               # FileRow
+    FileRef file                # FileRow
     SectionNumber section       # SectionRow; -1 if undefined, absolute or common
     uint16_t shndx              # st_shndx
     uint8_t info                # st_info
@@ -130,7 +156,7 @@ cdef inline bint was_current(uint8_t resolution) noexcept nogil:
 # One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
 # was read (address-taken rows: of any copy).
 cdef packed struct CallRow:
-    uint32_t caller             # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
+    EntityRef caller            # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     int32_t block               # CallBlock
     uint32_t of_linked_copy     # 1 if the linked copy has the row; SymbolRow of the copy at first
@@ -209,7 +235,7 @@ cdef packed struct EmittedRow:
     int64_t addend
     uint32_t type               # R_CUDA_ or R_MERCURY_ number
     EntityNumber entity         # symbol, or -1
-    int32_t section             # section symbol: its OutRow; -2 - kernel: its instance; else -1
+    OutNumber section           # section symbol: its OutRow; -2 - kernel: its instance; else -1
     EmittedNumber next          # the entry added before it, or -1
 
 # A relocation that the link resolves.

@@ -4,6 +4,8 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from tables.rows cimport EntityNumber
+
 cdef enum:
     # VariableRow.owner, if it is not the number of a kernel.
     COMMON = -1         # a variable of .nv_debug.shared, which any kernel may use
@@ -19,22 +21,31 @@ cdef enum:
     EXTERN_ALIGN = 16   # bytes: alignment of extern arrays
     RESERVED = 0x400    # bytes at the start that the system has from sm_90 on
 
+# Numbers of rows, as in tables/rows.pxd. A kernel here is one that is linked: an element of
+# `SharedTables.kernel_entities`.
+ctypedef int32_t VariableNumber
+ctypedef int32_t KernelNumber
+ctypedef uint32_t VariableRef
+ctypedef uint32_t UseRef
+ctypedef uint32_t KernelRef
+ctypedef size_t KernelCounter
+
 # A shared variable, or an unsized extern array.
 cdef packed struct VariableRow:
     uint64_t size           # bytes
     uint64_t align          # bytes
-    int32_t owner           # number of a kernel, COMMON or DEAD
+    KernelNumber owner      # number of a kernel, COMMON or DEAD
     uint32_t flags          # REFERENCED, EXTERN, FILE_ALIGN, STAYS
 
 # A kernel whose code, or that of a function that it reaches, refers to a variable.
 cdef packed struct UseRow:
-    uint32_t variable       # number of a VariableRow
-    uint32_t kernel         # number of a kernel
+    VariableRef variable    # number of a VariableRow
+    KernelRef kernel        # number of a kernel
 
 # A kernel that uses an extern array.
 cdef packed struct ExternUseRow:
-    uint32_t kernel         # number of a kernel
-    int32_t tie             # device function with the use, or the array with -g; -1: own code
+    KernelRef kernel        # number of a kernel
+    EntityNumber tie        # device function with the use, or the array with -g; -1: own code
     uint64_t align          # alignment of the array in bytes, 0 if unknown
     uint32_t flags          # LATE
 
@@ -57,8 +68,8 @@ cdef inline bint is_before(const VariableRow* variable, const VariableRow* other
     return variable.size <= other.size
 
 
-cdef inline void sort_list(const VariableRow* rows, uint32_t* items, uint32_t* spare, size_t count,
-                           bint by_align) noexcept nogil:
+cdef inline void sort_list(const VariableRow* rows, VariableRef* items, VariableRef* spare,
+                           size_t count, bint by_align) noexcept nogil:
     """Sort numbers of variables in place, as nvlink does.
 
     It is a merge sort whose two halves are the elements at even and at odd places, each reversed by

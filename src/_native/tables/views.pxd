@@ -2,16 +2,18 @@
 #
 # A result fills its view (`results.pyx`). The view is good for one call of a native function: the
 # result owns the tables, and a later table may take over the rows of an old one. A column without
-# its own count has one element for each row of the table in its comment. What no phase has filled
-# yet has no rows. `results.pyi` says what the columns are.
+# its own count has one element for each row of the table in its comment; tests compare this with
+# what indexes it. What no phase has filled yet has no rows. `results.pyi` says what the columns
+# are.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
-    CallRow, EmittedRow, EntityRow, FileRow, FixupRow, FunctionRow, OutRow, OutSymbolRow, PlaceRow,
-    RebuildRow, SectionRow, SymbolRow,
+    CallRow, EmittedRow, EntityNumber, EntityRow, FileRow, FixupRow, FunctionRow, OutNumber, OutRow,
+    OutSymbolNumber, OutSymbolRow, PlaceRow, RebuildRow, SectionNumber, SectionRow, SymbolNumber,
+    SymbolRow,
 )
 from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 
@@ -36,24 +38,20 @@ ctypedef struct ObjectsView:
 ctypedef struct MergedView:
     const EntityRow* entities
     size_t entity_count
-    # By input symbol.
-    const int32_t* symbol_entity
-    const uint8_t* symbol_resolution
-    const int32_t* met
+    const EntityNumber* symbol_entity       # by input symbol
+    const uint8_t* symbol_resolution        # by input symbol
+    const SymbolNumber* met
     size_t met_count
-    # By input section.
-    const int32_t* section_function
-    const uint8_t* section_resolution
+    const EntityNumber* section_function    # by input section
+    const uint8_t* section_resolution       # by input section
     const CallRow* calls
     size_t call_count
     const uint64_t* prototypes
     size_t prototype_count
-    # By entity.
-    const FunctionRow* functions
+    const FunctionRow* functions            # by entity
     const PoolRow* pools
     size_t pool_count
-    # By input section; NULL if nothing was folded.
-    const int32_t* stand_ins
+    const SectionNumber* stand_ins          # by input section; NULL if nothing was folded
     const OutRow* outs
     size_t out_count
     const OutSymbolRow* out_symbols
@@ -64,18 +62,15 @@ ctypedef struct MergedView:
     size_t fixup_count
     const RebuildRow* rebuilds
     size_t rebuild_count
-    # By input section.
-    const int32_t* out_of
-    const uint64_t* base
+    const OutNumber* out_of                 # by input section
+    const uint64_t* base                    # by input section
     const uint8_t* shstrtab
     size_t shstrtab_size
     const uint8_t* strtab
     size_t strtab_size
-    # By prototype.
-    const uint32_t* prototype_offsets
-    # By entity.
-    const uint8_t* referenced
-    const uint64_t* array_align
+    const uint32_t* prototype_offsets       # by prototype
+    const uint8_t* referenced               # by entity
+    const uint64_t* array_align             # by entity
 
 
 # Uses of shared variables, and the resulting places.
@@ -86,16 +81,12 @@ ctypedef struct SharedView:
     size_t use_count
     const ExternUseRow* extern_uses
     size_t extern_use_count
-    # By variable.
-    const int32_t* variable_entities
-    # By kernel.
-    const int32_t* kernel_entities
+    const EntityNumber* variable_entities   # by variable
+    const EntityNumber* kernel_entities     # by kernel
     size_t kernel_count
-    # By variable.
-    const int64_t* offsets
-    # By kernel, and one more row.
-    const KernelRow* kernels
-    const int64_t* ties
+    const int64_t* offsets                  # by variable
+    const KernelRow* kernels                # by kernel, and one more row
+    const int64_t* ties                     # by entity
     size_t tie_count
 
 
@@ -103,23 +94,21 @@ ctypedef struct SharedView:
 ctypedef struct PlacedView:
     const OutRow* outs
     size_t out_count
-    # By entity.
-    const uint64_t* values
-    const uint64_t* symbol_values
-    const uint64_t* merc_values
-    const int32_t* homes
-    const uint64_t* dynamic
-    const uint8_t* lost
-    const uint32_t* symbol_index
-    const uint32_t* instance_index
-    # By section of the output.
-    const PlaceRow* places
-    const uint32_t* section_index
-    const uint32_t* section_symbol_index
+    const uint64_t* values                  # by entity
+    const uint64_t* symbol_values           # by entity
+    const uint64_t* merc_values             # by entity
+    const OutNumber* homes                  # by entity
+    const uint64_t* dynamic                 # by entity
+    const uint8_t* lost                     # by entity
+    const uint32_t* symbol_index            # by entity
+    const uint32_t* instance_index          # by entity
+    const PlaceRow* places                  # by OutRow
+    const uint32_t* section_index           # by OutRow
+    const uint32_t* section_symbol_index    # by OutRow
     # In the order of the file.
-    const int32_t* section_order
+    const OutNumber* section_order
     size_t section_order_count
-    const int32_t* symbol_order
+    const OutSymbolNumber* symbol_order
     size_t symbol_order_count
     const OutSymbolRow* out_symbols
     size_t out_symbol_count
@@ -127,5 +116,5 @@ ctypedef struct PlacedView:
     size_t shstrtab_size
     const uint8_t* strtab
     size_t strtab_size
-    uint64_t table_offset       # of the section headers in the file
-    uint64_t null_value         # st_value of the null symbol
+    uint64_t table_offset                   # of the section headers in the file
+    uint64_t null_value                     # st_value of the null symbol

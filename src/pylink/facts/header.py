@@ -294,7 +294,7 @@ def columns_text(native: Path) -> str:
     for file in ROW_FILES:
         text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
         for kind, name in re.findall(r"^ctypedef (\w+) (\w+)\s*$", text, re.MULTILINE):
-            codes[name] = STRUCT_CODES[kind]
+            codes[name] = STRUCT_CODES.get(kind, "")  # no row has a number of another type
         for name, body in re.findall(r"packed struct (\w+):\n((?:[ \t]+.*\n|\n)+)", text):
             fields = re.findall(r"^ +(\w+) (\w+)\s*$", body, re.MULTILINE)
             names.append(re.sub(r"(?<!^)([A-Z])", r"_\1", name).upper())
