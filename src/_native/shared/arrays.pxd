@@ -13,44 +13,48 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from base.elf64 cimport round_up
 from base.scratch cimport Scratch, scratch_room
 from pylink._native.results cimport SharedTables
-from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRow
+from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRef, KernelRow
 
 
-cdef inline uint32_t find_leader(uint32_t* leaders, uint32_t node) noexcept nogil:
-    """Return the representative of the node's set (union-find, with path halving)."""
-    while leaders[node] != node:
-        leaders[node] = leaders[leaders[node]]
-        node = leaders[node]
-    return node
+# The number of a kernel, or the number of kernels and that of a tie.
+ctypedef uint32_t MemberRef
 
 
-# Uses of extern arrays, and what `place_externs` finds. A node is a kernel or a tie; the numbers
+cdef inline MemberRef find_leader(MemberRef* leaders, MemberRef member) noexcept nogil:
+    """Return the representative of the member's set (union-find, with path halving)."""
+    while leaders[member] != member:
+        leaders[member] = leaders[leaders[member]]
+        member = leaders[member]
+    return member
+
+
+# Uses of extern arrays, and what `place_externs` finds. A member is a kernel or a tie; the numbers
 # of ties follow those of kernels.
 ctypedef struct ArrayTies:
     const ExternUseRow* uses
     size_t count                # number of uses
     size_t kernel_count
     size_t tie_count
-    uint32_t* leaders           # by node: next node on the way to the leader of its set, or itself
-    int64_t* largest_end        # by leader: the address of all in its set, or -1
-    int64_t* aligns             # by leader: alignment of the address
+    MemberRef* leaders          # by member: the next on the way to the leader of its set, or itself
+    int64_t* largest_end        # by member, a leader: the address of all in its set, or -1
+    int64_t* aligns             # by member, a leader: alignment of the address
     KernelRow* kernels
-    int64_t* addresses          # by tie: the result
+    int64_t* addresses          # by entity, of ties: the result
     bint is_relocatable         # -r: the value of an instance is at least the array's alignment
     uint64_t least_align        # of addresses, which then have their kernels' alignment, too; or 0
 
 
 cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
     """Allocate the columns of the ties."""
-    cdef size_t node_count
+    cdef size_t member_count
     ties.uses = shared.extern_uses.rows
     ties.count = shared.extern_uses.count
     ties.kernel_count = <size_t>shared.kernel_count
     ties.tie_count = <size_t>shared.tie_count
-    node_count = ties.kernel_count + ties.tie_count
-    ties.leaders = <uint32_t*>scratch_room(scratch, node_count, 4)
-    ties.largest_end = <int64_t*>scratch_room(scratch, node_count, 8)
-    ties.aligns = <int64_t*>scratch_room(scratch, node_count, 8)
+    member_count = ties.kernel_count + ties.tie_count
+    ties.leaders = <MemberRef*>scratch_room(scratch, member_count, 4)
+    ties.largest_end = <int64_t*>scratch_room(scratch, member_count, 8)
+    ties.aligns = <int64_t*>scratch_room(scratch, member_count, 8)
 
 
 cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
@@ -60,36 +64,37 @@ cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
     """
     cdef const ExternUseRow* uses = ties.uses
     cdef KernelRow* kernels = ties.kernels
-    cdef uint32_t* leaders = ties.leaders
+    cdef MemberRef* leaders = ties.leaders
     cdef int64_t* largest_end = ties.largest_end
     cdef int64_t* aligns = ties.aligns
     cdef size_t i
-    cdef uint32_t k, root
+    cdef KernelRef k
+    cdef MemberRef root
     cdef int64_t end
     for i in range(ties.kernel_count + ties.tie_count):
-        leaders[i] = <uint32_t>i
+        leaders[i] = <MemberRef>i
         largest_end[i] = -1
         aligns[i] = max(EXTERN_ALIGN, <int64_t>ties.least_align)
     for i in range(ties.count):
         if uses[i].tie >= 0:
-            root = find_leader(leaders, uses[i].kernel)
-            leaders[root] = find_leader(leaders, <uint32_t>(ties.kernel_count + uses[i].tie))
+            root = find_leader(leaders, <MemberRef>uses[i].kernel)
+            leaders[root] = find_leader(leaders, <MemberRef>(ties.kernel_count + uses[i].tie))
     for i in range(ties.count if ties.least_align else 0):
-        root = find_leader(leaders, uses[i].kernel)
+        root = find_leader(leaders, <MemberRef>uses[i].kernel)
         aligns[root] = max(aligns[root], <int64_t>kernels[uses[i].kernel].align)
     for i in range(ties.count):
         k = uses[i].kernel
-        root = find_leader(leaders, k)
+        root = find_leader(leaders, <MemberRef>k)
         end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>aligns[root]))
         if ties.is_relocatable and uses[i].tie < 0:
             end = max(end, <int64_t>uses[i].align)
         largest_end[root] = max(largest_end[root], end)
     for i in range(ties.count):
         k = uses[i].kernel
-        end = largest_end[find_leader(leaders, k)]
+        end = largest_end[find_leader(leaders, <MemberRef>k)]
         kernels[k].extern_address = end
         kernels[k].flags |= uses[i].flags
         kernels[k].size = <uint64_t>end
         kernels[k].align = max(kernels[k].align, uses[i].align, <uint64_t>EXTERN_ALIGN)
     for i in range(ties.tie_count):
-        ties.addresses[i] = largest_end[find_leader(leaders, <uint32_t>(ties.kernel_count + i))]
+        ties.addresses[i] = largest_end[find_leader(leaders, <MemberRef>(ties.kernel_count + i))]

@@ -28,38 +28,44 @@ from rownumbers cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE_PROGRAM, RESOLUTION_WON,
 )
 from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
-from tables.graph cimport CallGraph, is_idle
+from tables.graph cimport CallGraph, NodeRef, is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport EmittedRow, EntityRow, FixupRow, OutRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    EmittedNumber, EmittedRow, EntityNumber, EntityRef, EntityRow, FixupRow, OutNumber, OutRow,
+    SectionRow, SymbolNumber, SymbolRow,
+)
 from tables.sharedrows cimport (
-    COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, UseRow, VariableRow,
+    COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, KernelCounter,
+    KernelRef, UseRow, VariableNumber, VariableRef, VariableRow,
 )
 from tables.views cimport MergedView, ObjectsView
 
+ctypedef int32_t SharedReferenceNumber
+
 # One reference from a function's code to a variable.
 ctypedef struct SharedReference:
-    int32_t variable        # number of its VariableRow
-    int32_t next            # number of the next reference of the same function, or -1
+    VariableNumber variable     # number of its VariableRow
+    SharedReferenceNumber next  # number of the next reference of the same function, or -1
 
 
 # The tables that the lists are made from, and the lists.
 ctypedef struct SharedLists:
     ObjectsView objects
     MergedView merged
-    bint uses_symbol_align      # extern arrays have the alignment that their symbols say
-    bint counts_nameless        # bytes that no symbol names are listed from all files
-    bint ties_by_array          # a tie is an extern array instead of the function that uses it
-    CallGraph graph             # edges from each node to what it calls
-    uint32_t* last_walk         # by node: number of the last walk that reached it, from 1
-    uint32_t* stack             # nodes that are reached and whose calls are not followed yet
-    int32_t* list_number        # by entity: row of `variables`, or of a kernel in `kernels`; or -1
-    int32_t* first              # by entity: its newest SharedReference, or -1
-    Vec variables               # VariableRow
-    Vec owners                  # int32_t: the entity of each variable
-    Vec kernels                 # int32_t: entities
-    Vec uses                    # UseRow
-    Vec extern_uses             # ExternUseRow
-    Vec references              # SharedReference
+    bint uses_symbol_align          # extern arrays have the alignment that their symbols say
+    bint counts_nameless            # bytes that no symbol names are listed from all files
+    bint ties_by_array              # a tie is an extern array instead of the function that uses it
+    CallGraph graph                 # edges from each node to what it calls
+    uint32_t* last_walk             # by node: number of the last walk that reached it, from 1
+    NodeRef* stack                  # nodes that are reached and whose calls are not followed yet
+    int32_t* list_number            # by entity: row of `variables` or of `kernels`, or -1
+    SharedReferenceNumber* first    # by entity: its newest SharedReference, or -1
+    Vec variables                   # VariableRow
+    Vec owners                      # EntityNumber, by variable; -1 if no symbol names it
+    Vec kernels                     # EntityNumber, by kernel
+    Vec uses                        # UseRow
+    Vec extern_uses                 # ExternUseRow
+    Vec references                  # SharedReference
 
 
 cdef inline bint list_all(SharedLists* lists, Scratch* scratch) noexcept nogil:
@@ -77,21 +83,21 @@ cdef inline bint list_kernels(SharedLists* lists) noexcept nogil:
     """List the live kernels; False without memory."""
     cdef const EntityRow* entities = lists.merged.entities
     cdef size_t i
-    cdef int32_t* row
+    cdef EntityNumber* row
     for i in range(lists.merged.entity_count):
         if entities[i].flags & EF_KERNEL and entities[i].flags & EF_LIVE:
-            row = <int32_t*>vec_push(&lists.kernels)
+            row = <EntityNumber*>vec_push(&lists.kernels)
             if row == NULL:
                 return False
-            row[0] = <int32_t>i
+            row[0] = <EntityNumber>i
             lists.list_number[i] = <int32_t>(lists.kernels.count - 1)
     return True
 
 
-cdef inline VariableRow* add_variable(SharedLists* lists, int32_t entity) noexcept nogil:
+cdef inline VariableRow* add_variable(SharedLists* lists, EntityNumber entity) noexcept nogil:
     """Add a row for a variable; NULL without memory. The entity is -1 if no symbol names it."""
     cdef VariableRow* row = <VariableRow*>vec_push(&lists.variables)
-    cdef int32_t* owner = <int32_t*>vec_push(&lists.owners)
+    cdef EntityNumber* owner = <EntityNumber*>vec_push(&lists.owners)
     if row == NULL or owner == NULL:
         return NULL
     owner[0] = entity
@@ -106,14 +112,14 @@ cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
     """
     cdef const SymbolRow* symbols = lists.objects.symbols
     cdef const EntityRow* entities = lists.merged.entities
-    cdef const int32_t* symbol_entity = lists.merged.symbol_entity
+    cdef const EntityNumber* symbol_entity = lists.merged.symbol_entity
     cdef size_t i
-    cdef int32_t entity, kernel
+    cdef EntityNumber entity, kernel
     cdef VariableRow* row
     for i in range(lists.objects.symbol_count):
         entity = symbol_entity[i]
         if (entity < 0 or entities[entity].kind != E_SHARED
-                or entities[entity].winner != <int32_t>i):
+                or entities[entity].winner != <SymbolNumber>i):
             continue
         if not entities[entity].flags & (EF_DEFINED | EF_UNSIZED):
             continue
@@ -161,7 +167,7 @@ cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept no
     cdef const SymbolRow* symbols = lists.objects.symbols
     cdef const SectionRow* section
     cdef size_t i
-    cdef int32_t kernel
+    cdef EntityNumber kernel
     cdef VariableRow* row
     cdef uint8_t* has_variables
     cdef bint is_whole_program
@@ -219,13 +225,14 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
     cdef const EmittedRow* emitted = lists.merged.emitted
     cdef const OutRow* out = lists.merged.outs
     cdef size_t i, code
-    cdef int32_t entry
+    cdef OutNumber list_of_code
+    cdef EmittedNumber entry
     for i in range(2 * lists.merged.out_count):     # REL and RELA section of each code section
         code = i // 2
         if not is_a(out[code].kind, IS_CODE):
             continue
-        entry = out[code].rela if i & 1 else out[code].rel
-        entry = out[entry].head if entry >= 0 else -1
+        list_of_code = out[code].rela if i & 1 else out[code].rel
+        entry = out[list_of_code].head if list_of_code >= 0 else -1
         while entry >= 0:
             if (emitted[entry].entity >= 0
                     and lists.merged.entities[emitted[entry].entity].kind == E_SHARED
@@ -238,19 +245,20 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
     return True
 
 
-cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newest) noexcept nogil:
+cdef inline bint add_reference(Vec* references, VariableNumber variable,
+                               SharedReferenceNumber* newest) noexcept nogil:
     """Put a reference in front of a function's list; False without memory."""
     cdef SharedReference* row = <SharedReference*>vec_push(references)
     if row == NULL:
         return False
     row.variable = variable
     row.next = newest[0]
-    newest[0] = <int32_t>(references.count - 1)
+    newest[0] = <SharedReferenceNumber>(references.count - 1)
     return True
 
 
-cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
-                         uint32_t node) noexcept nogil:
+cdef inline bint add_use(SharedLists* lists, VariableNumber variable, KernelCounter kernel,
+                         NodeRef node) noexcept nogil:
     """Record that the kernel reaches `node`, whose code uses the variable; False without memory.
 
     `variable` and `kernel` are numbers of rows.
@@ -262,44 +270,45 @@ cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
         use = <UseRow*>vec_push(&lists.uses)
         if use == NULL:
             return False
-        use.variable = <uint32_t>variable
-        use.kernel = <uint32_t>kernel
+        use.variable = <VariableRef>variable
+        use.kernel = <KernelRef>kernel
         return True
     extern_use = <ExternUseRow*>vec_push(&lists.extern_uses)
     if extern_use == NULL:
         return False
-    extern_use.kernel = <uint32_t>kernel
+    extern_use.kernel = <KernelRef>kernel
     extern_use.align = row.align if row.flags & FILE_ALIGN else 0
     extern_use.flags = 0
     if lists.ties_by_array:
-        extern_use.tie = (<const int32_t*>lists.owners.data)[variable]
+        extern_use.tie = (<const EntityNumber*>lists.owners.data)[variable]
     else:
-        extern_use.tie = (-1 if node == (<const uint32_t*>lists.kernels.data)[kernel]
-                          else <int32_t>node)
+        extern_use.tie = (-1 if node == <NodeRef>(<const EntityRef*>lists.kernels.data)[kernel]
+                          else <EntityNumber>node)
     return True
 
 
 cdef inline bint list_uses(SharedLists* lists) noexcept nogil:
     """List what each kernel uses, by a walk over its calls; False without memory."""
-    cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
+    cdef const EntityNumber* kernels = <const EntityNumber*>lists.kernels.data
     cdef const SharedReference* references = <const SharedReference*>lists.references.data
     cdef uint32_t* last_walk = lists.last_walk
-    cdef uint32_t* stack = lists.stack
+    cdef NodeRef* stack = lists.stack
     cdef size_t kernel, depth
-    cdef uint32_t node, callee, j
-    cdef int32_t reference
+    cdef NodeRef node, callee
+    cdef uint32_t j
+    cdef SharedReferenceNumber reference
     cdef bint idle
     if lists.references.count == 0:
         return True
     for kernel in range(lists.kernels.count):
         idle = is_idle(&lists.merged.entities[kernels[kernel]])    # only its own code counts
-        stack[0] = <uint32_t>kernels[kernel]
+        stack[0] = <NodeRef>kernels[kernel]
         last_walk[kernels[kernel]] = <uint32_t>kernel + 1
         depth = 1
         while depth:
             depth -= 1
             node = stack[depth]
-            reference = lists.first[node] if node < lists.merged.entity_count else -1
+            reference = lists.first[<EntityRef>node] if node < lists.merged.entity_count else -1
             while reference >= 0:
                 if not add_use(lists, references[reference].variable, kernel, node):
                     return False
@@ -324,7 +333,7 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
             row = <ExternUseRow*>vec_push(&lists.extern_uses)
             if row == NULL:
                 return False
-            row.kernel = <uint32_t>lists.list_number[i]
+            row.kernel = <KernelRef>lists.list_number[i]
             row.tie = -1
             row.align = align[i] if align[i] > 1 else 0
             row.flags = 0
@@ -337,7 +346,7 @@ cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
     False without memory.
     """
     cdef size_t i
-    cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
+    cdef const EntityNumber* kernels = <const EntityNumber*>lists.kernels.data
     cdef const VariableRow* variable = <const VariableRow*>lists.variables.data
     cdef const UseRow* use = <const UseRow*>lists.uses.data
     cdef ExternUseRow* extern_use = <ExternUseRow*>lists.extern_uses.data

@@ -48,7 +48,8 @@ from pylink._native.tables cimport Offsets, SharedSizes
 from shared.arrays cimport ArrayTies, allocate_ties, place_externs
 from tables.sharedrows cimport (
     COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, RESERVED, STAYS, SURVIVES,
-    ExternUseRow, KernelRow, UseRow, VariableRow, sort_list,
+    ExternUseRow, KernelNumber, KernelRef, KernelRow, UseRef, UseRow, VariableRef, VariableRow,
+    sort_list,
 )
 from traits cimport FAMILY_COUNT, FAMILY_TRAITS, TRAIT_FILLS_SHARED, TRAIT_MERCURY
 
@@ -70,15 +71,15 @@ ctypedef struct Placing:
     uint64_t most_aligned       # largest alignment of common variables; 1 if none has a place
     KernelRow* kernels          # by kernel, and one more row for .nv_debug.shared
     int64_t* offsets            # by variable; -1: no place
-    uint32_t* first_user        # users of variable v: users[first_user[v]:first_user[v + 1]]
-    uint32_t* users             # kernels
-    uint32_t* uses_by_kernel    # numbers of uses, sorted by kernel
-    uint32_t* first_item        # private list of kernel k: items[first_item[k]:first_item[k + 1]]
-    uint32_t* items             # variables
-    uint32_t* order             # common variables in the reverse order of the first sort
-    uint32_t* sort_spare        # room for `sort_list`
+    uint32_t* first_user        # by variable: v has users[first_user[v]:first_user[v + 1]]
+    KernelRef* users            # kernels
+    UseRef* uses_by_kernel      # numbers of uses, sorted by kernel
+    uint32_t* first_item        # by kernel: k has items[first_item[k]:first_item[k + 1]]
+    VariableRef* items          # variables
+    VariableRef* order          # common variables in the reverse order of the first sort
+    VariableRef* sort_spare     # room for `sort_list`
     size_t group_count          # groups of the common part
-    uint32_t* group             # by variable of the common part: its group
+    uint32_t* group             # by variable, of the common part: its group
     uint64_t* group_size        # by group: size in bytes; later its offset
     uint64_t* group_align       # by group: largest alignment of its variables
     Vec taken_groups            # uint64_t for each kernel in a row of 64 groups: those it has
@@ -94,12 +95,12 @@ cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
     placing.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
     placing.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)
     placing.first_user = <uint32_t*>scratch_zeros(scratch, v, 4)
-    placing.items = <uint32_t*>scratch_zeros(scratch, v, 4)
-    placing.order = <uint32_t*>scratch_zeros(scratch, v, 4)
-    placing.sort_spare = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.items = <VariableRef*>scratch_zeros(scratch, v, 4)
+    placing.order = <VariableRef*>scratch_zeros(scratch, v, 4)
+    placing.sort_spare = <VariableRef*>scratch_zeros(scratch, v, 4)
     placing.group = <uint32_t*>scratch_zeros(scratch, v, 4)
-    placing.users = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
-    placing.uses_by_kernel = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
+    placing.users = <KernelRef*>scratch_zeros(scratch, placing.use_count, 4)
+    placing.uses_by_kernel = <UseRef*>scratch_zeros(scratch, placing.use_count, 4)
     placing.first_item = <uint32_t*>scratch_zeros(scratch, k, 4)
     scratch_vector(scratch, &placing.taken_groups, placing.kernel_count * 8 + 8)
 
@@ -111,7 +112,7 @@ cdef void index_users(Placing* placing) noexcept nogil:
     """
     cdef const UseRow* uses = placing.uses
     cdef size_t i, start = 0, stop, kept_count = 0
-    cdef uint32_t v
+    cdef VariableRef v
     for i in range(placing.use_count):
         placing.first_item[uses[i].kernel + 1] += 1
         placing.first_user[uses[i].variable + 1] += 1
@@ -120,13 +121,13 @@ cdef void index_users(Placing* placing) noexcept nogil:
     for i in range(placing.variable_count):
         placing.first_user[i + 1] += placing.first_user[i]
     for i in range(placing.use_count):
-        placing.uses_by_kernel[placing.first_item[uses[i].kernel]] = <uint32_t>i
+        placing.uses_by_kernel[placing.first_item[uses[i].kernel]] = <UseRef>i
         placing.first_item[uses[i].kernel] += 1
     for i in range(placing.use_count):
         v = uses[placing.uses_by_kernel[i]].variable
         placing.users[placing.first_user[v]] = uses[placing.uses_by_kernel[i]].kernel
         placing.first_user[v] += 1
-    for v in range(<uint32_t>placing.variable_count):    # first_user[v] has become the end of v
+    for v in range(<VariableRef>placing.variable_count):    # first_user[v] has become the end of v
         stop = placing.first_user[v]
         placing.first_user[v] = <uint32_t>kept_count
         for i in range(start, stop):
@@ -141,8 +142,8 @@ cdef void order_common(Placing* placing) noexcept nogil:
     """List the common variables in the reverse of the order in which the first sort leaves them."""
     cdef const VariableRow* rows = placing.rows
     cdef size_t i
-    cdef uint32_t v
-    for v in range(<uint32_t>placing.variable_count):
+    cdef VariableRef v
+    for v in range(<VariableRef>placing.variable_count):
         if rows[v].owner == COMMON:
             placing.order[placing.common_count] = v
             placing.common_count += 1
@@ -154,7 +155,7 @@ cdef void order_common(Placing* placing) noexcept nogil:
         placing.order[placing.common_count - 1 - i] = v
 
 
-cdef bint join_group(Placing* placing, uint32_t v) noexcept nogil:
+cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
     """Put a variable into the first group without one of its users; False without memory."""
     cdef const VariableRow* row = &placing.rows[v]
     cdef uint64_t bits              # of 64 groups: those that a user of the variable has
@@ -190,7 +191,8 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets
     cdef size_t i, u
-    cdef uint32_t v, k
+    cdef VariableRef v
+    cdef KernelRef k
     cdef uint64_t start, end = 0
     order_common(placing)
     for i in range(placing.common_count):
@@ -205,7 +207,7 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
         start = round_up(end, placing.group_align[i])
         end = start + placing.group_size[i]
         placing.group_size[i] = start       # from here on the group's offset
-    for v in range(<uint32_t>placing.variable_count):
+    for v in range(<VariableRef>placing.variable_count):
         if offsets[v] == -1:
             continue
         offsets[v] = <int64_t>placing.group_size[placing.group[v]]
@@ -219,8 +221,8 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
     return True
 
 
-cdef inline int64_t find_private_kernel(const VariableRow* row, const Placing* placing,
-                                   uint32_t v) noexcept nogil:
+cdef inline KernelNumber find_private_kernel(const VariableRow* row, const Placing* placing,
+                                   VariableRef v) noexcept nogil:
     """Return the kernel whose private part has variable v; negative if no kernel's has it."""
     if row.flags & STAYS:
         return -1
@@ -228,7 +230,7 @@ cdef inline int64_t find_private_kernel(const VariableRow* row, const Placing* p
         return row.owner        # a kernel, or DEAD, which is negative
     if row.flags & EXTERN or placing.first_user[v + 1] - placing.first_user[v] != 1:
         return -1
-    return placing.users[placing.first_user[v]]
+    return <KernelNumber>placing.users[placing.first_user[v]]
 
 
 cdef void place_private_variables(Placing* placing) noexcept nogil:
@@ -237,18 +239,18 @@ cdef void place_private_variables(Placing* placing) noexcept nogil:
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets
     cdef size_t i, k
-    cdef uint32_t v
-    cdef int64_t owner
+    cdef VariableRef v
+    cdef KernelNumber owner
     # The size of list k is counted in first_item[k + 2]. So first_item[k + 1] becomes its start
     # and, while it is filled, its end, which is the start of list k + 1.
     memset(placing.first_item, 0, (placing.kernel_count + 2) * 4)
-    for v in range(<uint32_t>placing.variable_count):
+    for v in range(<VariableRef>placing.variable_count):
         owner = find_private_kernel(&rows[v], placing, v)
         if owner >= 0:
             placing.first_item[owner + 2] += 1
     for k in range(placing.kernel_count):
         placing.first_item[k + 2] += placing.first_item[k + 1]
-    for v in range(<uint32_t>placing.variable_count):
+    for v in range(<VariableRef>placing.variable_count):
         if rows[v].owner >= 0 and not rows[v].flags & STAYS:
             placing.items[placing.first_item[rows[v].owner + 1]] = v
             placing.first_item[rows[v].owner + 1] += 1
@@ -265,7 +267,7 @@ cdef void place_private_variables(Placing* placing) noexcept nogil:
             offsets[v] = <int64_t>round_up(kernels[k].size, rows[v].align)
             kernels[k].size = offsets[v] + rows[v].size
             kernels[k].align = max(kernels[k].align, rows[v].align)
-    for v in range(<uint32_t>placing.variable_count):
+    for v in range(<VariableRef>placing.variable_count):
         if rows[v].flags & STAYS and rows[v].owner >= 0:
             place_whole_program(&rows[v], &kernels[rows[v].owner], &offsets[v])
 

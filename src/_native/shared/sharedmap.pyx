@@ -5,7 +5,7 @@ variables; `apply_layout` sets values of symbols and sizes of sections from that
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
@@ -18,11 +18,13 @@ from pylink._native.tables cimport (
 from rownumbers cimport EF_UNSIZED, E_SHARED, LINK_DEBUG
 from sectionkinds cimport IS_COMMON_SHARED, IS_KERNEL_SHARED
 from shared.lists cimport SharedLists, SharedReference, list_all
-from tables.graph cimport CallRows, calls_of, graph_init
+from tables.graph cimport CallRows, NodeRef, calls_of, graph_init
 from tables.kinds cimport is_a
-from tables.rows cimport OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, is_instance
+from tables.rows cimport (
+    OF_NO_SYMBOL, OF_STAYS, EntityNumber, EntityRow, OutNumber, OutRow, SectionNumber, is_instance,
+)
 from tables.sharedrows cimport (
-    HAS_SYMBOL, RESERVED, SURVIVES, ExternUseRow, KernelRow, UseRow, VariableRow,
+    HAS_SYMBOL, RESERVED, SURVIVES, ExternUseRow, KernelNumber, KernelRow, UseRow, VariableRow,
 )
 from tables.views cimport MergedView, ObjectsView, SharedView
 from traits cimport (
@@ -53,7 +55,7 @@ def gather(MergedTables merged not None):
         lists.list_number = scratch_nones(&scratch, entity_count)
         lists.first = scratch_nones(&scratch, entity_count)
         lists.last_walk = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
-        lists.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        lists.stack = <NodeRef*>scratch_zeros(&scratch, calls.nodes, 4)
         if not scratch.failed:
             with nogil:
                 scratch.failed = not list_all(&lists, &scratch)
@@ -97,13 +99,13 @@ ctypedef struct SharedPlaces:
     uint64_t* value                 # by entity: S in relocations
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
-    int32_t* home                   # by entity: OutRow of the section that it lies in, or -1
-    uint64_t* dynamic               # by entity, kernel or extern array: address of extern arrays
+    OutNumber* home                 # by entity: OutRow of the section that it lies in, or -1
+    uint64_t* dynamic               # by entity: address of extern arrays, of a kernel or an array
     uint8_t* lost                   # by entity: 1 for a shared variable without a place
     uint64_t null_value             # st_value of the null symbol
-    int32_t* shared_out             # by kernel's entity: OutRow of its .nv.shared, or -1
-    int32_t* user                   # by variable: kernel that alone uses it, NO_USER or MANY_USERS
-    int32_t common                  # OutRow of .nv_debug.shared, or -1
+    OutNumber* shared_out           # by entity, of a kernel: OutRow of its .nv.shared, or -1
+    KernelNumber* user              # by variable: kernel that alone uses it, NO_USER or MANY_USERS
+    OutNumber common                # OutRow of .nv_debug.shared, or -1
     uint64_t reserved               # bytes that are added to the values of variables' symbols
     uint64_t array_reserved         # bytes that are added to the values of extern arrays' symbols
     bint keep_symbols               # variables stay in the symbol table (-g, --preserve-relocs)
@@ -133,14 +135,14 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
     places.value = <uint64_t*>values.rows
     places.symbol_value = <uint64_t*>symbol_values.rows
     places.merc_value = <uint64_t*>merc_values.rows
-    places.home = <int32_t*>homes.rows
+    places.home = <OutNumber*>homes.rows
     places.dynamic = <uint64_t*>dynamic.rows
     places.lost = <uint8_t*>lost.rows
     places.keep_symbols = keep_symbols
     scratch_init(&scratch)
     try:
         places.shared_out = scratch_nones(&scratch, entity_count)
-        places.user = <int32_t*>scratch_room(&scratch, places.shared.variable_count, 4)
+        places.user = <KernelNumber*>scratch_room(&scratch, places.shared.variable_count, 4)
         if scratch.failed:
             raise MemoryError
         with nogil:
@@ -193,9 +195,9 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
     places.common = -1
     for i in range(places.out_count):
         if is_a(places.outs[i].kind, IS_KERNEL_SHARED):
-            places.shared_out[places.outs[i].entity] = <int32_t>i
+            places.shared_out[places.outs[i].entity] = <OutNumber>i
         elif is_a(places.outs[i].kind, IS_COMMON_SHARED):
-            places.common = <int32_t>i
+            places.common = <OutNumber>i
 
 
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
@@ -215,7 +217,7 @@ cdef void start_variables(SharedPlaces* places) noexcept nogil:
 cdef void set_sizes(SharedPlaces* places) noexcept nogil:
     """Set the sizes of sections, and the address of each kernel's extern arrays."""
     cdef size_t i
-    cdef int32_t out
+    cdef OutNumber out
     for i in range(places.shared.kernel_count):
         if places.shared.kernels[i].extern_address >= 0:
             places.dynamic[places.shared.kernel_entities[i]] = (
@@ -248,7 +250,7 @@ cdef void place_variables(SharedPlaces* places) noexcept nogil:
         places.null_value += nameless * places.reserved
 
 
-cdef void find_users(const UseRow* use, size_t use_count, int32_t* user,
+cdef void find_users(const UseRow* use, size_t use_count, KernelNumber* user,
                      size_t variable_count) noexcept nogil:
     """Set `user` of each variable: the kernel that alone uses it, NO_USER or MANY_USERS."""
     cdef size_t i
@@ -256,16 +258,17 @@ cdef void find_users(const UseRow* use, size_t use_count, int32_t* user,
         user[i] = NO_USER
     for i in range(use_count):
         if user[use[i].variable] == NO_USER:
-            user[use[i].variable] = <int32_t>use[i].kernel
-        elif user[use[i].variable] != <int32_t>use[i].kernel:
+            user[use[i].variable] = <KernelNumber>use[i].kernel
+        elif user[use[i].variable] != <KernelNumber>use[i].kernel:
             user[use[i].variable] = MANY_USERS
 
 
-cdef void place_variable(SharedPlaces* places, int32_t v, int64_t offset,
-                         int32_t user) noexcept nogil:
+cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
+                         KernelNumber user) noexcept nogil:
     """Set the value and the section of one variable."""
     cdef const EntityRow* entity = &places.merged.entities[v]
-    cdef int32_t section = places.objects.symbols[entity.winner].section, kernel
+    cdef SectionNumber section = places.objects.symbols[entity.winner].section
+    cdef EntityNumber kernel
     cdef bint is_array = entity.flags & EF_UNSIZED != 0
     cdef bint is_common = (section < 0 or is_a(places.objects.sections[section].kind,
                                                IS_COMMON_SHARED))
@@ -314,7 +317,7 @@ cdef inline void set_size(OutRow* out, const KernelRow* kernel) noexcept nogil:
 
 def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):
     cdef size_t kernel_count = shared.kernel_entities.count, i
-    cdef const int32_t* kernel = shared.kernel_entities.rows
+    cdef const EntityNumber* kernel = shared.kernel_entities.rows
     cdef const KernelRow* row = shared.kernels.rows
     cdef uint32_t traits = FAMILY_TRAITS[family]
     cdef uint64_t reserved = 0
