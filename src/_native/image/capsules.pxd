@@ -11,7 +11,7 @@
 # An offset that the code takes as a number (R_CUDA_ABS16_32) stands in no record.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
@@ -22,7 +22,7 @@ from relocationtypes cimport R_CUDA_ABS16_32
 from rownumbers cimport E_CONSTANT, FIXUP_MERC
 from sectionkinds cimport IS_CODE, PIC_BANK, POOL_BANK
 from tables.kinds cimport is_a
-from tables.rows cimport FixupRow, OutRow
+from tables.rows cimport FixupRow, OutNumber, OutRow
 from tables.views cimport MergedView, PlacedView
 
 cdef enum:
@@ -32,13 +32,13 @@ cdef enum:
 
 # One reference of code to a constant.
 ctypedef struct ConstantReference:
-    int32_t out                 # OutRow of the code
+    OutNumber out               # OutRow of the code
     uint32_t bank               # number of the constant bank
     uint64_t offset             # offset of the instruction in the code
     uint64_t value              # S + A: offset in the bank
 
 
-cdef inline uint32_t bank_of(const OutRow* outs, int32_t home) noexcept nogil:
+cdef inline uint32_t bank_of(const OutRow* outs, OutNumber home) noexcept nogil:
     """Return the bank of a constant whose section is the OutRow `home`.
 
     `home` is -1 for the pool of a function that no kernel reaches, which has no section.
@@ -79,7 +79,7 @@ cdef inline bint find_references(const MergedView* merged, const PlacedView* pla
     return True
 
 
-cdef inline const ConstantReference* references_of(const Vec* references, int32_t out,
+cdef inline const ConstantReference* references_of(const Vec* references, OutNumber out,
                                                    size_t* count) noexcept nogil:
     """Return the references of the code section `out`, an OutRow; `count` gets their number.
 

@@ -7,7 +7,7 @@
 #     window      one from the first byte of .text.K to the last of .rela.text.K
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memmove, memset
 
@@ -21,11 +21,14 @@ from image.windows cimport WINDOW, Window, sort_windows
 from rownumbers cimport FROM_INPUTS, FROM_SPAN
 from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
+from tables.rows cimport (
+    EmittedNumber, EmittedRow, OutNumber, OutRow, PatchRef, PatchRow, PlaceRow, SectionCounter,
+    SectionNumber, SectionRow,
+)
 from tables.views cimport MergedView, ObjectsView, PlacedView
 
 cdef extern from "image/contents.h":
-    void note_lowest "pylink_note_lowest"(int32_t* lowest, int32_t out) noexcept nogil
+    void note_lowest "pylink_note_lowest"(OutNumber* lowest, OutNumber out) noexcept nogil
 
 cdef enum:
     LONGEST_GAP = 4096          # bytes between two extents of a window; a longer gap ends it
@@ -39,7 +42,7 @@ ctypedef struct CopyExtent:
     uint64_t offset             # in the output
     uint64_t size               # bytes, never 0
     const uint8_t* source       # bytes to copy; NULL: the entries of a relocation section
-    int32_t out                 # OutRow of its section
+    OutNumber out               # OutRow of its section
     bint is_capsule
 
 
@@ -53,15 +56,15 @@ ctypedef struct Contents:
     const uint8_t** span_bytes  # by OutRow: contents that the link made, or NULL
     Vec extents                 # CopyExtent, in the order of the file
     Vec windows                 # Window: of contents, and of tables if these are written, too
-    uint32_t* patch_order       # row numbers of patches, window by window
+    PatchRef* patch_order       # row numbers of patches, window by window
     Vec references              # ConstantReference, by OutRow and offset
-    int32_t bad                 # lowest OutRow of a capsule that breaks its format, or -1
+    OutNumber bad               # lowest OutRow of a capsule that breaks its format, or -1
 
 
-cdef inline bint is_copied(const Contents* contents, size_t section) noexcept nogil:
+cdef inline bint is_copied(const Contents* contents, SectionCounter section) noexcept nogil:
     """Whether input section `section` is a part of an output section that keeps the input's bytes.
     """
-    cdef int32_t out = contents.merged.out_of[section]
+    cdef OutNumber out = contents.merged.out_of[section]
     if (out < 0 or is_nobits(&contents.placed.outs[out])
             or contents.placed.places[out].contents != FROM_INPUTS):
         return False
@@ -76,12 +79,12 @@ cdef inline bint is_copied(const Contents* contents, size_t section) noexcept no
 # an extent is lie far apart in memory, so reading them takes longer than sorting the extents.
 ctypedef struct Listing:
     Contents* contents
-    uint8_t* copied             # by input section: 1 if `is_copied`
-    const uint32_t* first       # by OutRow: number in `pieces` of its first piece
-    const int32_t* pieces       # input sections by the OutRow that they are a part of
-    CopyExtent* extents         # of all runs; there may be room between two runs
-    size_t* place               # by run of the order of the file: number of its first extent
-    size_t* count               # by run of the order of the file: number of its extents
+    uint8_t* copied                 # by input section: 1 if `is_copied`
+    const uint32_t* first           # by OutRow: number in `pieces` of its first piece
+    const SectionNumber* pieces     # input sections by the OutRow that they are a part of
+    CopyExtent* extents             # of all runs; there may be room between two runs
+    size_t* place                   # by run of the order of the file: number of its first extent
+    size_t* count                   # by run of the order of the file: number of its extents
 
 
 cdef inline void find_copied(void* context, size_t run) noexcept nogil:
@@ -100,7 +103,8 @@ cdef inline int compare_extents(const void* a, const void* b) noexcept nogil:
 cdef inline bint list_extents(Contents* contents, Scratch* scratch) noexcept nogil:
     """List every extent in the order of the file; False without memory."""
     cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, contents.placed.out_count + 2, 4)
-    cdef int32_t* pieces = <int32_t*>scratch_room(scratch, contents.objects.section_count, 4)
+    cdef SectionNumber* pieces = <SectionNumber*>scratch_room(
+        scratch, contents.objects.section_count, 4)
     cdef size_t runs = contents.placed.section_order_count // RUN_SECTIONS + 1
     cdef Listing listing
     listing.contents = contents
@@ -117,7 +121,7 @@ cdef inline bint list_extents(Contents* contents, Scratch* scratch) noexcept nog
     return list_section_extents(contents, &listing, runs)
 
 
-cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t* pieces,
+cdef inline void sort_pieces(const Contents* contents, uint32_t* first, SectionNumber* pieces,
                              const uint8_t* copied) noexcept nogil:
     """Sort copied input sections by the OutRow that they are a part of: a counting sort.
 
@@ -135,11 +139,11 @@ cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t*
         if copied[i]:
             position = first[contents.merged.out_of[i] + 1]
             first[contents.merged.out_of[i] + 1] += 1
-            pieces[position] = <int32_t>i
+            pieces[position] = <SectionNumber>i
 
 
 cdef inline CopyExtent* put_extent(CopyExtent* extent, uint64_t offset, uint64_t size,
-                                   const uint8_t* source, int32_t out,
+                                   const uint8_t* source, OutNumber out,
                                    bint is_capsule) noexcept nogil:
     """Fill in `extent` if it has bytes. Returns the place for the next extent."""
     if size == 0:
@@ -163,7 +167,8 @@ cdef inline void list_run(void* context, size_t run) noexcept nogil:
     cdef CopyExtent* extent = begin
     cdef size_t i, first = run * RUN_SECTIONS
     cdef uint32_t k
-    cdef int32_t out, piece
+    cdef OutNumber out
+    cdef SectionNumber piece
     cdef bint is_capsule
     for i in range(first, min(first + RUN_SECTIONS, contents.placed.section_order_count)):
         out = contents.placed.section_order[i]
@@ -192,7 +197,7 @@ cdef inline bint list_section_extents(Contents* contents, Listing* listing,
     cdef const CopyExtent* extents
     cdef uint64_t previous_offset = 0
     cdef size_t i, room = 0
-    cdef int32_t out
+    cdef OutNumber out
     cdef bint is_in_order = True
     listing.place[runs - 1] = 0     # the last run may have no section
     for i in range(contents.placed.section_order_count):
@@ -271,7 +276,7 @@ cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nog
     cdef uint32_t patches_before = 0
     cdef size_t i, window_count = contents.windows.count
     cdef int64_t window = -1
-    contents.patch_order = <uint32_t*>scratch_room(scratch, contents.patch_count, 4)
+    contents.patch_order = <PatchRef*>scratch_room(scratch, contents.patch_count, 4)
     if contents.patch_order == NULL:
         return False
     for i in range(contents.patch_count):
@@ -286,7 +291,7 @@ cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nog
     for i in range(contents.patch_count):
         window = window_of(windows, window_count, contents.patches[i].offset, window)
         if window >= 0:
-            contents.patch_order[windows[window].last_patch] = <uint32_t>i
+            contents.patch_order[windows[window].last_patch] = <PatchRef>i
             windows[window].last_patch += 1
     return True
 
@@ -344,7 +349,7 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
     """Write the emitted relocations of a relocation section as REL or RELA entries, newest first.
     """
     cdef const EmittedRow* emitted = contents.merged.emitted
-    cdef int32_t number = row.head
+    cdef EmittedNumber number = row.head
     cdef uint32_t remaining = row.count
     cdef Rela entry
     while number >= 0 and remaining:

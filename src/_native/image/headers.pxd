@@ -6,7 +6,7 @@
 # second program adds.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
 from base.elf64 cimport Ehdr, Phdr, Shdr, round_up
@@ -23,7 +23,7 @@ from sectionkinds cimport (
     K_TKINFO, KindFacts,
 )
 from tables.kinds cimport is_a, is_nobits, is_renamed, shrinks
-from tables.rows cimport OutRow, PlaceRow
+from tables.rows cimport OutNumber, OutRow, PlaceRow
 from traits cimport TRAIT_MERCURY, TRAIT_REGCOUNT_INFO
 
 cdef enum:
@@ -59,7 +59,7 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
     return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 
-cdef inline uint64_t early_size(Writer* writer, int32_t section, uint64_t shstrtab_size,
+cdef inline uint64_t early_size(Writer* writer, OutNumber section, uint64_t shstrtab_size,
                                 int64_t note, uint32_t late_compat) noexcept nogil:
     """Return the bytes of a section (OutRow) in the mercury file.
 
@@ -101,7 +101,7 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     cdef uint64_t end = sizeof(Ehdr)        # of the sections in the mercury file so far
     cdef uint64_t plain = 0                 # offset of the plain section there
     cdef const OutRow* row
-    cdef int32_t section
+    cdef OutNumber section
     cdef size_t i
     memset(heads, 0, FIRST_HEADERS * sizeof(Shdr))
     shstrtab.sh_name = 1
@@ -164,13 +164,13 @@ cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule)
     return 0
 
 
-cdef inline uint32_t mercury_index(Writer* writer, int32_t plain) noexcept nogil:
+cdef inline uint32_t mercury_index(Writer* writer, OutNumber plain) noexcept nogil:
     """Return the header index of the mercury twin of a plain OutRow, or 0."""
-    cdef int32_t twin = writer.placed.outs[plain].merc
+    cdef OutNumber twin = writer.placed.outs[plain].merc
     return writer.placed.section_index[twin] if twin >= 0 else 0
 
 
-cdef inline void write_section_header(Writer* writer, int32_t section, Shdr* out) noexcept nogil:
+cdef inline void write_section_header(Writer* writer, OutNumber section, Shdr* out) noexcept nogil:
     """Write the header of one section."""
     cdef const OutRow* row = &writer.placed.outs[section]
     cdef const KindFacts* facts = &KIND[row.kind]
@@ -197,7 +197,7 @@ cdef inline bint list_headers(Vec* windows, Writer* writer) noexcept nogil:
 
 cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) noexcept nogil:
     """Write a window of section headers. Header 0 has their number if e_shnum cannot have it."""
-    cdef int32_t ahead
+    cdef OutNumber ahead
     cdef size_t i
     for i in range(window.first, window.last):
         if i + AHEAD < window.last:

@@ -4,7 +4,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOMEM
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strerror
 
 from base.elf64 cimport Ehdr, Phdr, Shdr
@@ -27,7 +27,7 @@ from image.writer cimport Writer, contents_at, index_of
 from pylink._native.results cimport PlacedTables
 from pylink._native.tables cimport Blob, Patches, Spans
 from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
-from tables.rows cimport OF_LATE
+from tables.rows cimport OF_LATE, OutNumber
 from traits cimport TRAIT_LEAN_NAMES
 
 
@@ -249,14 +249,14 @@ cdef void open_writer(Writer* writer, PlacedTables placed, bint preserved):
 cdef void bind_tables(Writer* writer, PlacedTables placed):
     """Fill a Writer with views of the tables and the sections that the output has once."""
     cdef size_t i
-    cdef int32_t shndx              # OutRow of .symtab_shndx, or -1
+    cdef OutNumber shndx            # OutRow of .symtab_shndx, or -1
     memset(writer, 0, sizeof(Writer))
     placed.merged.objects.view(&writer.objects)
     placed.merged.view(&writer.merged)
     placed.view(&writer.placed)
     memset(writer.only, 0xff, sizeof(writer.only))
     for i in range(writer.placed.out_count):
-        writer.only[writer.placed.outs[i].kind] = <int32_t>i
+        writer.only[writer.placed.outs[i].kind] = <OutNumber>i
     shndx = writer.only[K_SYMTAB_SHNDX]
     if shndx >= 0:
         writer.has_late_shndx = writer.placed.outs[shndx].marks & OF_LATE != 0

@@ -21,7 +21,7 @@ Three relocations in code, as an example:
 is not inside the image.
 """
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
@@ -38,7 +38,7 @@ from rownumbers cimport (
 )
 from sectionkinds cimport IS_CODE, IS_VARIABLES
 from tables.kinds cimport is_a
-from tables.rows cimport EntityRow, FixupRow, OutRow, PatchRow
+from tables.rows cimport EntityRow, FixupRow, OutNumber, OutRow, PatchRow
 from tables.views cimport MergedView, PlacedView
 
 
@@ -115,7 +115,7 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
                                PatchRow* row) noexcept nogil:
     """Fill in `value`, `implicit` and `bank` of a row: S + A, or S where the field holds A."""
     cdef const EntityRow* entity = &patching.merged.entities[fixup.entity]
-    cdef int32_t home
+    cdef OutNumber home
     row.implicit = fixup.how & FIXUP_REL != 0
     row.bank = 0
     row.value = 0 if row.implicit else <uint64_t>fixup.addend

@@ -4,7 +4,7 @@
 # copy of the entry in .symtab.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.elf64 cimport Sym
@@ -23,8 +23,8 @@ from rownumbers cimport (
 from sectionkinds cimport K_MERC_SYMTAB, K_MERC_SYMTAB_SHNDX, K_SHARED, K_SYMTAB, K_SYMTAB_SHNDX
 from tables.kinds cimport is_renamed
 from tables.rows cimport (
-    PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow, FileRow, OutSymbolRow, SymbolRow, is_instance,
-    is_missing,
+    PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow, FileRow, FileSymbolRef, OutNumber,
+    OutSymbolRow, SymbolNumber, SymbolRef, SymbolRow, is_instance, is_missing,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_SHARED_LOCAL
 
@@ -35,7 +35,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
     cdef const EntityRow* entity
     cdef const SymbolRow* source    # the definition that counts, or the first mention
     cdef uint8_t binding, type
-    cdef int32_t home               # OutRow that the symbol lies in, or -1
+    cdef OutNumber home             # that the symbol lies in, or -1
     memset(out, 0, sizeof(Sym))
     out.st_name = row.name
     if row.section >= 0:
@@ -91,13 +91,13 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
     out.st_info = <uint8_t>(binding << 4 | type)
 
 
-cdef inline uint64_t mercury_value(const Writer* writer, int32_t symbol) noexcept nogil:
+cdef inline uint64_t mercury_value(const Writer* writer, SymbolNumber symbol) noexcept nogil:
     """Return st_value of an input symbol in its file's .nv.merc.symtab, 0 if it is not there.
 
     A function inside of another one (EF_INNER) starts there in the mercury form of the other.
     """
     cdef const FileRow* file = &writer.objects.files[writer.objects.symbols[symbol].file]
-    cdef uint32_t index = <uint32_t>symbol - file.first_symbol
+    cdef FileSymbolRef index = <SymbolRef>symbol - file.first_symbol
     if index >= file.mercury_symbols:
         return 0
     return (<const Sym*>(writer.objects.arena + file.merc_symtab) + index).st_value
@@ -111,7 +111,7 @@ cdef inline void change_to_mercury(Writer* writer, const OutSymbolRow* row, Sym*
     `shndx_entry` is its entry in .nv.merc.symtab_shndx, or NULL without that table.
     """
     cdef const EntityRow* entity
-    cdef int32_t home, twin         # OutRows of the symbol's section and of its twin, or -1
+    cdef OutNumber home, twin       # OutRows of the symbol's section and of its twin, or -1
     if row.instance >= 0:
         return
     if row.section >= 0:

@@ -1,12 +1,12 @@
 # The state that symbols.pxd and headers.pxd share, and what both write: numbers of sections.
 
-from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from base.elf64 cimport Sym
 from elfnumbers cimport SHN_COMMON, SHN_LORESERVE, SHN_XINDEX
 from sectionkinds cimport IS_PARAMETERS, KIND_COUNT
 from tables.kinds cimport is_a
-from tables.rows cimport OutRow
+from tables.rows cimport OutNumber, OutRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_MERCURY
 
@@ -15,7 +15,7 @@ ctypedef struct Writer:
     ObjectsView objects
     MergedView merged
     PlacedView placed
-    int32_t[KIND_COUNT] only        # by section kind: OutRow of the last of its kind, or -1
+    OutNumber[KIND_COUNT] only      # by section kind: OutRow of the last of its kind, or -1
     uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab: after the last local
     bint preserved                  # --preserve-relocs without debug data: see image.pyi
     bint has_late_shndx             # .symtab_shndx exists, and only the final file needs it
@@ -29,11 +29,11 @@ cdef inline uint64_t contents_at(Writer* writer, uint16_t kind) noexcept nogil:
 
 cdef inline uint32_t index_of(Writer* writer, uint16_t kind) noexcept nogil:
     """Return the header index of the section of a kind that occurs at most once; 0 for none."""
-    cdef int32_t section = writer.only[kind]
+    cdef OutNumber section = writer.only[kind]
     return writer.placed.section_index[section] if section >= 0 else 0
 
 
-cdef inline void set_section(Writer* writer, int32_t section, Sym* out,
+cdef inline void set_section(Writer* writer, OutNumber section, Sym* out,
                              uint32_t* shndx_entry) noexcept nogil:
     """Set the section of a symbol: st_shndx, and the symbol's entry in .symtab_shndx.
 
@@ -64,15 +64,15 @@ cdef inline void set_section(Writer* writer, int32_t section, Sym* out,
         shndx_entry[0] = index
 
 
-cdef inline int32_t text_row_of(const OutRow* row) noexcept nogil:
+cdef inline OutNumber text_row_of(const OutRow* row) noexcept nogil:
     """Return the .text OutRow of the section's function, or 0 (.shstrtab) if it has no .text."""
-    cdef int32_t text = row.text
+    cdef OutNumber text = row.text
     return text if text >= 0 else 0
 
 
 cdef inline uint32_t text_index(Writer* writer, const OutRow* row) noexcept nogil:
     """Return the header index of the function's .text as its symbols have it: see set_section."""
-    cdef int32_t text = text_row_of(row)
+    cdef OutNumber text = text_row_of(row)
     if (writer.has_early_shndx and not writer.objects.executable
             and writer.placed.outs[text].created == SHN_COMMON):
         return SHN_COMMON
