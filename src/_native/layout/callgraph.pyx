@@ -18,7 +18,7 @@ from base.vector cimport Vec, vec_push, vec_to_bytes
 from layout.names cimport PAIR
 from pylink._native.results cimport MergedTables, PlacedTables
 from rownumbers cimport BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN
-from tables.rows cimport CallRow
+from tables.rows cimport CallNumber, CallRow, EntityRef
 from tables.views cimport MergedView, PlacedView
 
 
@@ -33,9 +33,9 @@ def emit_callgraph(PlacedTables placed not None):
     call_lists.drops_repeats = not merged.objects.executable
     scratch_init(&scratch)
     try:
-        call_lists.head = <int32_t*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
-        call_lists.next_row = <int32_t*>scratch_zeros(&scratch, call_lists.merged.call_count, 4)
-        call_lists.oldest = <int32_t*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
+        call_lists.head = <CallNumber*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
+        call_lists.next_row = <CallNumber*>scratch_zeros(&scratch, call_lists.merged.call_count, 4)
+        call_lists.oldest = <CallNumber*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
         scratch_vector(&scratch, &graph, PAIR)
         scratch_vector(&scratch, &prototypes, PAIR)
         with nogil:
@@ -55,9 +55,9 @@ ctypedef struct CallLists:
     MergedView merged
     PlacedView placed
     bint drops_repeats          # -r: among equal rows only the oldest stays
-    int32_t* head               # by caller: its newest CallRow of the block, or -1
-    int32_t* next_row           # by CallRow: the caller's next older one, or -1
-    int32_t* oldest             # by callee: the caller's oldest CallRow that names it
+    CallNumber* head            # by entity: newest CallRow of the block with this caller, or -1
+    CallNumber* next_row        # by CallRow: the caller's next older one, or -1
+    CallNumber* oldest          # by entity: the caller's oldest CallRow with this callee
 
 
 cdef bint has_callees(int32_t block) noexcept nogil:
@@ -83,7 +83,7 @@ cdef void link_rows(CallLists* call_lists, int32_t block) noexcept nogil:
                     and block != BLOCK_INDIRECT):
                 continue
             call_lists.next_row[i] = call_lists.head[call.caller]
-            call_lists.head[call.caller] = <int32_t>i
+            call_lists.head[call.caller] = <CallNumber>i
 
 
 cdef bint emit_block(CallLists* call_lists, int32_t block, Vec* out) noexcept nogil:
@@ -91,7 +91,8 @@ cdef bint emit_block(CallLists* call_lists, int32_t block, Vec* out) noexcept no
     cdef const CallRow* call = call_lists.merged.calls
     cdef size_t i
     cdef uint32_t* pair
-    cdef int32_t row
+    cdef CallNumber row
+    cdef EntityRef callee
     cdef bint names_callees = has_callees(block)
     cdef bint drops_repeats = names_callees and call_lists.drops_repeats
     if block != BLOCK_PROTOTYPE:
@@ -104,17 +105,18 @@ cdef bint emit_block(CallLists* call_lists, int32_t block, Vec* out) noexcept no
     for i in range(call_lists.merged.entity_count):
         row = call_lists.head[i]
         while drops_repeats and row >= 0:
-            call_lists.oldest[call[row].callee] = row
+            call_lists.oldest[<EntityRef>call[row].callee] = row
             row = call_lists.next_row[row]
         row = call_lists.head[i]
         while row >= 0:
-            if (not names_callees or call_lists.placed.symbol_index[call[row].callee]) and (
-                    not drops_repeats or call_lists.oldest[call[row].callee] == row):
+            callee = <EntityRef>call[row].callee    # or a prototype
+            if (not names_callees or call_lists.placed.symbol_index[callee]) and (
+                    not drops_repeats or call_lists.oldest[callee] == row):
                 pair = <uint32_t*>vec_push(out)
                 if pair == NULL:
                     return False
                 pair[0] = call_lists.placed.symbol_index[i]
-                pair[1] = (call_lists.placed.symbol_index[call[row].callee] if names_callees
+                pair[1] = (call_lists.placed.symbol_index[callee] if names_callees
                            else call_lists.merged.prototype_offsets[call[row].callee])
             row = call_lists.next_row[row]
     return True

@@ -22,7 +22,7 @@ the last piece that the fold looked at and kept.
 
 from cpython.object cimport PyObject
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from base.nameindex cimport NameIndex, NameSlot, TextPool, scratch_index, scratch_texts
@@ -33,7 +33,9 @@ from pylink._native.results cimport PlacedTables
 from pylink._native.tables cimport Blob, Outs, Spans, Table, detach_rows
 from sectionkinds cimport IS_ENTRIES
 from tables.kinds cimport is_plain, is_user_bank
-from tables.rows cimport EmittedRow, FixupRow, OutRow, SectionRow, SpanRow
+from tables.rows cimport (
+    EmittedNumber, EmittedRow, FixupRow, OutNumber, OutRow, SectionCounter, SectionRow, SpanRow,
+)
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -43,7 +45,7 @@ ctypedef struct Bank:
     MergedView merged
     OutRow* outs
     size_t out_count
-    int32_t out                 # the bank's OutRow, or -1
+    OutNumber out               # the bank's OutRow, or -1
     uint64_t size               # bytes of the logical bank
     Vec blob                    # uint8_t: the physical bank
     Vec spans                   # SpanRow: one, of the bank
@@ -90,7 +92,7 @@ def fold_pieces(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-cdef bint is_piece(const Bank* bank, size_t section) noexcept nogil:
+cdef bint is_piece(const Bank* bank, SectionCounter section) noexcept nogil:
     """Whether input section `section` is a piece of the bank."""
     cdef const SectionRow* row = &bank.objects.sections[section]
     return is_user_bank(row.kind, row.bank) and bank.merged.out_of[section] >= 0
@@ -144,7 +146,7 @@ cdef bint place_pieces(Bank* bank) noexcept nogil:
     return True
 
 
-cdef bint place_piece(Bank* bank, size_t number) noexcept nogil:
+cdef bint place_piece(Bank* bank, SectionCounter number) noexcept nogil:
     """Append the piece of an input section, or drop it if the bank folds and has an equal one.
 
     Equal pieces have the same alignment. False without memory.
@@ -188,7 +190,7 @@ cdef bint has_lost_emitted(const Bank* bank) noexcept nogil:
     cdef const EmittedRow* emitted = bank.merged.emitted
     cdef const OutRow* row
     cdef size_t i
-    cdef int32_t entry
+    cdef EmittedNumber entry
     for i in range(bank.out_count):
         row = &bank.outs[i]
         entry = row.head if row.target == bank.out and is_plain(row.kind, IS_ENTRIES) else -1

@@ -48,7 +48,7 @@ def assign_values(PlacedTables placed not None):
     cdef ObjectTables objects = merged.objects
     cdef size_t entity_count = merged.entities.count
     cdef Values values = Values(new_rows(sizeof(uint64_t) * entity_count))
-    cdef Numbers homes = Numbers(new_rows(sizeof(int32_t) * entity_count))
+    cdef Numbers homes = Numbers(new_rows(sizeof(OutNumber) * entity_count))
     cdef Outs outs = <Outs>merged.outs.copy()
     cdef Assignment assignment
     cdef Scratch scratch
@@ -61,11 +61,11 @@ def assign_values(PlacedTables placed not None):
     assignment.outs = <OutRow*>outs.rows
     assignment.out_count = outs.count
     assignment.value = <uint64_t*>values.rows
-    assignment.home = <int32_t*>homes.rows
+    assignment.home = <OutNumber*>homes.rows
     scratch_init(&scratch)
     try:
-        assignment.parameters = <int32_t*>scratch_zeros(&scratch, entity_count, 4)
-        assignment.pool = <int32_t*>scratch_zeros(&scratch, entity_count, 4)
+        assignment.parameters = <OutNumber*>scratch_zeros(&scratch, entity_count, 4)
+        assignment.pool = <OutNumber*>scratch_zeros(&scratch, entity_count, 4)
         if not scratch.failed:
             with nogil:
                 scratch.failed = not assign_all(&assignment, &scratch)
@@ -184,7 +184,7 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
     Also sets the gaps that the second program leaves.
     """
     cdef const OutSymbolRow* symbol_rows = placed.merged.out_symbols.rows
-    cdef const int32_t* symbol_order = placed.symbol_order.rows
+    cdef const OutSymbolNumber* symbol_order = placed.symbol_order.rows
     cdef size_t symbol_count = placed.symbol_order.count, entry_count, i
     cdef size_t early_count = symbol_count      # symbols of the mercury file
     cdef const OutRow* row

@@ -13,7 +13,7 @@ from layout.plan cimport Plan
 from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from sectionkinds cimport IS_LITERALS, KIND
 from tables.kinds cimport is_plain, is_renamed
-from tables.rows cimport PART_TAIL, OutRow, OutSymbolRow
+from tables.rows cimport PART_TAIL, OutNumber, OutRow, OutSymbolNumber, OutSymbolRow
 
 
 cdef inline const OutRow* naming_section(const OutRow* outs, const OutRow* plain) noexcept nogil:
@@ -66,7 +66,7 @@ cdef inline void copy_names(void* context, size_t run) noexcept nogil:
     cdef size_t i, prefix_size, first = run * RUN_NAMES
     cdef const OutRow* row
     cdef uint8_t* place
-    cdef int32_t out
+    cdef OutNumber out
     for i in range(first, min(first + RUN_NAMES, names.plan.count)):
         if not names.size[i]:
             continue
@@ -162,7 +162,7 @@ cdef inline int64_t intern_again(StringTable* table, const char* old_strtab,
 
 
 cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow* symbols,
-                                  const int32_t* order, size_t count,
+                                  const OutSymbolNumber* order, size_t count,
                                   const char* old_strtab) noexcept nogil:
     """Write the names of .symtab, in order, then those that .nv.merc.symtab alone has.
 

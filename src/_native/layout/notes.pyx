@@ -2,7 +2,7 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from attributetypes cimport EICOMPAT_CAN_FASTPATH_FINALIZE, FASTPATH_CODE
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
@@ -13,7 +13,7 @@ from pylink._native.results cimport MergedTables, ObjectTables
 from sectionkinds cimport IS_CODE, K_COMPAT, K_INFO, K_TKINFO
 from tables.attributes cimport find_record, record_size
 from tables.kinds cimport is_a
-from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
+from tables.rows cimport UNKNOWN_SM, FileRow, OutNumber, SectionRef, SectionRow
 from tables.views cimport ObjectsView
 from traits cimport TRAIT_FP64_SCOREBOARDS
 
@@ -21,7 +21,7 @@ from traits cimport TRAIT_FP64_SCOREBOARDS
 def join_notes(ObjectTables objects not None):
     cdef ObjectsView view
     cdef size_t file
-    cdef uint32_t i
+    cdef SectionRef i
     cdef const SectionRow* section
     cdef Vec joined
     cdef Scratch scratch
@@ -77,7 +77,7 @@ def find_virtual_archs(ObjectTables objects not None):
 def has_attribute(ObjectTables objects not None, int attribute):
     cdef ObjectsView view
     cdef size_t file
-    cdef uint32_t i
+    cdef SectionRef i
     cdef const SectionRow* section
     objects.view(&view)
     for file in range(view.file_count):
@@ -92,9 +92,9 @@ def has_attribute(ObjectTables objects not None, int attribute):
 def fastpath_bits(MergedTables merged not None):
     cdef ObjectsView view
     cdef const SectionRow* section
-    cdef const int32_t* out_of = merged.out_of.rows
+    cdef const OutNumber* out_of = merged.out_of.rows
     cdef size_t file
-    cdef uint32_t i
+    cdef SectionRef i
     cdef bint is_promised           # the file's attributes say that its code is on the fast path
     cdef bint is_off = False        # some code is off the fast path
     merged.objects.view(&view)
@@ -133,7 +133,7 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arc
     cdef ObjectsView view
     cdef const SectionRow* section
     cdef size_t file
-    cdef uint32_t i
+    cdef SectionRef i
     cdef Compat compat
     cdef Vec out
     cdef Scratch scratch

@@ -39,7 +39,7 @@ ctypedef struct Ordering:
     uint32_t* section_index         # by OutRow: header index, 0 if the output omits it
     uint32_t* section_symbol_index  # by OutRow: symbol index of its section symbol, or 0
     uint32_t* symbol_index          # by entity: symbol index, or 0
-    uint32_t* instance_index        # by entity of a kernel: symbol index of its instance, or 0
+    uint32_t* instance_index        # by entity, of a kernel: symbol index of its instance, or 0
 
 
 cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
@@ -114,8 +114,8 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
         if ranks[i]:
             place = &places[ends[ranks[i] - 1]]
             ends[ranks[i] - 1] += 1
-            place.created = row[i].twin if row[i].twin >= 0 else <int32_t>i
-            place.out = <int32_t>i
+            place.created = row[i].twin if row[i].twin >= 0 else <OutNumber>i
+            place.out = <OutNumber>i
     # Each place taken moved an end on: now ends[i] is where places of ranks[] == i + 1 end.
     for i in range(RANK_ROOM):
         sort_places(places + first, ends[i] - first)
@@ -145,7 +145,7 @@ cdef enum SymbolGroup:
 
 cdef inline int symbol_group(const Ordering* ordering, const OutSymbolRow* symbol) noexcept nogil:
     """Return the SymbolGroup of a symbol."""
-    cdef int32_t home
+    cdef OutNumber home
     if symbol.part == PART_LOCAL:
         return GROUP_LOCAL
     if symbol.part == PART_TAIL:
@@ -190,7 +190,7 @@ cdef inline void order_symbols(Ordering* ordering, Scratch* scratch) noexcept no
         if groups[i] == 0:
             continue
         symbol = &ordering.merged.out_symbols[i]
-        (<OutSymbolNumber*>ordering.symbols.data)[ends[groups[i] - 1]] = <int32_t>i
+        (<OutSymbolNumber*>ordering.symbols.data)[ends[groups[i] - 1]] = <OutSymbolNumber>i
         ends[groups[i] - 1] += 1
         index = <uint32_t>ends[groups[i] - 1]       # index 0 is the null symbol
         if symbol.section >= 0:

@@ -4,7 +4,7 @@
 # functions that it calls means that the one pool becomes too large.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from base.elf64 cimport Ehdr, round_up
 from base.prefetch cimport AHEAD, prefetch
@@ -13,7 +13,7 @@ from mercury.ties cimport can_fold
 from rownumbers cimport FILE_WHOLE_PROGRAM, FROM_TWIN
 from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport OF_OWN_BYTES, OutRow, PlaceRow, SectionRow
+from tables.rows cimport OF_OWN_BYTES, OutNumber, OutRow, PlaceRow, SectionRow
 from tables.views cimport ObjectsView, PlacedView
 
 
@@ -63,7 +63,7 @@ cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
     cdef uint64_t offset = sizeof(Ehdr)
     cdef const OutRow* row
     cdef PlaceRow* place
-    cdef int32_t ahead
+    cdef OutNumber ahead
     cdef size_t i
     for i in range(plan.count):
         if i + AHEAD < plan.count:

@@ -18,7 +18,7 @@ entries of a lost table by their mercury offsets:
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memcpy, memset
 
@@ -31,8 +31,11 @@ from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables
 from pylink._native.tables cimport Blob, Numbers, Outs, Spans, Table, Values, detach_rows
 from rownumbers cimport E_CONSTANT
 from tables.kinds cimport is_pool
-from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_relocation_lists
-from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow, function_symbol
+from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolNumber, PoolRow, find_relocation_lists
+from tables.rows cimport (
+    EntityNumber, EntityRef, EntityRow, OutNumber, OutRow, SectionNumber, SectionRow, SpanRow,
+    SymbolRow, function_symbol,
+)
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -47,9 +50,9 @@ ctypedef struct Label:
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
-    int32_t* list_of            # by symbol of a function: see find_relocation_lists
+    SectionNumber* list_of      # by input symbol, of a function: see find_relocation_lists
     Vec labels                  # Label, of `function`, by mercury offset
-    uint32_t function           # entity, all ones before the first
+    EntityRef function          # entity, all ones before the first
 
 
 # The pools that `apply_pools` fills.
@@ -57,8 +60,8 @@ ctypedef struct Filling:
     ObjectsView objects
     MergedView merged
     OutRow* outs
-    int32_t* pool_of            # by kernel: OutRow of its pool, or -1
-    int32_t* row_of             # by input section: the last PoolRow with its bytes, or -1
+    OutNumber* pool_of          # by entity, of a kernel: OutRow of its pool, or -1
+    PoolNumber* row_of          # by input section: the last PoolRow with its bytes, or -1
     uint64_t* start             # by OutRow: 1 + offset of its contents in the blob, 0 without any
     JumpTables tables
     bint any_lost               # some bytes are of copies that lost
@@ -81,7 +84,7 @@ def apply_pools(PlacedTables placed not None):
     cdef Values values = <Values>Table.writable(<PyObject*>placed.values)
     cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)
     cdef uint64_t* value = <uint64_t*>values.rows
-    cdef int32_t* home = <int32_t*>homes.rows
+    cdef OutNumber* home = <OutNumber*>homes.rows
     cdef Filling filling
     cdef Scratch scratch
     memset(&filling, 0, sizeof(Filling))
@@ -122,10 +125,10 @@ cdef void grow_pools(Filling* filling, size_t out_count) noexcept nogil:
     cdef OutRow* out
     for i in range(out_count):
         if is_pool(filling.outs[i].kind, filling.outs[i].bank):
-            filling.pool_of[filling.outs[i].entity] = <int32_t>i
+            filling.pool_of[filling.outs[i].entity] = <OutNumber>i
     for i in range(filling.merged.pool_count):
         row = &filling.merged.pools[i]
-        filling.row_of[row.section] = <int32_t>i
+        filling.row_of[row.section] = <PoolNumber>i
         out = &filling.outs[filling.pool_of[row.kernel]]
         out.size = max(out.size, row.end)
         out.align = max(out.align, row.align)
@@ -134,7 +137,7 @@ cdef void grow_pools(Filling* filling, size_t out_count) noexcept nogil:
             filling.outs[out.merc].align = out.align
         if row.flags & POOL_LOST:
             filling.any_lost = True
-            if row.kernel != <int32_t>row.function:
+            if row.kernel != <EntityNumber>row.function:
                 filling.null_value = row.offset
 
 
@@ -144,8 +147,8 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
     cdef const PoolRow* row
     cdef const SectionRow* piece
     cdef uint8_t* place
-    cdef int32_t pool                   # OutRow
-    cdef int32_t winner_section = -1    # input section: the function's pool of the copy that stays
+    cdef OutNumber pool
+    cdef SectionNumber winner_section = -1  # the function's pool of the copy that stays
     for i in range(filling.merged.pool_count):
         row = &filling.merged.pools[i]
         pool = filling.pool_of[row.kernel]
@@ -158,14 +161,14 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
         if not row.flags & POOL_LOST:
             winner_section = row.section
             continue
-        if row.kernel == <int32_t>row.function:
+        if row.kernel == <EntityNumber>row.function:
             winner_section = -1 if row.flags & POOL_ALONE else filling.outs[pool].source
         if not translate(&filling.tables, row, winner_section, place):
             return False
     return True
 
 
-cdef bint start_pool(Filling* filling, int32_t pool, bint has_own) noexcept nogil:
+cdef bint start_pool(Filling* filling, OutNumber pool, bint has_own) noexcept nogil:
     """Make room for the contents of a pool, an OutRow; False without memory.
 
     With `has_own` they begin with the kernel's own pool.
@@ -188,7 +191,7 @@ cdef bint start_pool(Filling* filling, int32_t pool, bint has_own) noexcept nogi
 
 
 cdef void move_constants(const Filling* filling, const EntityRow* entities, size_t count,
-                         const SymbolRow* symbols, uint64_t* value, int32_t* home) noexcept nogil:
+                         const SymbolRow* symbols, uint64_t* value, OutNumber* home) noexcept nogil:
     """Set values and homes of the constants whose bytes are in the pools of kernels."""
     cdef size_t i
     cdef const SymbolRow* symbol
@@ -217,8 +220,8 @@ cdef void start_tables(Filling* filling, Scratch* scratch, size_t section_count,
     """Set up the jump tables, without labels; `scratch` has their memory."""
     filling.tables.arena = filling.objects.arena
     filling.tables.sections = filling.objects.sections
-    filling.tables.list_of = <int32_t*>scratch_zeros(scratch, symbol_count + 1, 4)
-    filling.tables.function = <uint32_t>-1
+    filling.tables.list_of = <SectionNumber*>scratch_zeros(scratch, symbol_count + 1, 4)
+    filling.tables.function = <EntityRef>-1
     if filling.tables.list_of != NULL:
         find_relocation_lists(filling.tables.list_of, filling.objects.sections, section_count)
 
@@ -231,12 +234,12 @@ cdef int compare_labels(const void* a, const void* b) noexcept nogil:
 cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRow* pool,
                                        uint64_t* count) noexcept nogil:
     """Return the mercury relocations of a function's pool, `count` in all; NULL without any."""
-    cdef int32_t section = tables.list_of[function_symbol(&tables.sections[pool.target])]
+    cdef SectionNumber section = tables.list_of[function_symbol(&tables.sections[pool.target])]
     count[0] = tables.sections[section - 1].size // sizeof(Rela) if section else 0
     return <const Rela*>(tables.arena + tables.sections[section - 1].offset) if section else NULL
 
 
-cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t winner_section,
+cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner_section,
                     uint8_t* place) noexcept nogil:
     """Make the table of a copy that lost lead to the same places of the code that stays.
 
@@ -264,7 +267,7 @@ cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t winner_secti
     return True
 
 
-cdef bint learn_labels(JumpTables* tables, int32_t winner_section) noexcept nogil:
+cdef bint learn_labels(JumpTables* tables, SectionNumber winner_section) noexcept nogil:
     """List the labels in the tables of the copy that stays; False without memory.
 
     `winner_section` is the input section of its pool, or -1 if it has none.

@@ -49,15 +49,20 @@ from pylink._native.results cimport PlacedTables
 from pylink._native.tables cimport Blob, Numbers, Outs, Spans, Values, detach_rows
 from rownumbers cimport EF_KERNEL, E_CONSTANT
 from tables.kinds cimport is_pool
-from tables.poolrows cimport POOL_LOST, PoolRow
-from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
+from tables.poolrows cimport POOL_LOST, PoolNumber, PoolRow
+from tables.rows cimport (
+    EntityNumber, EntityRow, OutNumber, OutRow, SectionNumber, SectionRow, SpanRow, SymbolRow,
+)
 from tables.views cimport MergedView, ObjectsView
 
 
+ctypedef int32_t PieceNumber
+ctypedef size_t PieceCounter
+
 # The bytes that a symbol of an input pool names.
 ctypedef struct Piece:
-    int32_t section             # input section
-    int32_t entity              # the symbol
+    SectionNumber section       # input section
+    EntityNumber entity         # the symbol
     uint64_t value              # offset in the section
     uint64_t size               # bytes
     uint64_t nvlink_value       # offset in the one pool that nvlink gives the symbol
@@ -79,13 +84,13 @@ ctypedef struct MergedPool:
     OutRow* outs
     size_t out_count
     uint64_t* values            # by entity: the output's symbol value
-    int32_t* homes              # by entity: OutRow that the symbol lies in
-    int32_t* pool_of            # by entity of a kernel: OutRow of its pool
-    int32_t* first_row          # by entity of a kernel: its first PoolRow, -1: none
+    OutNumber* homes            # by entity: OutRow that the symbol lies in
+    OutNumber* pool_of          # by entity, of a kernel: OutRow of its pool
+    PoolNumber* first_row       # by entity, of a kernel: its first PoolRow, -1: none
     Vec spans                   # SpanRow, of all pools
     Vec pieces                  # Piece, by section and value
-    int32_t* first              # by input section: its first piece, -1: none
-    int32_t* next_row           # by PoolRow: the next one of its kernel, -1: none
+    PieceNumber* first          # by input section: its first piece, -1: none
+    PoolNumber* next_row        # by PoolRow: the next one of its kernel, -1: none
     uint8_t* seen               # by input section: 1 if its small pieces have their places
     Vec blob                    # uint8_t: the one pool
     uint64_t limit              # bytes that it may have
@@ -117,7 +122,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     merged_pool.outs = <OutRow*>outs.rows
     merged_pool.out_count = outs.count
     merged_pool.values = <uint64_t*>values.rows
-    merged_pool.homes = <int32_t*>homes.rows
+    merged_pool.homes = <OutNumber*>homes.rows
     merged_pool.limit = limit
     scratch_init(&scratch)
     try:
@@ -141,7 +146,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
 cdef bint are_of_kernels(const MergedPool* merged_pool) noexcept:
     """Whether `place_pools` placed all pieces in pools of kernels, none in a device function's."""
     cdef size_t i
-    cdef int32_t kernel
+    cdef EntityNumber kernel
     for i in range(merged_pool.merged.pool_count):
         kernel = merged_pool.merged.pools[i].kernel
         if not merged_pool.merged.entities[kernel].flags & EF_KERNEL:
@@ -155,15 +160,15 @@ cdef void find_null_value(MergedPool* merged_pool) noexcept:
     cdef size_t i
     for i in range(merged_pool.merged.pool_count):
         row = &merged_pool.merged.pools[i]
-        if row.flags & POOL_LOST and row.kernel != <int32_t>row.function:
+        if row.flags & POOL_LOST and row.kernel != <EntityNumber>row.function:
             merged_pool.null_value = row.offset
 
 
 cdef void allocate_pool(MergedPool* merged_pool, Scratch* scratch) noexcept:
     """Allocate the tables of the merge; `scratch` frees them."""
-    merged_pool.pool_of = <int32_t*>scratch_room(scratch, merged_pool.merged.entity_count, 4)
+    merged_pool.pool_of = <OutNumber*>scratch_room(scratch, merged_pool.merged.entity_count, 4)
     merged_pool.first_row = scratch_nones(scratch, merged_pool.merged.entity_count)
-    merged_pool.next_row = <int32_t*>scratch_room(scratch, merged_pool.merged.pool_count, 4)
+    merged_pool.next_row = <PoolNumber*>scratch_room(scratch, merged_pool.merged.pool_count, 4)
     merged_pool.first = scratch_nones(scratch, merged_pool.objects.section_count)
     merged_pool.seen = <uint8_t*>scratch_zeros(scratch, merged_pool.objects.section_count, 1)
     scratch_vector(scratch, &merged_pool.pieces, sizeof(Piece))
@@ -177,12 +182,12 @@ cdef void allocate_pool(MergedPool* merged_pool, Scratch* scratch) noexcept:
 cdef bint merge_all(MergedPool* merged_pool) noexcept nogil:
     """Join all pools into one; False if it has no room for all, or without memory."""
     cdef size_t i, row
-    cdef int32_t kernel
+    cdef EntityNumber kernel
     for i in range(merged_pool.merged.pool_count):    # chains each kernel's rows in their order
         row = merged_pool.merged.pool_count - 1 - i
         kernel = merged_pool.merged.pools[row].kernel
         merged_pool.next_row[row] = merged_pool.first_row[kernel]
-        merged_pool.first_row[kernel] = <int32_t>row
+        merged_pool.first_row[kernel] = <PoolNumber>row
     if not (list_pieces(merged_pool) and join_all(merged_pool) and place_all(merged_pool)):
         return False
     move_symbols(merged_pool)
@@ -206,7 +211,7 @@ cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
     cdef const SymbolRow* symbols = merged_pool.objects.symbols
     cdef size_t i
     cdef Piece* piece
-    cdef int32_t section
+    cdef SectionNumber section
     for i in range(merged_pool.merged.entity_count):
         section = symbols[entities[i].winner].section
         if entities[i].kind != E_CONSTANT or section < 0:
@@ -219,7 +224,7 @@ cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
             merged_pool.failed = True
             return False
         piece.section = section
-        piece.entity = <int32_t>i
+        piece.entity = <EntityNumber>i
         piece.value = piece.nvlink_value = symbols[entities[i].winner].value
         piece.size = symbols[entities[i].winner].size
         piece.place = -1
@@ -228,11 +233,11 @@ cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
     for i in range(merged_pool.pieces.count):
         section = piece_at(merged_pool, i).section
         if merged_pool.first[section] < 0:
-            merged_pool.first[section] = <int32_t>i
+            merged_pool.first[section] = <PieceNumber>i
     return True
 
 
-cdef inline Piece* piece_at(const MergedPool* merged_pool, size_t i) noexcept nogil:
+cdef inline Piece* piece_at(const MergedPool* merged_pool, PieceCounter i) noexcept nogil:
     """Return piece number `i`."""
     return <Piece*>merged_pool.pieces.data + i
 
@@ -240,7 +245,7 @@ cdef inline Piece* piece_at(const MergedPool* merged_pool, size_t i) noexcept no
 cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
     """Fill the one pool, kernel by kernel; False if it becomes too large, or without memory."""
     cdef size_t i
-    cdef int32_t row
+    cdef PoolNumber row
     cdef const OutRow* pool
     for i in range(merged_pool.out_count):
         pool = &merged_pool.outs[merged_pool.out_count - 1 - i]
@@ -260,7 +265,8 @@ cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
     return True
 
 
-cdef bint join_section(MergedPool* merged_pool, int32_t section, uint64_t start) noexcept nogil:
+cdef bint join_section(MergedPool* merged_pool, SectionNumber section,
+                       uint64_t start) noexcept nogil:
     """Add the pieces of an input section that `place_pools` placed at `start` of a kernel's pool.
 
     A section is added again for each further kernel that reaches its function. Its small pieces
@@ -276,7 +282,7 @@ cdef bint join_section(MergedPool* merged_pool, int32_t section, uint64_t start)
     merged_pool.align = max(merged_pool.align, pool.align)
     if merged_pool.first[section] < 0:
         return True
-    for i in range(<size_t>merged_pool.first[section], merged_pool.pieces.count):
+    for i in range(<PieceCounter>merged_pool.first[section], merged_pool.pieces.count):
         piece = piece_at(merged_pool, i)
         if piece.section != section:
             break
@@ -369,14 +375,14 @@ cdef bint place_all(MergedPool* merged_pool) noexcept nogil:
         pool = &merged_pool.outs[i]
         if not is_pool(pool.kind, pool.bank):
             continue
-        merged_pool.pool_of[pool.entity] = <int32_t>i
+        merged_pool.pool_of[pool.entity] = <OutNumber>i
         pool.size = merged_pool.blob.count
         pool.align = merged_pool.align
         span = <SpanRow*>vec_push(&merged_pool.spans)
         merged_pool.failed |= span == NULL
         if merged_pool.failed:
             return False
-        span.out = <int32_t>i
+        span.out = <OutNumber>i
         span.offset = 0
         span.size = merged_pool.blob.count
     return True
@@ -400,7 +406,7 @@ cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
         row = &merged_pool.merged.pools[i]
         if row.flags & POOL_LOST or merged_pool.first[row.section] < 0:
             continue
-        for k in range(<size_t>merged_pool.first[row.section], merged_pool.pieces.count):
+        for k in range(<PieceCounter>merged_pool.first[row.section], merged_pool.pieces.count):
             piece = piece_at(merged_pool, k)
             if piece.section != row.section:
                 break

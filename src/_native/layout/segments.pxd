@@ -5,7 +5,7 @@
 #     family C            PT_PHDR, PT_LOAD of the program headers, PT_LOAD for each run of allocated
 #                         sections with the same permissions
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.elf64 cimport Phdr, round_up
@@ -15,7 +15,7 @@ from elfnumbers cimport (
 )
 from layout.plan cimport Plan
 from tables.kinds cimport is_nobits
-from tables.rows cimport OutRow, PlaceRow
+from tables.rows cimport OutNumber, OutRow, PlaceRow
 
 
 cdef inline bint is_in_segment(const OutRow* row) noexcept nogil:
@@ -76,10 +76,10 @@ cdef inline bint add_load(const Plan* plan, Vec* headers, bint writable) noexcep
     There is no load without sections. False without memory.
     """
     cdef const OutRow* row = plan.placed.outs
-    cdef const int32_t* order = plan.placed.section_order
+    cdef const OutNumber* order = plan.placed.section_order
     cdef const PlaceRow* place = plan.place
     cdef size_t i
-    cdef int32_t first = -1             # OutRow of the first section, or -1
+    cdef OutNumber first = -1           # the first section, or -1
     cdef uint64_t end = 0, memory = 0   # ends of the load in the file and in memory
     cdef const OutRow* section
     for i in range(plan.count):
@@ -110,7 +110,7 @@ cdef inline bint add_runs(const Plan* plan, Vec* headers) noexcept nogil:
     False without memory.
     """
     cdef const OutRow* row = plan.placed.outs
-    cdef const int32_t* order = plan.placed.section_order
+    cdef const OutNumber* order = plan.placed.section_order
     cdef const PlaceRow* place = plan.place
     cdef size_t i, j                    # first section of a run, and the one after its last
     cdef uint32_t flags

@@ -2,7 +2,7 @@
 # .nv.global, and for the variables of .nv.shared.reserved.0 (of the system).
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport round_up
 from base.prefetch cimport AHEAD, prefetch
@@ -12,7 +12,10 @@ from read.faults cimport MAX_ALIGN
 from rownumbers cimport EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED
 from sectionkinds cimport IS_PARAMETERS, K_GLOBAL
 from tables.kinds cimport is_a, is_pool, is_user_bank
-from tables.rows cimport SYSTEM_RESERVE, EntityRow, OutRow, SymbolRow, is_missing
+from tables.rows cimport (
+    SYSTEM_RESERVE, EntityNumber, EntityRow, OutNumber, OutRow, SectionNumber, SymbolRow,
+    is_missing,
+)
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -23,10 +26,10 @@ ctypedef struct Assignment:
     OutRow* outs                # of the output; sizes and alignments change
     size_t out_count
     uint64_t* value             # by entity: offset in its section
-    int32_t* home               # by entity: OutRow of that section, or -1
-    int32_t* parameters         # by entity: OutRow of a kernel's .nv.constant0.K, plus 1; or 0
-    int32_t* pool               # by entity: OutRow of a kernel's .nv.constant2.K, plus 1; or 0
-    int32_t common              # OutRow of .nv.global, or -1
+    OutNumber* home             # by entity: OutRow of that section, or -1
+    OutNumber* parameters       # by entity: OutRow of a kernel's .nv.constant0.K, plus 1; or 0
+    OutNumber* pool             # by entity: OutRow of a kernel's .nv.constant2.K, plus 1; or 0
+    OutNumber common            # OutRow of .nv.global, or -1
     uint64_t bank_size          # bytes of .nv.constant3; all ones without it
 
 cdef enum:
@@ -37,7 +40,7 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
     """Set values and homes of all entities; False when memory is exhausted."""
     cdef const SymbolRow* winner
     cdef size_t i
-    cdef int32_t section
+    cdef SectionNumber section
     find_outs(assignment)
     for i in range(assignment.merged.entity_count):
         if i + AHEAD < assignment.merged.entity_count:
@@ -78,11 +81,11 @@ cdef inline void find_outs(Assignment* assignment) noexcept nogil:
     for i in range(assignment.out_count):
         row = &assignment.outs[i]
         if row.kind == K_GLOBAL:
-            assignment.common = <int32_t>i
+            assignment.common = <OutNumber>i
         elif is_a(row.kind, IS_PARAMETERS):
-            assignment.parameters[row.entity] = <int32_t>i + 1
+            assignment.parameters[row.entity] = <OutNumber>i + 1
         elif is_pool(row.kind, row.bank):
-            assignment.pool[row.entity] = <int32_t>i + 1
+            assignment.pool[row.entity] = <OutNumber>i + 1
         elif is_user_bank(row.kind, row.bank):
             assignment.bank_size = row.size
 
@@ -98,10 +101,10 @@ cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) 
     cdef const EntityRow* entities = assignment.merged.entities
     cdef OutRow* out = &assignment.outs[assignment.common]
     cdef uint8_t* common = NULL         # by entity: 1 if it is to be placed, and not listed yet
-    cdef int32_t* declared              # entities in the order of their first common symbol
+    cdef EntityNumber* declared         # entities in the order of their first common symbol
     cdef uint64_t align
     cdef size_t i, common_count = 0, listed_count = 0
-    cdef int32_t entity
+    cdef EntityNumber entity
     for i in range(assignment.merged.out_symbol_count):
         entity = assignment.merged.out_symbols[i].entity
         if (entity >= 0
@@ -115,7 +118,7 @@ cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) 
             common_count += 1
     if not common_count:
         return True
-    declared = <int32_t*>scratch_room(scratch, common_count, sizeof(int32_t))
+    declared = <EntityNumber*>scratch_room(scratch, common_count, sizeof(EntityNumber))
     if declared == NULL:
         return False
     for i in range(assignment.objects.symbol_count):
@@ -148,7 +151,7 @@ cdef inline void place_system_shared(Assignment* assignment) noexcept nogil:
     cdef uint64_t reserve = SYSTEM_RESERVE if assignment.objects.executable else 0
     cdef uint64_t end = reserve, align = MAX_ALIGN
     cdef size_t i, node
-    cdef int32_t out = -1
+    cdef OutNumber out = -1
     for i in range(assignment.merged.entity_count):
         if entities[i].kind == E_SYSTEM_SHARED and assignment.home[i] >= 0:
             out = assignment.home[i]
