@@ -1,6 +1,6 @@
 # .nv.info and .nv.merc.nv.info: records of all files, and MIN_STACK_SIZE of each kernel.
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
@@ -16,7 +16,9 @@ from info.records cimport Info, Record, append_bytes, entity_of, is_inheriting, 
 from rownumbers cimport EF_LIVE, RESOLUTION_WON
 from sectionkinds cimport KIND
 from tables.attributes cimport record_size
-from tables.rows cimport FileRow, SectionRow
+from tables.rows cimport (
+    EntityNumber, FileRef, FileRow, SectionNumber, SectionRef, SectionRow, SymbolRef,
+)
 from traits cimport TRAIT_MERCURY
 
 
@@ -31,8 +33,8 @@ cdef inline bint is_file_record_kept(Info* info, const uint8_t* record,
 
     Records of functions are kept with the copy of the function. An executable has new stack sizes.
     """
-    cdef uint32_t symbol
-    cdef int32_t entity
+    cdef SymbolRef symbol
+    cdef EntityNumber entity
     if not has_function_symbol(record):
         return True
     if info.objects.executable and (
@@ -63,7 +65,7 @@ cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
     cdef size_t start = info.blob.count, i
     cdef StackSize* record
     for i in range(info.merged.entity_count):
-        if is_inheriting(info, <int32_t>i) and info.merged.entities[i].flags & EF_LIVE:
+        if is_inheriting(info, <EntityNumber>i) and info.merged.entities[i].flags & EF_LIVE:
             record = <StackSize*>vec_extend(&info.blob, sizeof(StackSize))
             if record == NULL:
                 return False
@@ -84,13 +86,14 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
     `kind` is the section's kind. `frames` are by input section; NULL: FRAME_SIZE stays.
     """
     cdef size_t file, i
-    cdef uint32_t j, first, end     # the sections of a file that may have records
+    cdef SectionRef j, first, end   # the sections of a file that may have records
     cdef const SectionRow* source
     cdef const uint8_t* data
     cdef uint8_t* place
     cdef uint64_t offset
     cdef Record* record
-    cdef int32_t entity, section
+    cdef EntityNumber entity
+    cdef SectionNumber section
     cdef uint32_t regcount
     info.records.count = 0
     for file in range(info.objects.file_count):
@@ -112,7 +115,7 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
                 record = <Record*>vec_push(&info.records)
                 if record == NULL:
                     return False
-                set_record(record, data, <uint32_t>file)
+                set_record(record, data, <FileRef>file)
     for i in range(info.records.count):     # in reverse order
         record = <Record*>info.records.data + (info.records.count - 1 - i)
         place = append_bytes(info, record.data, record.size)

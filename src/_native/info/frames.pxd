@@ -1,7 +1,7 @@
 # FRAME_SIZE of whole programs (-ewp) from sm_100 on, in which functions lie inside of the code of
 # others (EF_INNER). nvlink's finalizer gives all functions of a code section one frame size.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from attributetypes cimport EIATTR_FRAME_SIZE
 from base.elf64 cimport load32
@@ -11,7 +11,7 @@ from rownumbers cimport EF_INNER, FILE_WHOLE_PROGRAM
 from sectionkinds cimport IS_RECORDS
 from tables.attributes cimport record_size
 from tables.kinds cimport is_merc, is_owned
-from tables.rows cimport SectionRow
+from tables.rows cimport EntityNumber, SectionNumber, SectionRow, SymbolRef
 
 # The frame size of all functions in a code section.
 ctypedef struct CodeFrame:
@@ -40,8 +40,9 @@ cdef inline CodeFrame* find_frames(const Info* info, Scratch* scratch) noexcept 
     cdef const uint8_t* data
     cdef uint64_t offset
     cdef size_t i
-    cdef uint32_t symbol
-    cdef int32_t entity, section
+    cdef SymbolRef symbol
+    cdef EntityNumber entity
+    cdef SectionNumber section
     if frames == NULL:
         return NULL
     for i in range(info.objects.section_count):

@@ -10,7 +10,7 @@
 #     .nv.info.F        EXTERNS b, MAXREG_COUNT c, then EXIT_INSTR_OFFSETS d
 #     mercury output    EXTERNS b, MAXREG_COUNT a
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from attributetypes cimport (
@@ -27,7 +27,7 @@ from info.records cimport (
 )
 from rownumbers cimport NO_STACK_BOUND
 from tables.attributes cimport find_record, record_size
-from tables.rows cimport SectionRow
+from tables.rows cimport EntityNumber, SectionNumber, SectionRow
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY
 
 
@@ -106,7 +106,7 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
     cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
     cdef uint32_t symbol, index, i, count = 0
-    cdef int32_t null_entity
+    cdef EntityNumber null_entity
     cdef uint8_t head[4]
     if data[0] == EIFMT_SVAL and data[1] == EIATTR_EXTERNS:
         memcpy(head, data, 4)
@@ -165,9 +165,9 @@ cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogi
     return True
 
 
-cdef inline bint emit_function_info(Info* info, int32_t entity, bint mercury) noexcept nogil:
+cdef inline bint emit_function_info(Info* info, EntityNumber entity, bint mercury) noexcept nogil:
     """Append one function's records, of the mercury form with `mercury`; False without memory."""
-    cdef int32_t merc_info = info.merged.functions[entity].merc_info
+    cdef SectionNumber merc_info = info.merged.functions[entity].merc_info
     cdef const SectionRow* source = source_of_info(info, entity)
     cdef const SectionRow* sass = NULL      # the machine code's list
     cdef uint64_t start                     # offset in the blob of the function's records

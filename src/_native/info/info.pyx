@@ -11,7 +11,7 @@ Records of the inputs are kept in reverse order; kernels inherit what the functi
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributetypes cimport JOIN_NOTHING, JOIN_UNION
@@ -30,10 +30,11 @@ from pylink._native.tables cimport Blob, Spans, detach_rows
 from rownumbers cimport EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC
 from sectionkinds cimport IS_RECORDS, KIND, K_INFO
 from tables.attributes cimport record_size
-from tables.graph cimport CallRows, calls_of, graph_init
+from tables.graph cimport CallRows, NodeRef, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_info
 from tables.rows cimport (
-    EntityRow, OutRow, SectionRow, SpanRow, SymbolNumber, function_symbol, is_root,
+    EntityNumber, EntityRow, OutCounter, OutNumber, OutRow, SectionNumber, SectionRow, SpanRow,
+    SymbolNumber, function_symbol, is_root,
 )
 
 
@@ -58,7 +59,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef bint failed = False
     cdef CallRows calls = calls_of(merged)
     cdef set mixed = set()
-    cdef int32_t kernel
+    cdef EntityNumber kernel
     # Nothing between `claim` and `try` may raise: the threads would never be released.
     cdef size_t rows = info.placed.out_count
     cdef size_t part_count = 1 + claim(rows * ROW_COST, rows, MOST_THREADS - 1)
@@ -90,7 +91,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         for i in range(part_count):
             for k in range(parts[i].mixed_kernels.count):
                 # Sorted below by OutRow, so that the result does not depend on the threads.
-                kernel = (<int32_t*>parts[i].mixed_kernels.data)[k]
+                kernel = (<EntityNumber*>parts[i].mixed_kernels.data)[k]
                 mixed.add((info.info_out[kernel], kernel))
             placed.add(Blob(detach_rows(&parts[i].blob)), Spans(detach_rows(&parts[i].spans)))
     finally:
@@ -117,14 +118,14 @@ cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
     scratch_vector(scratch, &info.blob, 1)
     scratch_vector(scratch, &info.spans, sizeof(SpanRow))
     info.stamp = <uint32_t*>scratch_zeros(scratch, node_count, 4)
-    info.stack = <uint32_t*>scratch_zeros(scratch, node_count, 4)
+    info.stack = <NodeRef*>scratch_zeros(scratch, node_count, 4)
 
 
 cdef enum:
     OUTS_AHEAD = 12             # OutRows between the fetch of a row or of records and their use
 
 
-cdef inline void fetch_records(Info* info, size_t i) noexcept nogil:
+cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
     """Fetch the records of functions after OutRow `i` into the cache: first rows, then bytes."""
     cdef const OutRow* out
     cdef const SectionRow* source
@@ -143,7 +144,7 @@ cdef inline void fetch_records(Info* info, size_t i) noexcept nogil:
 cdef void emit_rows(void* context, size_t part) noexcept nogil:
     """Write records of sections until no thread has one to begin: the task of each thread."""
     cdef Info* info = <Info*>context + part
-    cdef size_t first = claim_items(info.next, SOME_ROWS), i
+    cdef OutCounter first = claim_items(info.next, SOME_ROWS), i
     while first < info.placed.out_count:
         for i in range(first, min(first + SOME_ROWS, info.placed.out_count)):
             fetch_records(info, i)
@@ -153,7 +154,7 @@ cdef void emit_rows(void* context, size_t part) noexcept nogil:
         first = claim_items(info.next, SOME_ROWS)
 
 
-cdef bint emit_row(Info* info, size_t i) noexcept nogil:
+cdef bint emit_row(Info* info, OutCounter i) noexcept nogil:
     """Write the records of OutRow `i`, and its span; False without memory."""
     cdef const OutRow* out = &info.placed.outs[i]
     cdef uint64_t start = info.blob.count
@@ -168,7 +169,7 @@ cdef bint emit_row(Info* info, size_t i) noexcept nogil:
     span = <SpanRow*>vec_push(&info.spans)
     if span == NULL:
         return False
-    span.out = <int32_t>i
+    span.out = <OutNumber>i
     span.offset = start
     span.size = info.blob.count - start
     return True
@@ -179,7 +180,7 @@ cdef void count_aliases(Info* info) noexcept nogil:
     cdef size_t i
     cdef const EntityRow* entity
     cdef SymbolNumber function
-    cdef int32_t section
+    cdef SectionNumber section
     for i in range(info.merged.entity_count):
         entity = &info.merged.entities[i]
         if entity.flags & EF_ALIAS and entity.flags & EF_LIVE:
@@ -211,7 +212,7 @@ cdef void find_contributing(void* context, size_t run) noexcept nogil:
         fetch_records(info, i)
         if not is_function_info(out.kind):
             continue
-        info.info_out[out.entity] = <int32_t>i
+        info.info_out[out.entity] = <OutNumber>i
         if is_root(&info.merged.entities[out.entity]):
             search.root_counts[run] += 1
         source = source_of_info(info, out.entity)
@@ -239,7 +240,7 @@ cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
     cdef size_t runs = info.placed.out_count // RUN_ROWS + 1, i
     cdef ContributorSearch search
     cdef const OutRow* out
-    cdef int32_t* row
+    cdef OutNumber* row
     search.info = info
     search.root_counts = <uint32_t*>scratch_zeros(scratch, runs, sizeof(uint32_t))
     search.bits = <uint8_t*>scratch_zeros(scratch, runs, 1)
@@ -256,10 +257,10 @@ cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
         if info.unknown_bits:
             info.contributes[out.entity] = True
         if info.contributes[out.entity]:
-            row = <int32_t*>vec_push(&info.contributors)
+            row = <OutNumber*>vec_push(&info.contributors)
             if row == NULL:
                 return False
-            row[0] = <int32_t>i
+            row[0] = <OutNumber>i
     return True
 
 

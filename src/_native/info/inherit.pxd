@@ -38,6 +38,8 @@ from info.joins cimport (
 from info.lonekernel cimport inherit_alone
 from info.records cimport Info, append_bytes, find_own_record, set_length
 from tables.attributes cimport record_size
+from tables.graph cimport NodeRef
+from tables.rows cimport EntityNumber, EntityRef, FileRef, OutNumber
 
 
 cdef enum:
@@ -60,14 +62,15 @@ cdef inline void sort_numbers(int32_t* numbers, size_t count) noexcept nogil:
         numbers[j] = number
 
 
-cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
+cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
     """Fill `reached_infos`: OutRows of functions that the kernel inherits from, ascending.
 
     False without memory.
     """
     cdef size_t depth = 0       # number of nodes in `stack`
-    cdef uint32_t node, to, j
-    cdef int32_t* row
+    cdef NodeRef node, to
+    cdef uint32_t j
+    cdef OutNumber* row
     info.reached_infos.count = 0
     if info.contributors.count == 0:
         return True
@@ -76,16 +79,17 @@ cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
         return vec_append(&info.reached_infos, info.contributors.data, info.contributors.count)
     info.walk += 1
     info.stamp[kernel] = info.walk
-    info.stack[0] = <uint32_t>kernel
+    info.stack[0] = <NodeRef>kernel
     depth = 1
     while depth:
         depth -= 1
         node = info.stack[depth]
-        if node < info.merged.entity_count and info.contributes[node] and info.info_out[node] >= 0:
-            row = <int32_t*>vec_push(&info.reached_infos)
+        if (node < info.merged.entity_count and info.contributes[<EntityRef>node]
+                and info.info_out[<EntityRef>node] >= 0):
+            row = <OutNumber*>vec_push(&info.reached_infos)
             if row == NULL:
                 return False
-            row[0] = info.info_out[node]
+            row[0] = info.info_out[<EntityRef>node]
         for j in range(info.graph.start[node], info.graph.start[node + 1]):
             to = info.graph.edges[j]
             if info.stamp[to] != info.walk:
@@ -96,7 +100,7 @@ cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
     return True
 
 
-cdef inline bint inherit(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
+cdef inline bint inherit(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
     """Add what the kernel inherits to its records; False without memory.
 
     In this file `start` is the offset in the blob at which the kernel's own records begin; they end
@@ -123,7 +127,7 @@ cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
     return True
 
 
-cdef inline bint put_unknown_bits(Info* info, int32_t entity, uint64_t start) noexcept nogil:
+cdef inline bint put_unknown_bits(Info* info, EntityNumber entity, uint64_t start) noexcept nogil:
     """Append records of UNKNOWN_BITS to those of a function; False without memory.
 
     Append one if the function has no record of its bits, and one more for each of its aliases: an
@@ -138,7 +142,7 @@ cdef inline bint put_unknown_bits(Info* info, int32_t entity, uint64_t start) no
     return True
 
 
-cdef inline bint inherit_in_turn(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
+cdef inline bint inherit_in_turn(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
     """Join record by record with those of one of several kernels; False without memory."""
     cdef RecordWalk walk
     begin_walk(&walk, kernel)
@@ -165,7 +169,7 @@ cdef inline void join_value(Info* info, int64_t offset, uint8_t attribute,
 
 
 cdef inline bint inherit_record(Info* info, uint64_t start, const uint8_t* data,
-                                uint32_t file) noexcept nogil:
+                                FileRef file) noexcept nogil:
     """Join one record of a callee with the kernel's, or append one; False without memory.
 
     `file` is the file whose symbol numbers the record uses.
@@ -189,7 +193,7 @@ cdef inline bint inherit_record(Info* info, uint64_t start, const uint8_t* data,
 
 
 cdef inline bint extend_list(Info* info, uint64_t own, const uint8_t* data,
-                             uint32_t file) noexcept nogil:
+                             FileRef file) noexcept nogil:
     """Add the items of a callee's list, `data`, that the kernel's lacks; False without memory.
 
     `own` is the offset of the kernel's list in the blob. An item that the callee's list has twice

@@ -20,7 +20,7 @@ from info.records cimport (
     Info, append_bytes, find_external, find_own_record, make_barriers_record, source_of_info,
 )
 from tables.attributes cimport find_record, record_size
-from tables.rows cimport SectionRow
+from tables.rows cimport EntityNumber, FileRef, OutNumber, SectionRow
 
 
 cdef enum:
@@ -35,9 +35,9 @@ cdef inline int compare_numbers(const void* a, const void* b) noexcept nogil:
 
 # A walk over the records of functions that a kernel reaches.
 ctypedef struct RecordWalk:
-    int32_t kernel                  # entity, whose own records are skipped
+    EntityNumber kernel             # entity, whose own records are skipped
     size_t next                     # number in Info.reached_infos of the function after `function`
-    int32_t function                # entity whose records are read
+    EntityNumber function           # entity whose records are read
     const SectionRow* source        # its records; NULL before the first function
     uint64_t offset                 # of the next record in `source`
     const uint8_t* data             # the record; NULL: one that says that its bits are unknown
@@ -47,7 +47,7 @@ ctypedef struct RecordWalk:
     uint8_t barriers[4]             # that record: see make_barriers_record
 
 
-cdef inline void begin_walk(RecordWalk* walk, int32_t kernel) noexcept nogil:
+cdef inline void begin_walk(RecordWalk* walk, EntityNumber kernel) noexcept nogil:
     """Start a walk over Info.reached_infos."""
     memset(walk, 0, sizeof(RecordWalk))
     walk.kernel = kernel
@@ -59,7 +59,7 @@ cdef inline bint next_record(Info* info, RecordWalk* walk) noexcept nogil:
     If functions say which bits they use (`unknown_bits`), the records of one that does not, or has
     an alias, end with UNKNOWN_BITS.
     """
-    cdef int32_t function
+    cdef EntityNumber function
     cdef bint has_unknown_bits
     while True:
         if walk.source != NULL and walk.offset < walk.source.size:
@@ -88,7 +88,7 @@ cdef inline bint next_record(Info* info, RecordWalk* walk) noexcept nogil:
                 return True
         if walk.next == info.reached_infos.count:
             return False
-        function = info.placed.outs[(<int32_t*>info.reached_infos.data)[walk.next]].entity
+        function = info.placed.outs[(<OutNumber*>info.reached_infos.data)[walk.next]].entity
         walk.next += 1
         if function != walk.kernel:
             walk.function = function
@@ -148,19 +148,19 @@ cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
             or (attribute == EIATTR_TCGEN05_2CTA_USED and groups == SINGLE_CTAS))
 
 
-cdef inline bint add_mixed_kernel(Info* info, int32_t kernel) noexcept nogil:
+cdef inline bint add_mixed_kernel(Info* info, EntityNumber kernel) noexcept nogil:
     """List a kernel that is for single CTAs and reaches code for pairs, or the other way around.
 
     False without memory.
     """
-    cdef int32_t* row = <int32_t*>vec_push(&info.mixed_kernels)
+    cdef EntityNumber* row = <EntityNumber*>vec_push(&info.mixed_kernels)
     if row == NULL:
         return False
     row[0] = kernel
     return True
 
 
-cdef inline uint32_t output_item(Info* info, const uint8_t* record, uint32_t file, uint32_t i,
+cdef inline uint32_t output_item(Info* info, const uint8_t* record, FileRef file, uint32_t i,
                                  bint* is_kept) noexcept nogil:
     """Return item `i` of an input's list as the output has it; `is_kept` gets whether it has it.
 

@@ -4,7 +4,7 @@
 # `inherit_alone` goes through the attributes. `gather_values` joins the values of all functions,
 # and `gather_list` makes a list of all their items.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
@@ -20,7 +20,7 @@ from info.joins cimport (
 from info.records cimport Info, append_bytes, find_own_record, set_length, source_of_info
 from tables.attributes cimport record_size
 from tables.kinds cimport is_function_info
-from tables.rows cimport OutRow, SectionRow
+from tables.rows cimport EntityNumber, FileRef, OutRow, SectionNumber, SectionRow
 from traits cimport TRAIT_EXTERNS_LAST
 
 
@@ -30,7 +30,7 @@ ctypedef struct Gathered:
     uint16_t value              # all values, the kernel's own among them, joined
 
 
-cdef inline bint inherit_alone(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
+cdef inline bint inherit_alone(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
     """Join attribute by attribute, for the only kernel; False without memory."""
     cdef Gathered gathered[256]
     cdef uint8_t attribute, how
@@ -60,7 +60,7 @@ cdef inline bint inherit_alone(Info* info, int32_t kernel, uint64_t start) noexc
     return True
 
 
-cdef inline void gather_values(Info* info, int32_t kernel, uint64_t start,
+cdef inline void gather_values(Info* info, EntityNumber kernel, uint64_t start,
                                Gathered* gathered) noexcept nogil:
     """Fill `gathered`, by attribute: the kernel's own values, joined with those of all functions.
     """
@@ -90,15 +90,15 @@ cdef inline bint find_record_sections(Info* info) noexcept nogil:
     False without memory.
     """
     cdef size_t i
-    cdef int32_t* row
+    cdef SectionNumber* row
     cdef const OutRow* out
     for i in range(info.placed.out_count):
         out = &info.placed.outs[i]
         if is_function_info(out.kind) and info.contributes[out.entity]:
-            row = <int32_t*>vec_push(&info.record_sections)
+            row = <SectionNumber*>vec_push(&info.record_sections)
             if row == NULL:
                 return False
-            row[0] = <int32_t>(source_of_info(info, out.entity) - info.objects.sections)
+            row[0] = <SectionNumber>(source_of_info(info, out.entity) - info.objects.sections)
     qsort(info.record_sections.data, info.record_sections.count, 4, compare_numbers)
     return True
 
@@ -122,7 +122,7 @@ cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noex
     if not info.record_sections.count and not find_record_sections(info):
         return False
     for i in range(info.record_sections.count):
-        source = &info.objects.sections[(<int32_t*>info.record_sections.data)[i]]
+        source = &info.objects.sections[(<SectionNumber*>info.record_sections.data)[i]]
         offset = 0
         while offset < source.size:
             record = info.objects.arena + source.offset + offset
@@ -150,7 +150,7 @@ cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noex
     return True
 
 
-cdef inline bint push_items(Info* info, const uint8_t* record, uint32_t file) noexcept nogil:
+cdef inline bint push_items(Info* info, const uint8_t* record, FileRef file) noexcept nogil:
     """Append the items of an input's list that `list_items` lacks; False without memory."""
     cdef uint32_t i, item
     cdef uint32_t* row

@@ -2,13 +2,15 @@
 # (griddepcontrol.launch_dependents). From 13.4 on the closing records, which end the list of each
 # function, have PREEXIT_USED with 1 or 0.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from attributetypes cimport EIATTR_PREEXIT_USED
 from base.elf64 cimport WORD, load16
 from info.records cimport Info, append_bytes
 from rownumbers cimport EF_KERNEL, E_FUNC
 from tables.attributes cimport find_record
+from tables.graph cimport NodeRef
+from tables.rows cimport EntityNumber, EntityRef, SectionNumber
 
 cdef enum:
     OP_PREEXIT = 0x82d
@@ -25,15 +27,15 @@ cdef inline void find_preexits(Info* info) noexcept nogil:
     if record == NULL:
         return
     for i in range(info.merged.entity_count):
-        if info.merged.entities[i].kind == E_FUNC and has_preexit(info, <int32_t>i):
+        if info.merged.entities[i].kind == E_FUNC and has_preexit(info, <EntityNumber>i):
             info.preexits[i] = True
             info.preexit_offset = <uint32_t>(record - info.closing_records) + VALUE_OFFSET
 
 
-cdef inline bint has_preexit(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint has_preexit(Info* info, EntityNumber entity) noexcept nogil:
     """Whether a function's own code has PREEXIT: its record says so, or without one the code."""
-    cdef int32_t attributes = info.merged.functions[entity].info
-    cdef int32_t code = info.objects.symbols[info.merged.entities[entity].winner].section
+    cdef SectionNumber attributes = info.merged.functions[entity].info
+    cdef SectionNumber code = info.objects.symbols[info.merged.entities[entity].winner].section
     cdef const uint8_t* record = NULL
     cdef const uint8_t* word
     cdef uint64_t offset
@@ -51,20 +53,21 @@ cdef inline bint has_preexit(Info* info, int32_t entity) noexcept nogil:
     return False
 
 
-cdef inline bint is_reaching_preexit(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint is_reaching_preexit(Info* info, EntityNumber entity) noexcept nogil:
     """Whether a function has PREEXIT or, if it is a kernel, reaches one that has by direct calls.
     """
     cdef size_t depth = 1
-    cdef uint32_t node, to, j
+    cdef NodeRef node, to
+    cdef uint32_t j
     if not info.objects.executable or not info.merged.entities[entity].flags & EF_KERNEL:
         return info.preexits[entity]
     info.walk += 1
     info.stamp[entity] = info.walk
-    info.stack[0] = <uint32_t>entity
+    info.stack[0] = <NodeRef>entity
     while depth:
         depth -= 1
         node = info.stack[depth]
-        if info.preexits[node]:
+        if info.preexits[<EntityRef>node]:
             return True
         for j in range(info.graph.start[node], info.graph.start[node + 1]):
             to = info.graph.edges[j]
@@ -75,7 +78,7 @@ cdef inline bint is_reaching_preexit(Info* info, int32_t entity) noexcept nogil:
     return False
 
 
-cdef inline bint put_closing(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint put_closing(Info* info, EntityNumber entity) noexcept nogil:
     """Append the records that end those of each function; False without memory."""
     cdef uint8_t* place
     if not info.closing_size:

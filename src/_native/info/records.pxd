@@ -7,7 +7,7 @@
 #     04 0f 04 00  07 00 00 00               EIFMT_SVAL, EXTERNS: the list of one symbol, number 7
 #     04 11 08 00  05 00 00 00  20 00 00 00  EIFMT_SVAL, FRAME_SIZE of function 5: 32 bytes
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from attributetypes cimport EIATTR_NUM_BARRIERS, EIFMT_BVAL
@@ -16,8 +16,8 @@ from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from rownumbers cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL
 from sectionkinds cimport KIND
 from tables.attributes cimport find_record, record_size
-from tables.graph cimport CallGraph
-from tables.rows cimport SectionRow
+from tables.graph cimport CallGraph, NodeRef
+from tables.rows cimport EntityNumber, FileRef, FileSymbolRef, OutNumber, SectionNumber, SectionRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_EARLY_FILES
 
@@ -27,7 +27,7 @@ ctypedef struct Record:
     const uint8_t* data     # the record
     const uint8_t* twin     # for a mercury record, the machine code's record, or NULL
     uint32_t size           # bytes of `data`
-    uint32_t file           # number of the file
+    FileRef file            # number of the file
 
 
 # A row of pylink/facts/inheritance.py.
@@ -45,9 +45,9 @@ ctypedef struct Info:
     MergedView merged
     PlacedView placed
     CallGraph graph                 # nodes: entities, then function types (prototypes)
-    int32_t* info_out               # by entity: OutRow of its .nv.info.F, or -1
+    OutNumber* info_out             # by entity: OutRow of its .nv.info.F, or -1
     uint8_t* contributes            # by entity: 1 if it has records that kernels inherit
-    Vec contributors                # int32_t: OutRows of .nv.info.F of entities that contribute
+    Vec contributors                # OutNumber: .nv.info.F of entities that contribute
     uint32_t* aliases               # by entity: how many other names the function has
     uint32_t live_kernels           # number of kernels in the output that are roots
     InheritRow rules[256]           # by attribute; `how` JOIN_NOTHING: not inherited
@@ -63,14 +63,14 @@ ctypedef struct Info:
     # A walk over the call graph.
     uint32_t* stamp                 # by node: number of the last walk that came to it
     uint32_t walk                   # number of the walk, from 1 on
-    uint32_t* stack                 # nodes whose callees the walk has still to visit
+    NodeRef* stack                  # nodes whose callees the walk has still to visit
     # The function or kernel at hand.
     Vec records                     # Record: of its input
-    Vec reached_infos               # int32_t: OutRows of .nv.info.F of functions that it reaches
-    Vec record_sections             # int32_t: SectionRows of records that a lone kernel inherits
+    Vec reached_infos               # OutNumber: .nv.info.F of functions that it reaches
+    Vec record_sections             # SectionNumber: records that a lone kernel inherits
     Vec list_items                  # uint32_t: items of a list, symbol indices or numbers
     # Results.
-    Vec mixed_kernels               # int32_t: entities of kernels for single CTAs and for pairs
+    Vec mixed_kernels               # EntityNumber: kernels for single CTAs and for pairs
     Vec blob                        # uint8_t: records of the output
     Vec spans                       # SpanRow: which of these bytes belong to which section
     bint failed                     # memory was exhausted
@@ -85,13 +85,13 @@ cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noe
     info.rule_count = count
 
 
-cdef inline bint is_inheriting(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint is_inheriting(Info* info, EntityNumber entity) noexcept nogil:
     """Whether an entity is a kernel that inherits: if one kernel was selected, only that one."""
     return (info.merged.entities[entity].flags & EF_KERNEL
             and not info.merged.functions[entity].keeps & KEEPS_ALL)
 
 
-cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
+cdef inline void set_record(Record* record, const uint8_t* data, FileRef file) noexcept nogil:
     """Set a record of an input file, without a twin."""
     record.data = data
     record.twin = NULL
@@ -113,17 +113,18 @@ cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
     record[3] = <uint8_t>(length >> 8)
 
 
-cdef inline int32_t entity_of(const Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
+cdef inline EntityNumber entity_of(const Info* info, FileRef file,
+                                   FileSymbolRef symbol) noexcept nogil:
     """Return the entity of a symbol that a file's records name by number, or -1."""
     return info.merged.symbol_entity[info.objects.files[file].first_symbol + symbol]
 
 
-cdef inline uint32_t find_external(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
+cdef inline uint32_t find_external(Info* info, FileRef file, FileSymbolRef symbol) noexcept nogil:
     """Return the output's symbol index of a function that EXTERNS still names, or 0.
 
     `symbol` is its number in the file's EXTERNS.
     """
-    cdef int32_t entity = entity_of(info, file, symbol)
+    cdef EntityNumber entity = entity_of(info, file, symbol)
     cdef uint32_t flags
     if entity < 0:
         return 0
@@ -134,21 +135,22 @@ cdef inline uint32_t find_external(Info* info, uint32_t file, uint32_t symbol) n
     return info.placed.symbol_index[entity]
 
 
-cdef inline uint32_t section_symbol_of(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
+cdef inline uint32_t section_symbol_of(Info* info, FileRef file,
+                                       FileSymbolRef symbol) noexcept nogil:
     """Return the output's index of a section symbol, or 0: of the section of a file's symbol."""
-    cdef int32_t section = info.objects.symbols[info.objects.files[file].first_symbol
-                                                + symbol].section
+    cdef SectionNumber section = info.objects.symbols[info.objects.files[file].first_symbol
+                                                      + symbol].section
     if section < 0 or info.merged.out_of[section] < 0:
         return 0
     return info.placed.section_symbol_index[info.merged.out_of[section]]
 
 
-cdef inline const SectionRow* source_of_info(Info* info, int32_t entity) noexcept nogil:
+cdef inline const SectionRow* source_of_info(Info* info, EntityNumber entity) noexcept nogil:
     """Return the input section whose records decide for a function, or NULL.
 
     It is the mercury list if the function has one, else that of the machine code.
     """
-    cdef int32_t section = info.merged.functions[entity].merc_info
+    cdef SectionNumber section = info.merged.functions[entity].merc_info
     if section < 0:
         section = info.merged.functions[entity].info
     return &info.objects.sections[section] if section >= 0 else NULL
