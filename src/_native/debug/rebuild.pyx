@@ -23,7 +23,7 @@ of the link. `.debug_line` of two files, as an example:
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.scratch cimport (
@@ -38,7 +38,8 @@ from rownumbers cimport EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC
 from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_plain
 from tables.rows cimport (
-    EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow, SymbolRow,
+    EmittedNumber, EmittedRow, EntityRow, FixupRow, OutNumber, OutRow, OutSymbolRow, RebuildCounter,
+    RebuildNumber, RebuildRow, SectionCounter, SectionNumber, SectionRow, SymbolRow,
 )
 from tables.views cimport MergedView, ObjectsView
 
@@ -68,13 +69,13 @@ cdef enum:
 ctypedef struct Rebuild:
     ObjectsView objects
     MergedView merged
-    int32_t out                 # the OutRow with the pieces
+    OutNumber out               # the OutRow with the pieces
     uint32_t* symbol_order      # by entity: place of its symbol in the output's order
-    size_t row                  # first RebuildRow or FixupRow that is not listed yet
+    RebuildCounter row          # first RebuildRow or FixupRow that is not listed yet
     Vec pieces                  # PieceRow
-    Vec inputs                  # int32_t: the input section of each piece
+    Vec inputs                  # SectionNumber: the input section of each piece
     Vec relocations             # RelocRow
-    Vec numbers                 # int32_t: the RebuildRow of each relocation
+    Vec numbers                 # RebuildNumber: of each relocation
     Vec patches                 # DebugPatchRow
 
 
@@ -101,7 +102,7 @@ def list_debug_pieces(MergedTables merged not None, int out):
         scratch_free(&scratch)
 
 
-cdef void start_rebuild(Rebuild* rebuild, MergedTables merged, int32_t out) noexcept:
+cdef void start_rebuild(Rebuild* rebuild, MergedTables merged, OutNumber out) noexcept:
     """Set the views and the OutRow; the caller sets up vectors and `symbol_order`."""
     merged.objects.view(&rebuild.objects)
     merged.view(&rebuild.merged)
@@ -119,7 +120,7 @@ cdef void number_symbols(Rebuild* rebuild) noexcept nogil:
             rebuild.symbol_order[symbol.entity] = <uint32_t>(symbol.part << PART_SHIFT | i)
 
 
-cdef PieceRow* new_piece(Rebuild* rebuild, size_t section) noexcept nogil:
+cdef PieceRow* new_piece(Rebuild* rebuild, SectionCounter section) noexcept nogil:
     """Add a piece for an input section; NULL without memory."""
     cdef PieceRow* piece = <PieceRow*>vec_push(&rebuild.pieces)
     if piece != NULL:
@@ -133,21 +134,21 @@ cdef bint list_pieces(Rebuild* rebuild) noexcept nogil:
     """List all pieces and their relocations in the order of the inputs; False without memory."""
     cdef const RebuildRow* row
     cdef PieceRow* piece
-    cdef int32_t* section
+    cdef SectionNumber* section
     cdef size_t i
     for i in range(rebuild.objects.section_count):
         if rebuild.merged.out_of[i] != rebuild.out:
             continue
         piece = new_piece(rebuild, i)
-        section = <int32_t*>vec_push(&rebuild.inputs)
+        section = <SectionNumber*>vec_push(&rebuild.inputs)
         if piece == NULL or section == NULL:
             return False
-        section[0] = <int32_t>i
+        section[0] = <SectionNumber>i
         while rebuild.row < rebuild.merged.rebuild_count:
             row = &rebuild.merged.rebuilds[rebuild.row]
-            if row.out == rebuild.out and row.piece > <int32_t>i:
+            if row.out == rebuild.out and row.piece > <SectionNumber>i:
                 break
-            if row.out == rebuild.out and row.piece == <int32_t>i:
+            if row.out == rebuild.out and row.piece == <SectionNumber>i:
                 if not list_relocation(rebuild, row):
                     return False
                 piece.count += 1
@@ -158,10 +159,10 @@ cdef bint list_pieces(Rebuild* rebuild) noexcept nogil:
 cdef bint list_relocation(Rebuild* rebuild, const RebuildRow* row) noexcept nogil:
     """List a relocation, `row`, of the last piece; False without memory."""
     cdef RelocRow* relocation = <RelocRow*>vec_push(&rebuild.relocations)
-    cdef int32_t* number = <int32_t*>vec_push(&rebuild.numbers)
+    cdef RebuildNumber* number = <RebuildNumber*>vec_push(&rebuild.numbers)
     if relocation == NULL or number == NULL:
         return False
-    number[0] = <int32_t>rebuild.row
+    number[0] = <RebuildNumber>rebuild.row
     relocation.r_offset = row.offset
     relocation.target = rebuild.symbol_order[row.entity] if row.entity >= 0 else 0
     # Outcomes of functions have the numbers of DebugOutcome; all others are OTHER.
@@ -173,7 +174,7 @@ def list_header_patches(MergedTables merged not None, int out):
     cdef Rebuild rebuild
     cdef size_t i, plain_count = 0
     cdef Scratch scratch
-    start_rebuild(&rebuild, merged, merged.outs.rows[out].merc)
+    start_rebuild(&rebuild, merged, merged.outs.rows[<OutNumber>out].merc)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &rebuild.pieces, sizeof(PieceRow))
@@ -254,7 +255,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows
     cdef const RebuildRow* origin
-    cdef const int32_t* number
+    cdef const RebuildNumber* number
     cdef const MovedRow* moved
     cdef Vec all_emitted        # EmittedRow: the table's, then those of the rebuilt sections
     cdef EmittedRow* emitted
@@ -270,11 +271,11 @@ def adopt_sections(MergedTables merged not None, list results not None):
         scratch_reserve(&scratch, &all_emitted, count)
         scratch.failed |= not vec_append(&all_emitted, merged.emitted.rows, merged.emitted.count)
         for out, numbers, moved_rows, size in results:
-            row[<int>out].size = size
-            if row[<int>out].rela < 0:
+            row[<OutNumber><int>out].size = size
+            if row[<OutNumber><int>out].rela < 0:
                 continue
-            reloc = &row[row[<int>out].rela]
-            number = <const int32_t*>PyBytes_AS_STRING(numbers)
+            reloc = &row[row[<OutNumber><int>out].rela]
+            number = <const RebuildNumber*>PyBytes_AS_STRING(numbers)
             moved = <const MovedRow*>PyBytes_AS_STRING(moved_rows)
             count = PyBytes_GET_SIZE(moved_rows) // sizeof(MovedRow)
             for i in range(count):
@@ -290,7 +291,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
                 emitted.entity = origin.entity
                 emitted.section = -1
                 emitted.next = reloc.head
-                reloc.head = <int32_t>(all_emitted.count - 1)
+                reloc.head = <EmittedNumber>(all_emitted.count - 1)
                 reloc.count += 1
         if scratch.failed:
             raise MemoryError
@@ -308,14 +309,14 @@ def retarget_units(MergedTables merged not None, bytes inputs not None, bytes un
     cdef FixupRow* fixup = <FixupRow*>fixups.rows
     cdef EmittedRow* row = <EmittedRow*>emitted.rows
     cdef const uint64_t* start = merged.base.rows
-    cdef const int32_t* sections = <const int32_t*>PyBytes_AS_STRING(inputs)
+    cdef const SectionNumber* sections = <const SectionNumber*>PyBytes_AS_STRING(inputs)
     cdef const UnitRow* unit_rows = <const UnitRow*>PyBytes_AS_STRING(units)
     cdef size_t fixup_count = merged.fixups.count, i
     cdef size_t emitted_count = merged.emitted.count
     cdef size_t unit_count = PyBytes_GET_SIZE(units) // sizeof(UnitRow)
-    cdef size_t piece_count = PyBytes_GET_SIZE(inputs) // sizeof(int32_t)
+    cdef size_t piece_count = PyBytes_GET_SIZE(inputs) // sizeof(SectionNumber)
     cdef int64_t new_offset
-    cdef int32_t first_section, last_section
+    cdef SectionNumber first_section, last_section
     if not unit_count:
         return
     first_section = sections[0]
@@ -342,8 +343,9 @@ def retarget_units(MergedTables merged not None, bytes inputs not None, bytes un
     merged.emitted = emitted
 
 
-cdef int64_t find_unit(const UnitRow* units, size_t count, const int32_t* sections,
-                       const uint64_t* start, uint64_t position, int32_t section) noexcept nogil:
+cdef int64_t find_unit(const UnitRow* units, size_t count, const SectionNumber* sections,
+                       const uint64_t* start, uint64_t position,
+                       SectionNumber section) noexcept nogil:
     """Return the offset in the new section of the unit at `position`, or -1.
 
     `position` is its offset if the pieces were only concatenated. `sections` are the input sections

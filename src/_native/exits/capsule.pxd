@@ -27,6 +27,7 @@ from exits.rows cimport (
     R_BITMAP, R_CUT_OFF, R_INSTRUCTION_COUNT, R_LAST_SLOT, R_RECORD, RewriteFault, View, put16,
     set_fault,
 )
+from tables.rows cimport FileSectionCounter
 
 
 cdef enum:
@@ -159,18 +160,18 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset
 
 # A walk over the slots of a capsule and the instructions they stand for.
 ctypedef struct SlotWalk:
-    size_t section          # index of the capsule in the file
-    const uint8_t* data     # the capsule
-    uint64_t size           # bytes of the capsule
-    uint64_t slots          # number of slots
-    uint64_t bitmap_offset  # offset of the bitmap in the capsule
-    uint64_t next_index     # number of the next slot, from 0 on
-    uint64_t record_offset  # offset of the next slot's record in the capsule
-    uint64_t offset         # offset of the next slot's instructions in .text
-    bint early              # the capsule has the form of 12.8
+    FileSectionCounter section  # the capsule
+    const uint8_t* data         # the capsule
+    uint64_t size               # bytes of the capsule
+    uint64_t slots              # number of slots
+    uint64_t bitmap_offset      # offset of the bitmap in the capsule
+    uint64_t next_index         # number of the next slot, from 0 on
+    uint64_t record_offset      # offset of the next slot's record in the capsule
+    uint64_t offset             # offset of the next slot's instructions in .text
+    bint early                  # the capsule has the form of 12.8
 
 
-cdef inline bint start_walk(SlotWalk* walk, const View* capsule, size_t section,
+cdef inline bint start_walk(SlotWalk* walk, const View* capsule, FileSectionCounter section,
                             RewriteFault* fault) noexcept nogil:
     """Start at the first slot of a capsule; False with a fault."""
     memset(walk, 0, sizeof(SlotWalk))

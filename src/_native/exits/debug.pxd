@@ -12,27 +12,29 @@ from elfnumbers cimport SHT_PROGBITS, SHT_RELA, STT_SECTION
 from exits.file cimport RewrittenFile, has_section_name, section_index_of
 from exits.lines cimport Lines, UnitPlace, move_units
 from exits.places cimport move_frame, move_registers
-from exits.rows cimport R_MEMORY, Code, InstructionMap, RewriteFault, View, make_writable, set_fault
+from exits.rows cimport (
+    R_MEMORY, Code, CodeNumber, InstructionMap, RewriteFault, View, make_writable, set_fault,
+)
 from relocationtypes cimport R_CUDA_64
-from tables.rows cimport SymbolRow
+from tables.rows cimport FileSectionCounter, FileSectionNumber, FileSymbolRef, SymbolRow
 
 cdef enum:
     TEXT_PREFIX = 6         # bytes of ".text."
 
 
-cdef inline bint move_frames_of_section(RewrittenFile* file, size_t section, const View* rela,
-                                        RewriteFault* fault) noexcept nogil:
+cdef inline bint move_frames_of_section(RewrittenFile* file, FileSectionCounter section,
+                                        const View* rela, RewriteFault* fault) noexcept nogil:
     """Correct the FDEs of changed kernels in a .debug_frame; False with a fault.
 
     `rela` is its relocation section, whose rows name the kernel of each FDE.
     """
     cdef const Rela* rows = <const Rela*>rela.rewritten
     cdef uint64_t i
-    cdef int32_t row
+    cdef CodeNumber row
     if make_writable(&file.views[section]) == NULL:
         return set_fault(fault, 0, 0, R_MEMORY)
     for i in range(rela.size // sizeof(Rela)):
-        row = file.codes[rows[i].r_sym]
+        row = file.codes[<FileSymbolRef>rows[i].r_sym]
         if row >= 0 and rows[i].r_type == R_CUDA_64:
             if not move_frame(&file.views[section], section, rows[i].r_offset,
                               <const Code*>file.kernels.data + row,
@@ -41,8 +43,8 @@ cdef inline bint move_frames_of_section(RewrittenFile* file, size_t section, con
     return True
 
 
-cdef inline bint move_line_references(RewrittenFile* file, size_t section, const Vec* units,
-                                      RewriteFault* fault) noexcept nogil:
+cdef inline bint move_line_references(RewrittenFile* file, FileSectionCounter section,
+                                      const Vec* units, RewriteFault* fault) noexcept nogil:
     """Correct addends against a rebuilt line section, which are the start of a unit. Returns True.
     """
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
@@ -57,9 +59,9 @@ cdef inline bint move_line_references(RewrittenFile* file, size_t section, const
             continue
         rows = <Rela*>file.views[i].rewritten
         for j in range(file.views[i].size // sizeof(Rela)):
-            symbol = &file.symbols[rows[j].r_sym]
+            symbol = &file.symbols[<FileSymbolRef>rows[j].r_sym]
             if (symbol.info & 0xf != STT_SECTION
-                    or section_index_of(file, symbol) != <int32_t>section):
+                    or section_index_of(file, symbol) != <FileSectionNumber>section):
                 continue
             low = 0
             high = units.count
@@ -74,8 +76,8 @@ cdef inline bint move_line_references(RewrittenFile* file, size_t section, const
     return True
 
 
-cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, size_t rela_index,
-                               RewriteFault* fault) noexcept nogil:
+cdef inline bint rebuild_lines(RewrittenFile* file, FileSectionCounter section, View* rela,
+                               FileSectionCounter rela_index, RewriteFault* fault) noexcept nogil:
     """Rebuild a line section, and correct the references to it; False with a fault.
 
     `rela` is its relocation section, `rela_index` the index of that in the file.
@@ -107,7 +109,7 @@ cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, 
     return done
 
 
-cdef inline bint move_named_registers(RewrittenFile* file, size_t section,
+cdef inline bint move_named_registers(RewrittenFile* file, FileSectionCounter section,
                                       RewriteFault* fault) noexcept nogil:
     """Correct the register ranges of changed kernels in one section; False with a fault.
 

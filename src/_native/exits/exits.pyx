@@ -31,7 +31,7 @@ Cost: linear in the bytes of the sections read, and of the arena where something
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from base.elf64 cimport WORD, Rela, round_up
@@ -51,7 +51,7 @@ from exits.places cimport move_info, move_table
 from exits.rows cimport (
     R_BITMAP, R_CUT_OFF, R_FRAME, R_FRAME_OP, R_INFO, R_INSTRUCTION_COUNT, R_LAST_SLOT, R_LINE_OP,
     R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, R_RECORD, R_REGISTERS, R_TABLE, R_WHOLE, Code,
-    InstructionMap, RewriteFault, View, make_writable, map_offset, set_fault,
+    CodeNumber, InstructionMap, RewriteFault, View, make_writable, map_offset, set_fault,
 )
 from exits.trap cimport clear_trap_waits, is_only_trap
 from exits.update cimport update_code
@@ -62,7 +62,10 @@ from kernelmodes cimport (
 )
 from pylink._native.results cimport ObjectTables
 from pylink._native.tables cimport Table
-from tables.rows cimport FileRow, SectionRow, SymbolRow, function_symbol
+from tables.rows cimport (
+    FileRow, FileSectionCounter, FileSectionNumber, FileSectionRef, FileSymbolRef, SectionNumber,
+    SectionRow, SymbolNumber, SymbolRow, function_symbol,
+)
 from tables.views cimport ObjectsView
 from traits cimport TRAIT_EARLY_FILES
 
@@ -96,13 +99,13 @@ cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil
 
 
 cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const SymbolRow* symbol,
-                           int32_t capsule, int mode) noexcept nogil:
+                           FileSectionNumber capsule, int mode) noexcept nogil:
     """Rewrite one function if necessary; a changed one becomes a row of `file.kernels`.
 
     `capsule` is the index of its capsule in the file. False with a fault.
     """
     cdef bint is_kernel = symbol.other & STO_ENTRY != 0, done
-    cdef size_t text = <size_t>section_index_of(file, symbol)
+    cdef FileSectionCounter text = <FileSectionCounter>section_index_of(file, symbol)
     cdef Code* row
     rewriting.text = &file.views[text]
     if not (file.early or file.update or is_kernel
@@ -110,8 +113,8 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
         return True
     rewriting.capsule = &file.views[capsule]
     memset(&rewriting.code, 0, sizeof(Code))
-    rewriting.code.text = <uint32_t>text
-    rewriting.code.capsule = <uint32_t>capsule
+    rewriting.code.text = <FileSectionRef>text
+    rewriting.code.capsule = <FileSectionRef>capsule
     rewriting.mode = mode
     rewriting.changed = rewriting.waits = False
     if file.update:
@@ -129,7 +132,7 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
         if row == NULL:
             return set_fault(rewriting.fault, 0, 0, R_MEMORY)
         row[0] = rewriting.code
-        file.code_of[text] = <int32_t>(file.kernels.count - 1)
+        file.code_of[text] = <CodeNumber>(file.kernels.count - 1)
     return done
 
 
@@ -138,10 +141,13 @@ cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) 
 
     The callers of a device function are not known, so only its EXITs are rewritten.
     """
-    cdef int32_t* capsule_of = <int32_t*>scratch_zeros(&file.scratch, file.count, sizeof(int32_t))
+    # By section of the file, a .text.
+    cdef FileSectionNumber* capsule_of = <FileSectionNumber*>scratch_zeros(
+        &file.scratch, file.count, sizeof(FileSectionNumber))
     cdef Rewriting rewriting
     cdef Scratch scratch
-    cdef size_t i, text
+    cdef size_t i
+    cdef FileSectionCounter text
     cdef bint done
     memset(&rewriting, 0, sizeof(Rewriting))
     rewriting.places = &file.places
@@ -154,13 +160,13 @@ cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) 
     done = not (scratch.failed or file.scratch.failed)
     for i in range(file.count if done else 0):
         if file.views[i].kind == SHT_CUDA_CAPMERC:
-            capsule_of[code_index_of(file, i)] = <int32_t>i
+            capsule_of[code_index_of(file, i)] = <FileSectionNumber>i
     for i in range(file.symbol_count):
         if not done:
             break
         if not is_defined_function(&file.symbols[i]):
             continue
-        text = <size_t>section_index_of(file, &file.symbols[i])
+        text = <FileSectionCounter>section_index_of(file, &file.symbols[i])
         if file.code_of[text] < 0:
             done = rewrite_function(file, &rewriting, &file.symbols[i], capsule_of[text], mode)
     scratch_free(&scratch)
@@ -177,7 +183,7 @@ cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogi
     cdef const Code* code
     cdef SymbolRow* symbol
     cdef size_t i
-    cdef int32_t row
+    cdef CodeNumber row
     for i in range(file.symbol_count):
         symbol = &file.symbols[i]
         row = file.code_of[section_index_of(file, symbol)] if symbol.section >= 0 else -1
@@ -185,7 +191,7 @@ cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogi
             continue
         code = <const Code*>file.kernels.data + row
         if is_defined_function(symbol):
-            if function_symbol(&file.sections[code.text]) != file.first_symbol + <int32_t>i:
+            if function_symbol(&file.sections[code.text]) != file.first_symbol + <SymbolNumber>i:
                 return set_fault(fault, code.text, symbol.value, R_WHOLE)
             symbol.size = code.rewritten_size
             file.codes[i] = row
@@ -201,7 +207,7 @@ cdef bint move_places(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
     cdef View* view
     cdef View* table
     cdef size_t i, j
-    cdef int32_t row
+    cdef CodeNumber row
     for i in range(file.count):
         view = &file.views[i]
         row = file.code_of[view.info] if view.info < file.count else -1
@@ -235,7 +241,7 @@ cdef bint move_relocations(RewrittenFile* file, RewriteFault* fault) noexcept no
     cdef Rela* rows
     cdef uint64_t j
     cdef size_t i
-    cdef int32_t home, target
+    cdef CodeNumber home, target
     for i in range(file.count):
         view = &file.views[i]
         if view.kind != SHT_RELA or not view.size:
@@ -245,7 +251,7 @@ cdef bint move_relocations(RewrittenFile* file, RewriteFault* fault) noexcept no
             return set_fault(fault, 0, 0, R_MEMORY)
         home = file.code_of[view.info] if view.info < file.count else -1
         for j in range(view.size // sizeof(Rela)):
-            target = file.codes[rows[j].r_sym]
+            target = file.codes[<FileSymbolRef>rows[j].r_sym]
             if home >= 0:
                 rows[j].r_offset = map_offset(codes + home, places, rows[j].r_offset, True)
             if target >= 0 and rows[j].r_addend > 0:
@@ -353,9 +359,9 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
     memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count
-    file.first_section = <int32_t>row.first_section
+    file.first_section = <SectionNumber>row.first_section
     file.symbols = <SymbolRow*>symbols.start + row.first_symbol
-    file.first_symbol = <int32_t>row.first_symbol
+    file.first_symbol = <SymbolNumber>row.first_symbol
     file.symbol_count = row.symbol_count
     file.early = mode == MODE_EARLY_CODE or mode == MODE_EARLY_CAPSULES
     file.update = mode & UPDATE_ANY != 0

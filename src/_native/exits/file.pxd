@@ -1,32 +1,35 @@
 # One relocatable file while its kernels are rewritten: views of its sections, and its symbols.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from base.scratch cimport Scratch, scratch_nones, scratch_vector, scratch_zeros
 from base.texts cimport is_named
 from base.vector cimport Vec
-from exits.rows cimport Code, InstructionMap, View
+from exits.rows cimport Code, CodeNumber, InstructionMap, View
 from sectionkinds cimport KIND
-from tables.rows cimport SectionRow, SymbolRow
+from tables.rows cimport (
+    FileSectionCounter, FileSectionNumber, FileSymbolRef, SectionNumber, SectionRow, SymbolNumber,
+    SymbolRow,
+)
 
 
 # One file while its kernels are rewritten.
 ctypedef struct RewrittenFile:
-    Scratch scratch         # memory of the views and tables of this file
-    View* views             # by section index in the file
-    size_t count            # number of sections
-    SectionRow* sections    # the file's; `offset` and `size` change with the contents
-    SymbolRow* symbols      # the file's; `size` changes with the code
+    Scratch scratch                 # memory of the views and tables of this file
+    View* views                     # by section of the file
+    size_t count                    # number of sections
+    SectionRow* sections            # by section of the file; `offset` and `size` change
+    SymbolRow* symbols              # by symbol of the file; `size` changes with the code
     uint32_t symbol_count
-    int32_t first_symbol    # SymbolRow of the file's symbol 0
-    int32_t first_section   # SectionRow of the file's section 0
-    int32_t* codes          # by symbol index: row of `kernels`, or -1
-    int32_t* code_of        # by section index of a .text: row of `kernels`, or -1
-    Vec kernels             # Code: functions whose code changed
-    Vec places              # InstructionMap: of all functions whose code changed
-    bint early              # code from before 13.0, see exits/early.pxd
-    bint drops_trap_waits   # kernels that only trap do not wait: from 13.0 on
-    bint update             # code of another release, see exits/update.pxd
+    SymbolNumber first_symbol       # SymbolRow of the file's symbol 0
+    SectionNumber first_section     # SectionRow of the file's section 0
+    CodeNumber* codes               # by symbol of the file: row of `kernels`, or -1
+    CodeNumber* code_of             # by section of the file, a .text: row of `kernels`, or -1
+    Vec kernels                     # Code: functions whose code changed
+    Vec places                      # InstructionMap: of all functions whose code changed
+    bint early                      # code from before 13.0, see exits/early.pxd
+    bint drops_trap_waits           # kernels that only trap do not wait: from 13.0 on
+    bint update                     # code of another release, see exits/update.pxd
 
 
 # Contents that were rewritten, which stand after those of all files in the new arena.
@@ -68,15 +71,16 @@ cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
     return True
 
 
-cdef inline int32_t section_index_of(const RewrittenFile* file,
-                                     const SymbolRow* symbol) noexcept nogil:
+cdef inline FileSectionNumber section_index_of(const RewrittenFile* file,
+                                               const SymbolRow* symbol) noexcept nogil:
     """Return the index in the file of the section of a symbol; -1 without a section."""
     return symbol.section - file.first_section if symbol.section >= 0 else -1
 
 
-cdef inline int32_t code_index_of(const RewrittenFile* file, size_t capsule) noexcept nogil:
+cdef inline FileSectionNumber code_index_of(const RewrittenFile* file,
+                                            FileSectionCounter capsule) noexcept nogil:
     """Return the index in the file of the code that a capsule describes."""
-    return section_index_of(file, &file.symbols[file.views[capsule].info])
+    return section_index_of(file, &file.symbols[<FileSymbolRef>file.views[capsule].info])
 
 
 cdef inline bint has_section_name(const View* view, const char* name) noexcept nogil:

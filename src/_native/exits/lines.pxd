@@ -20,7 +20,7 @@
 # `min` of unsigned integers on sm_110) and keep its DW_LNS_advance_pc before the one of the next
 # row; it stays an opcode of its own.
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport Rela, load16, load32, load64
@@ -32,9 +32,11 @@ from dwarf cimport (
     UNIT_OPCODE_BASE, UNIT_STEP, UNIT_VERSION,
 )
 from exits.rows cimport (
-    R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, InstructionMap,
-    RewriteFault, View, make_writable, map_offset, put32, read_sleb, read_uleb, set_fault,
+    R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, CodeNumber,
+    InstructionMap, RewriteFault, View, make_writable, map_offset, put32, read_sleb, read_uleb,
+    set_fault,
 )
+from tables.rows cimport FileSectionCounter, FileSymbolRef
 
 
 cdef enum:
@@ -43,28 +45,28 @@ cdef enum:
 
 # A line section while it is rebuilt.
 ctypedef struct Lines:
-    const uint8_t* data     # old contents of the section
-    size_t section          # index of the section in the file
-    uint64_t start          # old offset of the unit
-    uint64_t end            # old offset of its end
-    uint8_t step            # its minimum_instruction_length, bytes
-    int8_t base             # its line_base
-    uint8_t line_range      # its line_range
-    uint8_t first           # its opcode_base, the first special opcode
-    const int32_t* codes    # by symbol index in the file: row of `kernels`, or -1
-    const Code* code        # kernel of the sequence; NULL if it has not changed
-    const Code* kernels     # all changed kernels of the file
+    const uint8_t* data         # old contents of the section
+    FileSectionCounter section  # index of the section in the file
+    uint64_t start              # old offset of the unit
+    uint64_t end                # old offset of its end
+    uint8_t step                # its minimum_instruction_length, bytes
+    int8_t base                 # its line_base
+    uint8_t line_range          # its line_range
+    uint8_t first               # its opcode_base, the first special opcode
+    const CodeNumber* codes     # by symbol of the file: row of `kernels`, or -1
+    const Code* code            # kernel of the sequence; NULL if it has not changed
+    const Code* kernels         # all changed kernels of the file
     const InstructionMap* places
-    const uint32_t* row_at  # by old offset: 1 + row of the relocation there, or 0
-    Rela* rows              # relocations of the section, with old offsets
-    uint64_t* new_offsets   # by relocation: its new offset
-    uint64_t address        # old address of the row being read
-    uint64_t placed         # new address of the last row written
-    int64_t line            # line of the row being read
-    int64_t written_line    # line of the last row written
-    bint is_advanced        # opcodes after the last row have advanced to `placed`
-    Vec* out                # uint8_t: new contents of the section
-    Vec* units              # UnitPlace
+    const uint32_t* row_at      # by old offset: 1 + row of the relocation there, or 0
+    Rela* rows                  # relocations of the section, with old offsets
+    uint64_t* new_offsets       # by relocation: its new offset
+    uint64_t address            # old address of the row being read
+    uint64_t placed             # new address of the last row written
+    int64_t line                # line of the row being read
+    int64_t written_line        # line of the last row written
+    bint is_advanced            # opcodes after the last row have advanced to `placed`
+    Vec* out                    # uint8_t: new contents of the section
+    Vec* units                  # UnitPlace
 
 
 # The old and new offset of a unit in its section, for references to it.
@@ -141,6 +143,7 @@ cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
     cdef uint64_t size, start, place
     cdef int64_t advance
     cdef uint32_t row
+    cdef CodeNumber number
     cdef uint8_t kind
     if (not read_uleb(lines.data, lines.end, offset, &size) or not size
             or size > lines.end - offset[0]):
@@ -167,8 +170,9 @@ cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
         row = lines.row_at[start + 1]
         if row:
             lines.new_offsets[row - 1] = lines.out.count + (start + 1 - op)
-            if lines.codes[lines.rows[row - 1].r_sym] >= 0:
-                lines.code = lines.kernels + lines.codes[lines.rows[row - 1].r_sym]
+            number = lines.codes[<FileSymbolRef>lines.rows[row - 1].r_sym]
+            if number >= 0:
+                lines.code = lines.kernels + number
     return True
 
 
@@ -298,7 +302,7 @@ cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following
 
 
 cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbol_count,
-                            size_t rela_index, RewriteFault* fault) noexcept nogil:
+                            FileSectionCounter rela_index, RewriteFault* fault) noexcept nogil:
     """Rebuild a line section and the offsets of its relocations; False with a fault.
 
     `rela` are these, a section with index `rela_index`, whose symbols are less than `symbol_count`.

@@ -22,10 +22,11 @@ from dwarf cimport (
 )
 from exits.file cimport RewrittenFile
 from exits.rows cimport (
-    R_FRAME, R_FRAME_OP, R_INFO, R_MEMORY, R_REGISTERS, R_TABLE, Code, InstructionMap, RewriteFault,
-    View, make_writable, map_offset, put32, put64, read_uleb, set_fault,
+    R_FRAME, R_FRAME_OP, R_INFO, R_MEMORY, R_REGISTERS, R_TABLE, Code, CodeNumber, InstructionMap,
+    RewriteFault, View, make_writable, map_offset, put32, put64, read_uleb, set_fault,
 )
 from relocationtypes cimport R_MERCURY_CODE_OFFSET32
+from tables.rows cimport FileSectionCounter
 
 
 cdef enum:
@@ -115,7 +116,7 @@ cdef inline uint32_t map_range_start(const Code* code, const InstructionMap* pla
     return <uint32_t>places[code.first + offset // WORD].range_start
 
 
-cdef inline bint move_info(View* view, size_t section, const Code* code,
+cdef inline bint move_info(View* view, FileSectionCounter section, const Code* code,
                            const InstructionMap* places, bint early,
                            RewriteFault* fault) noexcept nogil:
     """Correct the offsets in an attribute list, `.nv.info.K`; False with a fault."""
@@ -153,8 +154,9 @@ cdef inline bint move_info(View* view, size_t section, const Code* code,
     return True
 
 
-cdef inline bint move_table(View* view, size_t section, const View* relocs, const Code* code,
-                            const InstructionMap* places, RewriteFault* fault) noexcept nogil:
+cdef inline bint move_table(View* view, FileSectionCounter section, const View* relocs,
+                            const Code* code, const InstructionMap* places,
+                            RewriteFault* fault) noexcept nogil:
     """Correct a jump table, `.nv.constant2.K`; False with a fault.
 
     Its words that hold offsets are those that `relocs`, the RELA section of its mercury twin,
@@ -175,7 +177,7 @@ cdef inline bint move_table(View* view, size_t section, const View* relocs, cons
     return True
 
 
-cdef inline bint move_registers(RewrittenFile* file, size_t section, NameIndex* names,
+cdef inline bint move_registers(RewrittenFile* file, FileSectionCounter section, NameIndex* names,
                                 RewriteFault* fault) noexcept nogil:
     """Correct the register ranges of changed kernels in .nv_debug_info_reg_sass.
 
@@ -204,7 +206,7 @@ cdef inline bint move_registers(RewrittenFile* file, size_t section, NameIndex* 
         slot = index_find(names, data + start, <uint32_t>(nul - data - start))
         if slot == NULL:
             return set_fault(fault, section, start, R_MEMORY)
-        code = codes + slot.value if slot.value >= 0 else NULL
+        code = codes + <CodeNumber>slot.value if slot.value >= 0 else NULL
         offset = nul - data + 1
         count = load32(data + offset)
         offset += 4
@@ -227,8 +229,9 @@ cdef inline bint move_registers(RewrittenFile* file, size_t section, NameIndex* 
     return True
 
 
-cdef inline bint move_frame(View* view, size_t section, uint64_t address, const Code* code,
-                            const InstructionMap* places, RewriteFault* fault) noexcept nogil:
+cdef inline bint move_frame(View* view, FileSectionCounter section, uint64_t address,
+                            const Code* code, const InstructionMap* places,
+                            RewriteFault* fault) noexcept nogil:
     """Correct address_range and the advances of an FDE of .debug_frame; False with a fault.
 
     `address` is the offset of its initial_location, which has a relocation.

@@ -4,11 +4,12 @@
 # exhausted. In functions without a fault as parameter that read, and in `move_targets`, False means
 # that the contents are damaged.
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport WORD
 from base.scratch cimport Scratch, scratch_room
+from tables.rows cimport FileSectionCounter, FileSectionRef
 
 
 # Reasons of a RewriteFault. `text_of` in exits.pyx has what those from R_CUT_OFF on say to a user.
@@ -33,9 +34,9 @@ cdef enum ExitFault:
 
 # Why the rewriting of a file stopped.
 ctypedef struct RewriteFault:
-    size_t section          # index of the section in the file
-    uint64_t offset         # offset in the section
-    int reason              # ExitFault
+    FileSectionCounter section  # index of the section in the file
+    uint64_t offset             # offset in the section
+    int reason                  # ExitFault
 
 
 # Contents of one section: as they lie in the file and, once something changed, a changed copy.
@@ -49,7 +50,7 @@ ctypedef struct View:
     uint32_t name_size
     uint32_t kind               # sh_type
     uint32_t link               # sh_link
-    uint32_t info               # sh_info
+    FileSectionRef info         # sh_info; of a capsule a FileSymbolRef
 
 
 # New offsets in .text of one instruction of the input. If a barrier was inserted in front of it, a
@@ -60,17 +61,20 @@ ctypedef struct InstructionMap:
     uint64_t range_start        # of a register range that begins with it, in code that is updated
 
 
+# The number of a changed kernel or function of a file, -1 for none.
+ctypedef int32_t CodeNumber
+
 # A kernel or function whose code changed.
 ctypedef struct Code:
-    uint32_t text               # index of its .text in the file
-    uint32_t capsule            # index of its capsule in the file
+    FileSectionRef text         # index of its .text in the file
+    FileSectionRef capsule      # index of its capsule in the file
     uint64_t size               # bytes of .text in the file
     uint64_t rewritten_size     # bytes of .text afterwards
     size_t first                # row of its first InstructionMap
     size_t count                # InstructionMaps: one per instruction before the padding, one after
 
 
-cdef inline bint set_fault(RewriteFault* fault, size_t section, uint64_t offset,
+cdef inline bint set_fault(RewriteFault* fault, FileSectionCounter section, uint64_t offset,
                            int reason) noexcept nogil:
     """Fill in a fault. Returns False, which the caller returns in turn."""
     fault.section = section
