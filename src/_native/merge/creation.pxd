@@ -17,7 +17,7 @@
 # functions. "Optimizer constants" are the pools of functions from sm_100 on: until the second
 # program renames them, .nv.constant2.F is called .nv.constant.optimizer.F.
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.nameindex cimport pool_allocate, pool_join_text
@@ -53,8 +53,8 @@ from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_
 from tables.poolrows cimport POOL_LOST, POOL_NEW, PoolRow
 from tables.rows cimport (
     OF_OWN_BYTES, PART_GLOBAL, SYSTEM_RESERVE, EntityNumber, EntityRow, FileRow, OutNumber, OutRow,
-    OutSymbolRow, SectionNumber, SectionRow, SymbolNumber, SymbolRow, has_lost, is_instance,
-    is_root, was_current,
+    OutSymbolRow, SectionNumber, SectionRef, SectionRow, SymbolNumber, SymbolRow, has_lost,
+    is_instance, is_root, was_current,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_WEAK_GLOBAL
 
@@ -171,7 +171,7 @@ cdef inline void create_code_section(Merge* merge, EntityNumber function,
     if code_of(merge, function) >= 0:
         return
     head.bank = text.bank
-    head.source = <int32_t>(text - merge.objects.sections)
+    head.source = <SectionNumber>(text - merge.objects.sections)
     out = create_named_section(merge, function, &head, merge.objects.arena + text.name,
                                text.name_size)
     if out < 0:
@@ -459,18 +459,18 @@ cdef inline void create_pool(Merge* merge, EntityNumber kernel) noexcept nogil:
 
 cdef inline void prepare_sections(Merge* merge, const FileRow* file) noexcept nogil:
     """Mark the sections of a file for which `create_other_sections` has something to do."""
-    cdef uint32_t i, first = file.first_section, end = file.first_section + file.section_count
-    cdef uint32_t debug_end = first         # number after the last plain section with debug data
+    cdef SectionRef i, first = file.first_section, end = file.first_section + file.section_count
+    cdef SectionRef debug_end = first         # number after the last plain section with debug data
     cdef uint16_t kind
     for i in range(first, end):
         kind = merge.objects.sections[i].kind
         if is_plain(kind, IS_DEBUG):
             debug_end = i + 1
-        if is_to_place(kind) or merge.work.own_pool[i] or is_folded(merge, <int32_t>i):
+        if is_to_place(kind) or merge.work.own_pool[i] or is_folded(merge, <SectionNumber>i):
             merge.work.section_marks[i] |= MARK_TO_PLACE
     for i in range(first, end):
         if (is_merc(merge.objects.sections[i].kind, IS_DEBUG)
-                and not is_repeat_of_plain(merge, <int32_t>i, first, debug_end)):
+                and not is_repeat_of_plain(merge, <SectionNumber>i, first, debug_end)):
             merge.work.section_marks[i] |= MARK_OWN_BYTES
 
 
@@ -483,7 +483,7 @@ cdef inline bint is_to_place(uint16_t kind) noexcept nogil:
 cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexcept nogil:
     """Create the sections that no symbol needed; assign each input section its output section."""
     cdef const KindFacts* facts
-    cdef uint32_t i
+    cdef SectionRef i
     for i in range(file.first_section, file.first_section + file.section_count):
         if not merge.work.section_marks[i] & MARK_TO_PLACE:
             continue
@@ -494,14 +494,14 @@ cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexce
         if facts.holds == E_SYSTEM_SHARED and merge.objects.sections[i].size == 0:
             continue            # whole programs have such a section even without variables
         if merge.work.own_pool[i] & POOL_LOST:
-            create_lost_pool(merge, <int32_t>i)
+            create_lost_pool(merge, <SectionNumber>i)
         elif is_function_bank(merge.objects.sections[i].kind):
-            create_section(merge, <int32_t>i)
+            create_section(merge, <SectionNumber>i)
         elif is_a(merge.objects.sections[i].kind, IS_COMMON_SHARED):
-            create_debug_shared(merge, <int32_t>i)
+            create_debug_shared(merge, <SectionNumber>i)
         if merge.failed:
             return
-        assign_output_section(merge, <int32_t>i)
+        assign_output_section(merge, <SectionNumber>i)
 
 
 cdef inline void create_lost_pool(Merge* merge, SectionNumber section) noexcept nogil:
@@ -588,12 +588,12 @@ cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* 
         row.flags = row.flags & ~<uint64_t>SHF_BARRIERS | barriers << SHF_BARRIERS_FIRST
 
 
-cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, uint32_t first,
-                                    uint32_t end) noexcept nogil:
+cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, SectionRef first,
+                                    SectionRef end) noexcept nogil:
     """Whether a plain debug section, `first` to `end` - 1, has this mercury section's bytes."""
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* plain
-    cdef uint32_t i
+    cdef SectionRef i
     for i in range(first, end):
         plain = &merge.objects.sections[i]
         if (is_plain(plain.kind, IS_DEBUG) and plain.offset == section_row.offset
@@ -637,7 +637,7 @@ cdef inline OutNumber find_or_create_mercury_section(Merge* merge,
 
 cdef inline void create_info_sections(Merge* merge, const FileRow* file) noexcept nogil:
     """Create .nv.info.F of the functions of a file, and .nv.compat of release 12.9."""
-    cdef uint32_t i
+    cdef SectionRef i
     cdef EntityNumber function
     cdef OutNumber out
     cdef const SectionRow* section
@@ -649,7 +649,7 @@ cdef inline void create_info_sections(Merge* merge, const FileRow* file) noexcep
             merge.has_compat = True
         if not is_function_info(section.kind):
             continue
-        function = function_if_current(merge, <int32_t>i)
+        function = function_if_current(merge, <SectionNumber>i)
         if function < 0:
             continue
         if not merge.merged.entities[function].flags & EF_LIVE:
@@ -659,6 +659,6 @@ cdef inline void create_info_sections(Merge* merge, const FileRow* file) noexcep
         if out < 0:
             out = create_function_section(merge, function, section.kind)
             if out >= 0:
-                out_row(merge, out).source = <int32_t>i
-        if function_if_linked(merge, <int32_t>i) >= 0:
+                out_row(merge, out).source = <SectionNumber>i
+        if function_if_linked(merge, <SectionNumber>i) >= 0:
             merge.columns.out_of[i] = out

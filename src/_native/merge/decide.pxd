@@ -24,7 +24,7 @@
 # symbol, with `decide_function`, `decide_shared` and `decide_without_entity`. merge/relocations.pxd
 # then carries the Action out.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport Rela, Sym
@@ -44,7 +44,7 @@ from sectionkinds cimport IS_DEBUG, KIND, K_CONSTANT
 from tables.kinds cimport is_a, is_merc
 from tables.rows cimport (
     EmittedNumber, EntityNumber, EntityRow, FileRow, OutNumber, SectionNumber, SectionRow,
-    SymbolNumber, SymbolRow, has_lost,
+    SymbolCounter, SymbolNumber, SymbolRow, has_lost,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
@@ -69,7 +69,7 @@ cdef enum Fate:
     FATE_RESOLVED = 4
 
 
-cdef inline Fate fate_of(const Merge* merge, size_t symbol) noexcept nogil:
+cdef inline Fate fate_of(const Merge* merge, SymbolCounter symbol) noexcept nogil:
     """Return the Fate of the entries that name a symbol."""
     cdef EntityNumber entity = merge.merged.symbol_entity[symbol]
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
@@ -328,7 +328,7 @@ cdef inline SectionNumber find_mercury_section(Merge* merge, const FileRow* file
             memcpy(&section, merge.objects.arena + index_table.offset + 4 * <uint64_t>symbol, 4)
     if section == 0 or section >= file.section_count:
         return -1
-    return <int32_t>(file.first_section + section)
+    return <SectionNumber>(file.first_section + section)
 
 
 cdef inline int64_t correct_addend(Merge* merge, SectionNumber twin, uint64_t number,

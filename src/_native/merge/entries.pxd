@@ -14,7 +14,7 @@
 # EmittedRow added last, and `next` of each leads to the one before it. A relocation that the link
 # resolves is a FixupRow, one of debug data that is computed again a RebuildRow.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.nameindex cimport pool_join, pool_join_text
@@ -32,8 +32,8 @@ from rownumbers cimport (
 from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
 from tables.kinds cimport is_a, is_renamed
 from tables.rows cimport (
-    OUTCOME_DEAD, OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, EmittedRow, FixupRow,
-    OutNumber, OutRow, RebuildRow, SectionNumber, SectionRow,
+    OUTCOME_DEAD, OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, EmittedNumber,
+    EmittedRow, FixupRow, OutNumber, OutRow, RebuildRow, SectionNumber, SectionRow,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
 
@@ -190,7 +190,7 @@ cdef inline void add_emitted(Merge* merge, RelocList* relocs, RelocEntry entry) 
             emitted.section = out_row(merge, emitted.section).twin
         emitted.addend += <int64_t>merge.columns.base[entry.section]
     emitted.next = relocs.head
-    relocs.head = <int32_t>(merge.columns.emitted.count - 1)
+    relocs.head = <EmittedNumber>(merge.columns.emitted.count - 1)
     relocs.emitted_count += 1
 
 

@@ -30,7 +30,7 @@ from tables.kinds cimport (
 )
 from tables.rows cimport (
     OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, EntityNumber, FileRow,
-    OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, SectionNumber, SectionRow,
+    OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, SectionNumber, SectionRef, SectionRow,
 )
 
 
@@ -195,7 +195,7 @@ cdef inline void create_symtab_shndx(Merge* merge, bint late) noexcept nogil:
     start_out_row_of_kind(row, K_SYMTAB_SHNDX)
     row.created = <uint32_t>merge.symtab_shndx_position + 1
     if not late:
-        section_entry(merge, <int32_t>(merge.columns.outs.count - 1)).out = <int32_t>(
+        section_entry(merge, <OutNumber>(merge.columns.outs.count - 1)).out = <OutNumber>(
             merge.columns.outs.count - 1)
         return
     name = strings_append(&merge.columns.shstr, <const uint8_t*>SHNDX, <uint32_t>strlen(SHNDX))
@@ -251,8 +251,8 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
     for i in range(merge.work.twinned.count):
         create_mercury_twin(merge, twinned[i])
     for i in range(merge.work.renamed.count, plain_count):      # newer than the survey
-        if needs_twin(merge, out_row(merge, <int32_t>i)):
-            create_mercury_twin(merge, <int32_t>i)
+        if needs_twin(merge, out_row(merge, <OutNumber>i)):
+            create_mercury_twin(merge, <OutNumber>i)
     if merge.failed:
         return
     for i in range(merge.work.capsules.count):
@@ -274,7 +274,7 @@ cdef inline void split_mercury_variables(Merge* merge, const FileRow* file) noex
 
     These are tables of functions. The plain ones have the offsets of functions inside of a kernel.
     """
-    cdef uint32_t i
+    cdef SectionRef i
     cdef SectionNumber plain
     cdef OutNumber out
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -292,12 +292,12 @@ cdef inline SectionNumber find_plain_variables(Merge* merge, const FileRow* file
                                                const SectionRow* mercury) noexcept nogil:
     """Return the plain form in a file of a mercury section of variables, or -1."""
     cdef const SectionRow* plain
-    cdef uint32_t i
+    cdef SectionRef i
     for i in range(file.first_section, file.first_section + file.section_count):
         plain = &merge.objects.sections[i]
         if (is_plain(plain.kind, IS_VARIABLES) and plain.bank == mercury.bank
                 and KIND[plain.kind].twin == mercury.kind):
-            return <int32_t>i
+            return <SectionNumber>i
     return -1
 
 

@@ -5,7 +5,7 @@ sections then have the reference's as stand-ins, one for one in the order of the
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
 from elfnumbers cimport STT_FUNC
@@ -14,16 +14,19 @@ from pylink._native.results cimport MergedTables, ObjectTables
 from pylink._native.tables cimport Numbers
 from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_merc
-from tables.rows cimport FileNumber, FileRow, SectionRow, SymbolRow, has_lost
+from tables.rows cimport (
+    FileNumber, FileRow, SectionNumber, SectionRef, SectionRow, SymbolRef, SymbolRow, has_lost,
+)
 
 
-def find_winning_symbol(MergedTables merged not None, int32_t reference, int32_t candidate):
+def find_winning_symbol(MergedTables merged not None, FileNumber reference, FileNumber candidate):
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* files = objects.files.rows
     cdef const SymbolRow* symbols = objects.symbols.rows
     cdef const uint8_t* resolution = merged.symbol_resolution.rows
     cdef Py_ssize_t file_count = objects.files.count
-    cdef uint32_t i, candidate_symbol, reference_symbol
+    cdef uint32_t i
+    cdef SymbolRef candidate_symbol, reference_symbol
     if not (0 <= reference < file_count and 0 <= candidate < file_count):
         raise IndexError(f"files {reference} and {candidate} of {file_count}")
     for i in range(min(files[reference].symbol_count, files[candidate].symbol_count)):
@@ -40,11 +43,11 @@ def pair_sections(ObjectTables objects not None, bytes pairs not None):
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const FileRow* files = objects.files.rows
     cdef const SectionRow* sections = objects.sections.rows
-    cdef const int32_t* pair = <const int32_t*>PyBytes_AS_STRING(pairs)
+    cdef const FileNumber* pair = <const FileNumber*>PyBytes_AS_STRING(pairs)
     cdef Py_ssize_t file_count = objects.files.count
     cdef Py_ssize_t section_count = objects.sections.count
     cdef bytes table = PyBytes_FromStringAndSize(NULL, 4 * section_count)
-    cdef int32_t* stand_ins = <int32_t*>PyBytes_AS_STRING(table)
+    cdef SectionNumber* stand_ins = <SectionNumber*>PyBytes_AS_STRING(table)
     cdef Py_ssize_t i
     cdef FileNumber candidate, reference
     memset(stand_ins, 0xff, 4 * section_count)
@@ -59,10 +62,10 @@ def pair_sections(ObjectTables objects not None, bytes pairs not None):
 
 
 cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const FileRow* candidate,
-                     const FileRow* reference, int32_t* stand_ins) noexcept nogil:
+                     const FileRow* reference, SectionNumber* stand_ins) noexcept nogil:
     """Set the stand-ins of a candidate's sections; False if the sections do not correspond."""
-    cdef uint32_t i, j = reference.first_section
-    cdef uint32_t end = reference.first_section + reference.section_count
+    cdef SectionRef i, j = reference.first_section
+    cdef SectionRef end = reference.first_section + reference.section_count
     for i in range(candidate.first_section, candidate.first_section + candidate.section_count):
         if not is_merc(sections[i].kind, IS_DEBUG):
             continue
@@ -74,6 +77,6 @@ cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const Fil
                           sections[i].name_size) != 0):
             return False
         if can_fold(arena, &sections[i]):
-            stand_ins[i] = <int32_t>j
+            stand_ins[i] = <SectionNumber>j
         j += 1
     return True

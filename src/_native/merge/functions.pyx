@@ -18,7 +18,7 @@ does, keeps its own count. `find_kept_parts` has the exceptions.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
 from base.prefetch cimport AHEAD, prefetch
@@ -32,9 +32,12 @@ from rownumbers cimport (
 )
 from sectionkinds cimport IS_RECORDS, KIND
 from tables.attributes cimport find_record, register_limit
-from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
+from tables.graph cimport CallGraph, CallRows, NodeRef, calls_of, graph_init, is_idle
 from tables.kinds cimport is_a, is_owned
-from tables.rows cimport EntityNumber, EntityRow, FunctionRow, SectionNumber, SectionRow, is_root
+from tables.rows cimport (
+    EntityCounter, EntityNumber, EntityRef, EntityRow, FunctionRow, SectionNumber, SectionRow,
+    is_root,
+)
 from tables.views cimport MergedView, ObjectsView
 from traits cimport TRAIT_EARLY_FILES
 
@@ -44,22 +47,22 @@ from traits cimport TRAIT_EARLY_FILES
 ctypedef struct ComponentSearch:
     ObjectsView objects
     MergedView merged
-    FunctionRow* rows               # the result, by entity
+    FunctionRow* rows               # by entity: the result
     CallGraph graph
-    uint32_t* visit_number          # 1 for the node visited first, 0 before the visit
-    uint32_t* lowest_reached        # lowest visit number known of its component (lowlink)
-    uint32_t* next_edge             # number of edges that have been followed
-    uint32_t* path                  # list of nodes, from the root of the search to the current one
-    uint32_t* pending               # list of nodes that are not yet in a component
-    uint8_t* on_pending             # whether the node is in that list
-    uint32_t* regcount              # the largest found so far
-    EntityNumber* regcount_from     # entity that `regcount` comes from
-    uint32_t* stack                 # bytes of the deepest path found so far, or NO_STACK_BOUND
-    uint32_t* barriers              # the largest count found so far
-    uint8_t* is_kernel
-    uint8_t* reconfigures           # sets the number of registers, or reaches a function that does
-    uint32_t* unbounded             # of a prototype: its functions without a bound on their stack
-    uint32_t* last_prototype        # of a function: node of the prototype that it last counted for
+    uint32_t* visit_number          # by node: 1 for the one visited first, 0 before the visit
+    uint32_t* lowest_reached        # by node: lowest visit number known of its component (lowlink)
+    uint32_t* next_edge             # by node: number of edges that have been followed
+    NodeRef* path                   # list of nodes, from the root of the search to the current one
+    NodeRef* pending                # list of nodes that are not yet in a component
+    uint8_t* on_pending             # by node: whether the node is in that list
+    uint32_t* regcount              # by node: the largest found so far
+    EntityNumber* regcount_from     # by node: entity that `regcount` comes from
+    uint32_t* stack                 # by node: bytes of the deepest path so far, or NO_STACK_BOUND
+    uint32_t* barriers              # by node: the largest count found so far
+    uint8_t* is_kernel              # by node
+    uint8_t* reconfigures           # by node: sets the number of registers, or one that it reaches
+    uint32_t* unbounded             # by node, a prototype: its functions without a stack bound
+    NodeRef* last_prototype         # by node, a function: the prototype it last counted for
 
 
 def analyze(MergedTables merged not None):
@@ -94,27 +97,28 @@ cdef void allocate_search(ComponentSearch* search, Scratch* scratch, size_t node
     search.visit_number = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.lowest_reached = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.next_edge = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.path = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.pending = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.path = <NodeRef*>scratch_zeros(scratch, nodes, 4)
+    search.pending = <NodeRef*>scratch_zeros(scratch, nodes, 4)
     search.on_pending = <uint8_t*>scratch_zeros(scratch, nodes, 1)
     search.reconfigures = <uint8_t*>scratch_zeros(scratch, nodes, 1)
     search.regcount = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.regcount_from = <int32_t*>scratch_zeros(scratch, nodes, 4)
+    search.regcount_from = <EntityNumber*>scratch_zeros(scratch, nodes, 4)
     search.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.is_kernel = <uint8_t*>scratch_zeros(scratch, nodes, 1)
     search.barriers = <uint32_t*>scratch_zeros(scratch, nodes, 4)
     search.unbounded = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    search.last_prototype = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.last_prototype = <NodeRef*>scratch_zeros(scratch, nodes, 4)
 
 
 cdef inline SectionNumber attributes_of(const ComponentSearch* search,
-                                        size_t entity) noexcept nogil:
+                                        EntityCounter entity) noexcept nogil:
     """Return the section with the attributes of a function: the mercury one, if there is one."""
     cdef const FunctionRow* row = &search.rows[entity]
     return row.merc_info if row.merc_info >= 0 else row.info
 
 
-cdef inline void fetch_attributes(const ComponentSearch* search, size_t entity) noexcept nogil:
+cdef inline void fetch_attributes(const ComponentSearch* search,
+                                  EntityCounter entity) noexcept nogil:
     """Fetch the attributes of functions after `entity` into the cache: first rows, then bytes."""
     cdef SectionNumber section
     if entity + 2 * AHEAD >= search.merged.entity_count:
@@ -134,7 +138,7 @@ cdef void start_search(ComponentSearch* search) noexcept nogil:
     cdef SectionNumber section
     cdef size_t i
     for i in range(search.graph.nodes):
-        search.regcount_from[i] = <int32_t>i
+        search.regcount_from[i] = <EntityNumber>i
     for i in range(search.merged.entity_count):
         entity = &search.merged.entities[i]
         fetch_attributes(search, i)
@@ -165,7 +169,8 @@ cdef void fill_rows(ComponentSearch* search) noexcept nogil:
         row = &search.rows[i]
         row.keeps = 0
         row.regcount = entities[i].regcount
-        row.raised_by = search.regcount_from[i] if search.regcount_from[i] != <int32_t>i else -1
+        row.raised_by = (search.regcount_from[i] if search.regcount_from[i] != <EntityNumber>i
+                         else -1)
         row.stack = search.stack[i]
         row.barriers = 0
         if entities[i].flags & EF_KERNEL:
@@ -199,7 +204,7 @@ cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
     return kernel
 
 
-cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
+cdef uint32_t find_kept_parts(const ComponentSearch* search, EntityCounter kernel,
                               int64_t lone_kernel) noexcept nogil:
     """Return the KeepsFlag bits of a kernel: its own values that no callee raises.
 
@@ -224,11 +229,12 @@ cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
 cdef void find_components(ComponentSearch* search) noexcept nogil:
     """Find the strongly connected components, and propagate values from callees to callers."""
     cdef size_t root, depth = 0, pending_count = 0
-    cdef uint32_t visits = 0, node, caller, callee
+    cdef uint32_t visits = 0
+    cdef NodeRef node, caller, callee
     for root in range(search.graph.nodes):
         if search.visit_number[root]:
             continue
-        node = <uint32_t>root
+        node = <NodeRef>root
         visits += 1
         search.visit_number[node] = search.lowest_reached[node] = visits
         search.path[0] = node
@@ -277,12 +283,13 @@ cdef void count_recursive(ComponentSearch* search) noexcept nogil:
     cdef const CallGraph* graph = &search.graph
     cdef const uint32_t* stack = search.stack
     cdef size_t entity_count = search.merged.entity_count, i
-    cdef uint32_t j, callee
+    cdef uint32_t j
+    cdef NodeRef callee
     for i in range(entity_count, graph.nodes):
         for j in range(graph.start[i], graph.start[i + 1]):
             callee = graph.edges[j]
             if search.last_prototype[callee] != i:
-                search.last_prototype[callee] = <uint32_t>i
+                search.last_prototype[callee] = <NodeRef>i
                 search.unbounded[i] += stack[callee] == NO_STACK_BOUND
     for i in range(entity_count):
         search.rows[i].recursive_calls = 0
@@ -296,8 +303,8 @@ cdef void count_recursive(ComponentSearch* search) noexcept nogil:
                 search.rows[i].recursive_calls += search.unbounded[callee]
 
 
-cdef inline void inherit_values(ComponentSearch* search, uint32_t caller,
-                                uint32_t callee) noexcept nogil:
+cdef inline void inherit_values(ComponentSearch* search, NodeRef caller,
+                                NodeRef callee) noexcept nogil:
     """Raise the values of a caller to those of a callee."""
     if search.regcount[callee] > search.regcount[caller] or (
             # If several have the same count, `raised_by` is the one that was created first.
@@ -311,7 +318,7 @@ cdef inline void inherit_values(ComponentSearch* search, uint32_t caller,
     search.reconfigures[caller] |= search.reconfigures[callee]
 
 
-cdef size_t close_component(ComponentSearch* search, uint32_t root,
+cdef size_t close_component(ComponentSearch* search, NodeRef root,
                             size_t pending_count) noexcept nogil:
     """Take the component of `root` off the pending nodes, and give its nodes common values.
 
@@ -320,7 +327,8 @@ cdef size_t close_component(ComponentSearch* search, uint32_t root,
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef size_t first = pending_count, i
-    cdef uint32_t node, best = root, stack = 0, barriers = 0
+    cdef NodeRef node, best = root
+    cdef uint32_t stack = 0, barriers = 0
     cdef uint8_t reconfigures = 0
     while True:
         first -= 1
@@ -345,8 +353,8 @@ cdef size_t close_component(ComponentSearch* search, uint32_t root,
         search.barriers[node] = barriers
         search.stack[node] = stack
         if (stack != NO_STACK_BOUND and node < search.merged.entity_count
-                and entities[node].flags & EF_DEFINED):
-            search.stack[node] = stack + entities[node].frame
+                and entities[<EntityRef>node].flags & EF_DEFINED):
+            search.stack[node] = stack + entities[<EntityRef>node].frame
     return first
 
 
@@ -364,9 +372,9 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
             continue
         row = &search.rows[search.merged.section_function[i]]
         if KIND[section.kind].mercury:
-            row.merc_info = <int32_t>i
+            row.merc_info = <SectionNumber>i
         else:
-            row.info = <int32_t>i
+            row.info = <SectionNumber>i
 
 
 def find_recursive(MergedTables merged not None):

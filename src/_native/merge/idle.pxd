@@ -11,7 +11,7 @@
 #
 # Only references from the kernel's own code count. With -r, only arrays are laid out.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t
 
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
@@ -24,24 +24,26 @@ from rownumbers cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_RELOCATAB
 from sectionkinds cimport IS_CODE, K_SHARED
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport EntityNumber, EntityRow, FixupRow
-from tables.sharedrows cimport VariableRow, sort_list
+from tables.rows cimport EntityCounter, EntityNumber, EntityRow, FixupRow, SymbolNumber
+from tables.sharedrows cimport KernelNumber, VariableRef, VariableRow, sort_list
 
+
+ctypedef int32_t IdleUseNumber
 
 # One reference from the code of an idle kernel to a common variable.
 ctypedef struct IdleUse:
     EntityNumber variable       # entity
     EntityNumber kernel         # entity
-    int32_t of_kernel           # IdleUse: the previous one of this kernel, or -1
-    int32_t of_variable         # IdleUse: the next one of this variable, by kernel, or -1
+    IdleUseNumber of_kernel     # IdleUse: the previous one of this kernel, or -1
+    IdleUseNumber of_variable   # IdleUse: the next one of this variable, by kernel, or -1
 
 
 # All such references, chained by kernel and by variable.
 ctypedef struct IdleUses:
     Vec rows                    # IdleUse
     Vec variables               # VariableRow: common ones and arrays, in creation order
-    int32_t* of_kernel          # by entity: the last IdleUse of the kernel, or -1
-    int32_t* of_variable        # by entity: the first IdleUse of the variable, or -1
+    IdleUseNumber* of_kernel    # by entity: the last IdleUse of the kernel, or -1
+    IdleUseNumber* of_variable  # by entity: the first IdleUse of the variable, or -1
     uint8_t* has_array          # by entity: an idle kernel that uses extern arrays
 
 
@@ -67,12 +69,12 @@ cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
             create_sections_by_variable(merge, &scratch, &uses)
         for i in range(entity_count):
             if uses.has_array[i]:
-                create_idle_section(merge, <int32_t>i)
+                create_idle_section(merge, <EntityNumber>i)
     merge.failed |= scratch.failed
     scratch_free(&scratch)
 
 
-cdef inline bint is_idle_code(const Merge* merge, size_t entity) noexcept nogil:
+cdef inline bint is_idle_code(const Merge* merge, EntityCounter entity) noexcept nogil:
     """Whether an entity is an idle kernel whose code the output has."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     return (entity_row.flags & EF_LIVE != 0 and entity_row.flags & EF_KERNEL != 0
@@ -85,7 +87,7 @@ cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
     cdef IdleUse* use
     cdef size_t i, entity
     cdef EntityNumber variable, kernel
-    cdef int32_t use_number
+    cdef IdleUseNumber use_number
     for i in range(merge.merged.entity_count):
         uses.has_array[i] = merge.columns.array_align[i] != 0 and is_idle_code(merge, i)
     for i in range(0 if merge.objects.mode & LINK_RELOCATABLE else merge.columns.fixups.count):
@@ -105,7 +107,7 @@ cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
         use.variable = variable
         use.kernel = kernel
         use.of_kernel = uses.of_kernel[kernel]
-        uses.of_kernel[kernel] = <int32_t>uses.rows.count - 1
+        uses.of_kernel[kernel] = <IdleUseNumber>uses.rows.count - 1
     for i in range(merge.merged.entity_count):
         entity = merge.merged.entity_count - 1 - i
         use_number = uses.of_kernel[entity]
@@ -125,17 +127,17 @@ cdef inline void create_sections_by_variable(Merge* merge, Scratch* scratch,
     """
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
-    cdef uint32_t* order
+    cdef VariableRef* order
     cdef const EntityRow* entity
     cdef size_t i
     cdef EntityNumber variable
-    cdef int32_t number
+    cdef IdleUseNumber number
     for i in range(merge.objects.symbol_count):
         variable = merge.merged.symbol_entity[i]
         if variable < 0:
             continue
         entity = &merge.merged.entities[variable]
-        if entity.winner != <int32_t>i or entity.kind != E_SHARED:
+        if entity.winner != <SymbolNumber>i or entity.kind != E_SHARED:
             continue
         if not entity.flags & EF_UNSIZED and not is_common(merge, variable):
             continue
@@ -145,16 +147,16 @@ cdef inline void create_sections_by_variable(Merge* merge, Scratch* scratch,
             break
         row.size = entity.size
         row.align = entity.align
-        row.owner = variable        # the sort does not look at it
-    order = <uint32_t*>scratch_room(scratch, 2 * variables.count, 4)
+        row.owner = <KernelNumber>variable      # an entity: the sort does not look at it
+    order = <VariableRef*>scratch_room(scratch, 2 * variables.count, 4)
     if not merge.failed and not scratch.failed:
         for i in range(variables.count):
-            order[i] = <uint32_t>i
+            order[i] = <VariableRef>i
         sort_list(<VariableRow*>variables.data, order, order + variables.count, variables.count,
                   False)
         for i in range(2 * variables.count):
-            number = order[variables.count - 1 - i % variables.count]
-            variable = (<VariableRow*>variables.data)[number].owner
+            row = <VariableRow*>variables.data + order[variables.count - 1 - i % variables.count]
+            variable = <EntityNumber>row.owner
             number = (uses.of_variable[variable]
                       if (merge.work.users[variable] >= 0) == (i < variables.count) else -1)
             while number >= 0:

@@ -23,7 +23,7 @@ from merge.state cimport Merge
 from rownumbers cimport EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED
 from sectionkinds cimport IS_VARIABLES, KIND
 from tables.kinds cimport is_a
-from tables.rows cimport FileRow, SectionNumber, SymbolNumber, SymbolRow, has_lost
+from tables.rows cimport FileRow, SectionNumber, SymbolCounter, SymbolNumber, SymbolRow, has_lost
 
 
 # A range of bytes of an input section; `end` is the offset after the last one.
@@ -42,7 +42,8 @@ cdef inline bint is_initialized_data(uint16_t kind) noexcept nogil:
     return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
-cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint in_data) noexcept nogil:
+cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
+                                    bint in_data) noexcept nogil:
     """Whether relocations in the bytes of a definition may be removed.
 
     For initialized data (`in_data`) this is a definition that lost against a weak one:

@@ -73,8 +73,8 @@ from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
 from tables.poolrows cimport POOL_NEW, PoolRow
 from tables.rows cimport (
-    OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, FileRow, FixupRow, OutNumber, OutRow, OutSymbolNumber,
-    OutSymbolRow, RebuildRow, SectionRow,
+    OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, EntityNumber, FileCounter, FileRow, FixupRow, OutNumber,
+    OutRow, OutSymbolNumber, OutSymbolRow, RebuildRow, SectionRef, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
 
@@ -198,7 +198,7 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
         allocate_users(merge, scratch)
 
 
-cdef void prepare_file(void* context, size_t number) noexcept nogil:
+cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
     """Find what creation needs to know of one file and no creation changes, on any thread."""
     cdef Merge* merge = <Merge*>context
     cdef const FileRow* file = &merge.objects.files[number]
@@ -242,7 +242,7 @@ cdef void find_own_pools(Merge* merge) noexcept nogil:
     for i in range(merge.merged.pool_count):
         pool = &merge.merged.pools[i]
         merge.work.pool_end[pool.kernel] = pool.end
-        if pool.flags & POOL_NEW and pool.kernel == <int32_t>pool.function:
+        if pool.flags & POOL_NEW and pool.kernel == <EntityNumber>pool.function:
             merge.work.own_pool[pool.section] = <uint8_t>pool.flags
 
 
@@ -318,7 +318,8 @@ cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
     The file's .nv.callgraph comes first, which names them in the blocks of functions whose address
     is taken and of indirect calls; then its .nv.prototype.
     """
-    cdef uint32_t i, walk               # walk 0 is over .nv.callgraph, walk 1 over .nv.prototype
+    cdef SectionRef i
+    cdef uint32_t walk                  # walk 0 is over .nv.callgraph, walk 1 over .nv.prototype
     cdef const SectionRow* section
     cdef const uint32_t* pair
     cdef const uint8_t* text

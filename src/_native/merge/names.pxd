@@ -19,7 +19,7 @@ from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
 from merge.newrows cimport INSTANCE
 from merge.state cimport ListEntry, Merge, entity_name, out_row
-from tables.rows cimport PART_GLOBAL, EntityNumber, OutSymbolRow
+from tables.rows cimport PART_GLOBAL, EntityNumber, OutSymbolCounter, OutSymbolRow
 
 
 cdef enum:
@@ -148,7 +148,8 @@ cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
     return <uint32_t>offset
 
 
-cdef inline void prefetch_global_name(Merge* merge, size_t i, uint32_t* tags) noexcept nogil:
+cdef inline void prefetch_global_name(Merge* merge, OutSymbolCounter i,
+                                      uint32_t* tags) noexcept nogil:
     """Hash the name of global symbol `i` and fetch its cell, for `enter_global_name`."""
     cdef const OutSymbolRow* symbol = <const OutSymbolRow*>merge.columns.out_symbols.data + i
     cdef uint32_t size

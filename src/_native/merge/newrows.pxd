@@ -93,9 +93,9 @@ cdef inline OutNumber new_out(Merge* merge, uint16_t kind, uint32_t type, uint64
     start_out_row(row, kind, type, flags, align, entsize)
     if not flags & SHF_MERCURY:
         append_list_entry(merge, &merge.work.section_list, NULL, 0,
-                          <int32_t>(merge.columns.outs.count - 1), -1)
+                          <OutNumber>(merge.columns.outs.count - 1), -1)
         row.created = <uint32_t>merge.work.section_list.count
-    return <int32_t>(merge.columns.outs.count - 1)
+    return <OutNumber>(merge.columns.outs.count - 1)
 
 
 cdef inline OutNumber new_section_of_kind(Merge* merge, uint16_t kind) noexcept nogil:
@@ -145,7 +145,7 @@ cdef inline OutSymbolNumber new_symbol(Merge* merge, EntityNumber entity, OutNum
     row.instance = -1
     row.part = part
     row.dropped = False
-    return <int32_t>(merge.columns.out_symbols.count - 1)
+    return <OutSymbolNumber>(merge.columns.out_symbols.count - 1)
 
 
 cdef inline void add_section_symbol(Merge* merge, OutNumber out) noexcept nogil:
@@ -194,7 +194,7 @@ cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept
     head.type = source.type
     head.flags = source.flags
     head.align = source.align
-    head.source = <int32_t>(source - merge.objects.sections)
+    head.source = <SectionNumber>(source - merge.objects.sections)
     return head
 
 
@@ -272,7 +272,7 @@ cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name
     out = new_out(merge, head.kind, head.type, head.flags, 1, 0)
     if out < 0:
         return -1
-    slot.value = out
+    slot.value = <int32_t>out
     merge.work.by_name.count += 1
     out_row(merge, out).bank = head.bank
     out_row(merge, out).source = head.source

@@ -16,7 +16,7 @@ in the pool of kernel K, whose is_own relocations are A and B:
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from base.elf64 cimport Rela
@@ -31,8 +31,8 @@ from sectionkinds cimport IS_LITERALS
 from tables.kinds cimport is_plain
 from tables.poolrows cimport POOL_LOST, PoolRow, find_relocation_lists
 from tables.rows cimport (
-    EmittedNumber, EmittedRow, OutNumber, OutRow, SectionNumber, SectionRow, SymbolRow,
-    function_symbol,
+    EmittedNumber, EmittedRow, EntityNumber, OutNumber, OutRow, SectionNumber, SectionRow,
+    SymbolRef, SymbolRow, function_symbol,
 )
 from tables.views cimport MergedView, ObjectsView
 
@@ -54,15 +54,16 @@ ctypedef struct Adoption:
     ObjectsView objects
     MergedView merged
     OutRow* outs
-    Vec emitted                 # EmittedRow: those of the merge, then those added here
-    OutNumber* relocations_of   # by entity of a kernel: OutRow, its pool's relocations, or -1
-    EmittedNumber* tail_of      # by entity of a kernel: the last EmittedRow of these, or -1
-    # By SymbolRow of a function: 1 + input section with the mercury relocations of its pool, or 0.
-    int32_t* input_relocations_of
-    Vec constants               # Constant: of all pools, by section and value
-    int32_t* constants_end      # by input section: index after the last Constant of this pool
-    Vec entries                 # PoolEntry: relocations of one pool in the order of appending
-    int32_t listed_relocations  # 1 + input section with the relocations in `entries`, or 0
+    Vec emitted                         # EmittedRow: those of the merge, then those added here
+    OutNumber* relocations_of           # by entity, a kernel: OutRow, its pool's relocations, or -1
+    EmittedNumber* tail_of              # by entity, a kernel: the last EmittedRow of these, or -1
+    # By input symbol, of a function: 1 + input section with the mercury relocations of its pool, or
+    # 0.
+    SectionNumber* input_relocations_of
+    Vec constants                       # Constant: of all pools, by section and value
+    int32_t* constants_end              # by input section: index after its last Constant
+    Vec entries                         # PoolEntry: of one pool in the order of appending
+    SectionNumber listed_relocations    # 1 + input section with the relocations in `entries`, or 0
 
 
 def adopt_relocations(MergedTables merged not None):
@@ -77,10 +78,9 @@ def adopt_relocations(MergedTables merged not None):
     scratch_init(&scratch)
     try:
         adoption.relocations_of = scratch_nones(&scratch, adoption.merged.entity_count)
-        adoption.tail_of = <int32_t*>scratch_zeros(&scratch, adoption.merged.entity_count, 4)
-        adoption.input_relocations_of = <int32_t*>scratch_zeros(&scratch,
-                                                                adoption.objects.symbol_count + 1,
-                                                                4)
+        adoption.tail_of = <EmittedNumber*>scratch_zeros(&scratch, adoption.merged.entity_count, 4)
+        adoption.input_relocations_of = <SectionNumber*>scratch_zeros(
+            &scratch, adoption.objects.symbol_count + 1, 4)
         adoption.constants_end = <int32_t*>scratch_zeros(&scratch, adoption.objects.section_count,
                                                          4)
         scratch_vector(&scratch, &adoption.constants, sizeof(Constant))
@@ -112,7 +112,7 @@ cdef bint adopt_all(Adoption* adoption, size_t out_count) noexcept nogil:
         while end < pool_count and pools[end].function == pools[first].function:
             end += 1
         # A pool of the kernel's is_own goes to the front of the list, any other to its end.
-        is_own = pools[first].kernel == <int32_t>pools[first].function
+        is_own = pools[first].kernel == <EntityNumber>pools[first].function
         for i in range(end - first):
             pool = &pools[first + i] if is_own else &pools[end - 1 - i]
             if adoption.relocations_of[pool.kernel] >= 0 and not adopt_entries(adoption, pool):
@@ -188,11 +188,12 @@ cdef bint adopt_entries(Adoption* adoption, const PoolRow* pool) noexcept nogil:
     """Add the entries of one pool to the list of its kernel; False without memory."""
     cdef OutRow* output = &adoption.outs[adoption.relocations_of[pool.kernel]]
     cdef const SectionRow* sections = adoption.objects.sections
-    cdef uint32_t first = adoption.objects.files[sections[pool.section].file].first_symbol
+    cdef SymbolRef first = adoption.objects.files[sections[pool.section].file].first_symbol
     cdef SectionNumber code = sections[pool.section].target
-    cdef int32_t input_relocations = adoption.input_relocations_of[function_symbol(&sections[code])]
+    cdef SectionNumber input_relocations = (
+        adoption.input_relocations_of[function_symbol(&sections[code])])
     cdef EmittedNumber own_tail = -1
-    cdef bint is_own = pool.kernel == <int32_t>pool.function
+    cdef bint is_own = pool.kernel == <EntityNumber>pool.function
     cdef EmittedNumber* tail = &own_tail if is_own else &adoption.tail_of[pool.kernel]
     cdef const PoolEntry* entries
     cdef EmittedRow* emitted
@@ -210,7 +211,7 @@ cdef bint adopt_entries(Adoption* adoption, const PoolRow* pool) noexcept nogil:
         emitted = <EmittedRow*>vec_push(&adoption.emitted)
         if emitted == NULL:
             return False
-        added = <int32_t>(adoption.emitted.count - 1)
+        added = <EmittedNumber>(adoption.emitted.count - 1)
         emitted.offset = entries[i].rela.r_offset + pool.offset
         emitted.addend = entries[i].rela.r_addend
         emitted.type = entries[i].rela.r_type
@@ -227,8 +228,8 @@ cdef bint adopt_entries(Adoption* adoption, const PoolRow* pool) noexcept nogil:
     return True
 
 
-cdef bint list_pool_entries(Adoption* adoption, const PoolRow* pool, int32_t input_relocations,
-                            bint is_whole) noexcept nogil:
+cdef bint list_pool_entries(Adoption* adoption, const PoolRow* pool,
+                            SectionNumber input_relocations, bint is_whole) noexcept nogil:
     """Fill `entries` with the relocations of one pool; False without memory.
 
     An `is_whole` pool is taken over in one piece, whatever constants it has; of any other, only

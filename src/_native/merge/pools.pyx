@@ -29,7 +29,7 @@ A row of the result says where a piece stands in the pool of one kernel. If such
 than a bank, `layout/poolmerge.pyx` later makes one pool for all kernels.
 """
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
@@ -41,10 +41,10 @@ from elfnumbers cimport STT_SECTION
 from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport LiteralPools, Table
 from rownumbers cimport EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON
-from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
+from tables.graph cimport CallGraph, CallRows, NodeRef, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, POOL_NEW, PoolRow
-from tables.rows cimport EntityNumber, EntityRow, SectionNumber, SectionRow, SymbolRow
+from tables.rows cimport EntityNumber, EntityRef, EntityRow, SectionNumber, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -56,15 +56,15 @@ ctypedef struct PoolPlacement:
     # placed in its pool.
     SectionNumber* first_piece
     SectionNumber* last_piece   # by entity: the last piece of any copy, or -1
-    SectionNumber* first_lost   # by entity whose linked copy has no piece: the first one, or -1
-    SectionNumber* next_piece   # by section: the next piece of the function, or 0
-    uint8_t* has_constants      # by section: symbols of constants lie in it
+    SectionNumber* first_lost   # by entity, if its linked copy has no piece: the first one, or -1
+    SectionNumber* next_piece   # by input section: the next piece of the function, or 0
+    uint8_t* has_constants      # by input section: symbols of constants lie in it
     bint has_shared             # some pieces go to the kernels that reach their functions
     uint64_t* pool_size         # by entity: bytes of its pool so far
     uint32_t* pool_align        # by entity: alignment of its pool so far
     CallGraph callers           # the call graph, with edges from callees to callers
-    uint32_t* visited_for       # by node: 1 + the last function that it was visited for, or 0
-    uint32_t* stack             # nodes that a walk of the graph still has to visit
+    EntityRef* visited_for      # by node: 1 + the last function that it was visited for, or 0
+    NodeRef* stack              # nodes that a walk of the graph still has to visit
     Vec rows                    # PoolRow
 
 
@@ -74,7 +74,7 @@ def cut_pools(MergedTables merged not None):
     cdef const SymbolRow* symbol
     cdef Table result = merged.objects.sections
     cdef SectionRow* rows = NULL
-    cdef uint64_t* end_of           # by section: the end of the constants in a pool, else 0
+    cdef uint64_t* end_of           # by input section: the end of the constants in a pool, else 0
     cdef Scratch scratch
     cdef size_t i
     merged.objects.view(&objects)
@@ -158,11 +158,11 @@ cdef void allocate_placement(PoolPlacement* pools, Scratch* scratch, size_t node
     pools.last_piece = scratch_nones(scratch, entity_count)
     pools.first_lost = scratch_nones(scratch, entity_count)
     pools.has_constants = <uint8_t*>scratch_zeros(scratch, section_count, 1)
-    pools.next_piece = <int32_t*>scratch_zeros(scratch, section_count, 4)
+    pools.next_piece = <SectionNumber*>scratch_zeros(scratch, section_count, 4)
     pools.pool_size = <uint64_t*>scratch_zeros(scratch, entity_count, 8)
     pools.pool_align = <uint32_t*>scratch_zeros(scratch, entity_count, 4)
-    pools.visited_for = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    pools.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    pools.visited_for = <EntityRef*>scratch_zeros(scratch, nodes, 4)
+    pools.stack = <NodeRef*>scratch_zeros(scratch, nodes, 4)
     scratch_vector(scratch, &pools.rows, sizeof(PoolRow))
 
 
@@ -187,15 +187,15 @@ cdef bint place_all(PoolPlacement* pools) noexcept nogil:
     cdef bint is_own                # the linked copy has a piece, in a pool of the function's own
     for i in range(pools.merged.entity_count):
         is_own = (pools.first_piece[i] >= 0
-                  and not (pools.objects.executable and is_for_kernels(pools, <uint32_t>i)))
-        if (pools.first_lost[i] >= 0 or is_own) and not place_own(pools, <uint32_t>i):
+                  and not (pools.objects.executable and is_for_kernels(pools, <EntityRef>i)))
+        if (pools.first_lost[i] >= 0 or is_own) and not place_own(pools, <EntityRef>i):
             return False
     for i in range(pools.objects.section_count if pools.has_shared else 0):
-        section = <int32_t>(pools.objects.section_count - 1 - i)
+        section = <SectionNumber>(pools.objects.section_count - 1 - i)
         function = find_pool_function(pools, section)
         if (function >= 0 and pools.first_piece[function] == section
-                and is_for_kernels(pools, <uint32_t>function)
-                and not place_shared(pools, <uint32_t>function)):
+                and is_for_kernels(pools, <EntityRef>function)
+                and not place_shared(pools, <EntityRef>function)):
             return False
     return True
 
@@ -209,7 +209,7 @@ cdef inline EntityNumber find_pool_function(const PoolPlacement* pools,
     return function if pools.merged.entities[function].flags & EF_LIVE else -1
 
 
-cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t function) noexcept nogil:
+cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Whether a function's pool goes to kernels: it is a device function's and has constants.
 
     A pool without constants comes from an earlier stage of linking, which made it of the pools of
@@ -228,23 +228,23 @@ cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
     cdef EntityNumber function
     cdef bint has_device_pool = False
     for i in range(pools.objects.section_count):
-        function = (find_pool_function(pools, <int32_t>i)
+        function = (find_pool_function(pools, <SectionNumber>i)
                     if pools.merged.section_resolution[i] == RESOLUTION_WON else -1)
         if function >= 0:
-            pools.first_piece[function] = pools.last_piece[function] = <int32_t>i
+            pools.first_piece[function] = pools.last_piece[function] = <SectionNumber>i
             pools.pool_size[function] = pools.objects.sections[i].size
             pools.pool_align[function] = pools.objects.sections[i].align
             has_device_pool |= not pools.merged.entities[function].flags & EF_KERNEL
     for i in range(pools.objects.section_count):
-        function = (find_pool_function(pools, <int32_t>i)
+        function = (find_pool_function(pools, <SectionNumber>i)
                     if pools.merged.section_resolution[i] == RESOLUTION_LOST else -1)
         if function < 0:
             continue
         if pools.last_piece[function] >= 0:
-            pools.next_piece[pools.last_piece[function]] = <int32_t>i
+            pools.next_piece[pools.last_piece[function]] = <SectionNumber>i
         else:
-            pools.first_lost[function] = <int32_t>i
-        pools.last_piece[function] = <int32_t>i
+            pools.first_lost[function] = <SectionNumber>i
+        pools.last_piece[function] = <SectionNumber>i
         has_lost[0] = True
     return has_device_pool
 
@@ -255,7 +255,7 @@ cdef inline uint64_t align_up(uint64_t size, uint64_t align) noexcept nogil:
 
 
 cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, EntityNumber kernel,
-                             uint32_t function) noexcept nogil:
+                             EntityRef function) noexcept nogil:
     """Add a row for a piece in the pool of a kernel, otherwise zeros; NULL without memory."""
     cdef PoolRow* row = <PoolRow*>vec_push(&pools.rows)
     if row != NULL:
@@ -266,7 +266,7 @@ cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, Entity
     return row
 
 
-cdef bint place_own(PoolPlacement* pools, uint32_t function) noexcept nogil:
+cdef bint place_own(PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Place the pieces of lost copies after the piece of the linked copy; False without memory.
 
     If the linked copy has no piece, those of the lost copies make a pool, also for a device
@@ -278,14 +278,14 @@ cdef bint place_own(PoolPlacement* pools, uint32_t function) noexcept nogil:
     cdef PoolRow* row
     if (pools.objects.executable
             and not (is_only_lost or pools.merged.entities[function].flags & EF_KERNEL)):
-        row = new_row(pools, pools.first_piece[function], <int32_t>function, function)
+        row = new_row(pools, pools.first_piece[function], <EntityNumber>function, function)
         if row == NULL:
             return False
         row.flags = POOL_NEW
         row.end = pools.pool_size[function]
         row.align = pools.pool_align[function]
     while section:
-        row = new_row(pools, section, <int32_t>function, function)
+        row = new_row(pools, section, <EntityNumber>function, function)
         if row == NULL:
             return False
         row.flags = POOL_LOST | (POOL_ALONE if is_only_lost else 0)
@@ -305,10 +305,11 @@ cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
     return (kernel < other) - (kernel > other)
 
 
-cdef bint place_shared(PoolPlacement* pools, uint32_t function) noexcept nogil:
+cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Place a device function's pieces, at one offset in all its kernels; False without memory."""
     cdef size_t depth = 1, first_row = pools.rows.count, row_count, i
-    cdef uint32_t node, caller, j, align = 1
+    cdef NodeRef node, caller
+    cdef uint32_t j, align = 1
     cdef uint64_t start = 0, size
     cdef SectionNumber piece
     cdef const EntityRow* entity
@@ -318,17 +319,17 @@ cdef bint place_shared(PoolPlacement* pools, uint32_t function) noexcept nogil:
     while depth:
         depth -= 1
         node = pools.stack[depth]
-        entity = &pools.merged.entities[node]
+        entity = &pools.merged.entities[<EntityRef>node]
         if (node < pools.merged.entity_count and entity.flags & EF_KERNEL and entity.flags & EF_LIVE
                 and not is_idle(entity)):
-            row = new_row(pools, pools.first_piece[function], <int32_t>node, function)
+            row = new_row(pools, pools.first_piece[function], <EntityNumber>node, function)
             if row == NULL:
                 return False
-            if pools.first_piece[node] < 0:
-                pools.first_piece[node] = pools.first_piece[function]
+            if pools.first_piece[<EntityRef>node] < 0:
+                pools.first_piece[<EntityRef>node] = pools.first_piece[function]
                 row.flags = POOL_NEW
-            start = max(start, pools.pool_size[node])
-            align = max(align, pools.pool_align[node])
+            start = max(start, pools.pool_size[<EntityRef>node])
+            align = max(align, pools.pool_align[<EntityRef>node])
         for j in range(pools.callers.start[node], pools.callers.start[node + 1]):
             caller = pools.callers.edges[j]
             if pools.visited_for[caller] != function + 1:

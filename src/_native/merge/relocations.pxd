@@ -16,7 +16,7 @@
 # first marks relocation sections and finds the fates of symbols, the second marks what code refers
 # to.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport Rel, Rela
@@ -52,30 +52,31 @@ from sectionkinds cimport (
 )
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
 from tables.rows cimport (
-    OF_EMPTY_STAYS, EntityNumber, FileRow, OutNumber, OutRow, SectionNumber, SectionRow,
+    OF_EMPTY_STAYS, EntityNumber, FileRow, OutNumber, OutRow, SectionNumber, SectionRef, SectionRow,
     SymbolNumber, function_symbol,
 )
 
 
 cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept nogil:
     """Decide all entries of a file, those of a mercury twin after those of the plain section."""
-    cdef uint32_t i, end = file.first_section + file.section_count
+    cdef SectionRef i, end = file.first_section + file.section_count
     cdef SectionNumber twin
     merge.first_mercury = file.first_section
     merge.merc_shndx = -1
     for i in range(file.first_section, end):
         if merge.work.section_marks[i] & MARK_MERC_SHNDX:
-            merge.merc_shndx = <int32_t>i
+            merge.merc_shndx = <SectionNumber>i
     for i in range(file.first_section, end):
         if not merge.work.section_marks[i] & MARK_ENTRIES:
             continue
-        twin = find_mercury_relocations(merge, file, <int32_t>i) if merge.has_finalizer else -1
+        twin = (find_mercury_relocations(merge, file, <SectionNumber>i) if merge.has_finalizer
+                else -1)
         # Entries of plain sections follow each other in the file.
         prefetch(merge.objects.arena + merge.objects.sections[i].offset
                  + merge.objects.sections[i].size)
         if twin >= 0:
             prefetch(merge.objects.arena + merge.objects.sections[twin].offset)
-        decide_relocation_section(merge, file, <int32_t>i, twin, False)
+        decide_relocation_section(merge, file, <SectionNumber>i, twin, False)
         if twin >= 0:
             merge.work.section_marks[twin] |= MARK_DECIDED
             decide_relocation_section(merge, file, twin, -1, True)
@@ -83,7 +84,7 @@ cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept 
             return
     for i in range(file.first_section, end):
         if merge.work.section_marks[i] & (MARK_MERC_ENTRIES | MARK_DECIDED) == MARK_MERC_ENTRIES:
-            decide_relocation_section(merge, file, <int32_t>i, -1, True)
+            decide_relocation_section(merge, file, <SectionNumber>i, -1, True)
         if merge.failed:
             return
 
@@ -96,7 +97,7 @@ cdef inline SectionNumber find_mercury_relocations(Merge* merge, const FileRow* 
     at the first one whose entries have not been decided (`first_mercury`).
     """
     cdef const SectionRow* plain_row = &merge.objects.sections[plain]
-    cdef uint32_t i, end = file.first_section + file.section_count
+    cdef SectionRef i, end = file.first_section + file.section_count
     while (merge.first_mercury < end
             and merge.work.section_marks[merge.first_mercury] & (MARK_MERC_ENTRIES | MARK_DECIDED)
             != MARK_MERC_ENTRIES):
@@ -104,7 +105,7 @@ cdef inline SectionNumber find_mercury_relocations(Merge* merge, const FileRow* 
     for i in range(merge.first_mercury, end):
         if (merge.work.section_marks[i] & (MARK_MERC_ENTRIES | MARK_DECIDED) == MARK_MERC_ENTRIES
                 and is_twin(merge, plain_row.target, merge.objects.sections[i].target)):
-            return <int32_t>i
+            return <SectionNumber>i
     return -1
 
 
@@ -223,7 +224,7 @@ cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noe
     Also sets `has_relocations` of all code. If `users` are needed (merge/sharedusers.pxd), the
     kernels that reach live code are added as users of what this code refers to.
     """
-    cdef uint32_t i
+    cdef SectionRef i
     cdef uint64_t entsize, number
     cdef const SectionRow* section
     cdef const Rel* entry
@@ -318,7 +319,7 @@ cdef inline void decide_entries(Merge* merge, RelocList* relocs) noexcept nogil:
 cdef inline void find_patched_bytes(Merge* merge, RelocList* relocs) noexcept nogil:
     """Set the OutRow with the bytes to patch, and the offset of the file's bytes in it."""
     cdef const FileRow* file = relocs.file
-    cdef uint32_t i
+    cdef SectionRef i
     relocs.patched_out = relocs.out
     relocs.base = merge.columns.base[merge.objects.sections[relocs.section].target]
     if not relocs.is_mercury:
@@ -347,7 +348,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
     entry.input = input
     entry.facts = facts_of(input.r_type)
     entry.addend = entry.new_addend = input.r_addend if relocs.is_rela else 0
-    entry.symbol = <int32_t>(relocs.file.first_symbol + input.r_sym)
+    entry.symbol = <SymbolNumber>(relocs.file.first_symbol + input.r_sym)
     entry.entity = merge.merged.symbol_entity[entry.symbol]
     entry.section = -1
     entry.how = 0

@@ -22,7 +22,8 @@ from rownumbers cimport EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CL
 from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EmittedRow, EntityRow, FixupRow, OutNumber, OutRow, OutSymbolRow, start_out_row,
+    EmittedNumber, EmittedRow, EntityRow, FixupRow, OutCounter, OutNumber, OutRow, OutSymbolRow,
+    start_out_row,
 )
 from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
@@ -143,7 +144,7 @@ cdef enum:
     NO_MEMORY = -2          # in place of an OutRow
 
 
-cdef inline OutRow* out_at(Record* record, size_t number) noexcept nogil:
+cdef inline OutRow* out_at(Record* record, OutCounter number) noexcept nogil:
     """Return an OutRow; it moves when the next one is added."""
     return <OutRow*>record.outs.data + number
 
@@ -166,7 +167,7 @@ cdef OutNumber find_or_create_list(Record* record, const FixupRow* fixup) noexce
         start_out_row(row, K_MERC_RELA, SHT_CUDA_MERC_RESOLVED_RELA, SHF_MERCURY | SHF_INFO_LINK, 8,
                       sizeof(Rela))
         row.twin = plain
-        out_at(record, plain).merc = <int32_t>(record.outs.count - 1)
+        out_at(record, plain).merc = <OutNumber>(record.outs.count - 1)
     return out_at(record, plain).merc
 
 
@@ -185,6 +186,6 @@ cdef bint push_entry(Record* record, OutNumber number, const FixupRow* fixup) no
         emitted.section = record.merged.out_of[fixup.section]
         emitted.addend += <int64_t>record.merged.base[fixup.section]
     emitted.next = row.head
-    row.head = <int32_t>(record.emitted.count - 1)
+    row.head = <EmittedNumber>(record.emitted.count - 1)
     row.count += 1
     return True

@@ -14,7 +14,7 @@
 # .nv_debug.shared, if some variable has its place there. Arrays then have -1 + 0x400, and stay. A
 # variable has its place there if several kernels use it, or no kernel does (`shared.pyx`).
 
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport uint32_t
 
 from base.scratch cimport Scratch, scratch_nones, scratch_room
 from merge.state cimport Merge
@@ -23,9 +23,9 @@ from rownumbers cimport (
     LINK_KEEP_RELOCS, LINK_RELOCATABLE,
 )
 from sectionkinds cimport IS_KERNEL_SHARED
-from tables.graph cimport CallGraph, is_idle
+from tables.graph cimport CallGraph, NodeRef, is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport EntityNumber, EntityRow, SectionNumber
+from tables.rows cimport EntityCounter, EntityNumber, EntityRow, SectionNumber
 from traits cimport TRAIT_FILLS_SHARED
 
 
@@ -45,7 +45,7 @@ cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
     """Allocate the sets of users and of reaching kernels, all empty, and a list for the walk."""
     merge.work.users = scratch_nones(scratch, merge.merged.entity_count)
     merge.work.reaching_kernel = scratch_nones(scratch, merge.work.calls.nodes)
-    merge.work.work_list = <uint32_t*>scratch_room(scratch, 2 * merge.work.calls.nodes, 4)
+    merge.work.work_list = <NodeRef*>scratch_room(scratch, 2 * merge.work.calls.nodes, 4)
 
 
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
@@ -77,17 +77,18 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
     A node enters the work list at most twice, since its set changes at most twice.
     """
     cdef const CallGraph* graph = &merge.work.calls
-    cdef uint32_t* work_list = merge.work.work_list
+    cdef NodeRef* work_list = merge.work.work_list
     cdef size_t i, depth
-    cdef uint32_t node, edge
+    cdef NodeRef node
+    cdef uint32_t edge
     for i in range(merge.merged.entity_count):
         if (not merge.merged.entities[i].flags & EF_KERNEL
                 or not merge.merged.entities[i].flags & EF_LIVE):
             continue
         depth = 0
-        if (add_user(&merge.work.reaching_kernel[i], <int32_t>i)
+        if (add_user(&merge.work.reaching_kernel[i], <EntityNumber>i)
                 and not is_idle(&merge.merged.entities[i])):
-            work_list[0] = <uint32_t>i
+            work_list[0] = <NodeRef>i
             depth = 1
         while depth:
             depth -= 1
@@ -99,7 +100,7 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
                     depth += 1
 
 
-cdef inline bint is_common(const Merge* merge, size_t entity) noexcept nogil:
+cdef inline bint is_common(const Merge* merge, EntityCounter entity) noexcept nogil:
     """Whether an entity is a defined shared variable that does not belong to one kernel."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef SectionNumber section = merge.objects.symbols[entity_row.winner].section

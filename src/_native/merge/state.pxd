@@ -30,10 +30,10 @@ from base.texts cimport MERC_PREFIX
 from base.vector cimport Vec
 from rownumbers cimport RESOLUTION_WON
 from sectionkinds cimport K_CONSTANT_FUNC, K_TEXT, PIC_BANK, POOL_BANK, USER_BANK
-from tables.graph cimport CallGraph
+from tables.graph cimport CallGraph, NodeRef
 from tables.rows cimport (
-    EntityNumber, OutNumber, OutRow, OutSymbolNumber, SectionNumber, SectionRow, SymbolRow,
-    was_current,
+    EntityNumber, OutNumber, OutRow, OutSymbolNumber, SectionNumber, SectionRef, SectionRow,
+    SymbolRow, was_current,
 )
 from tables.views cimport MergedView, ObjectsView
 
@@ -110,8 +110,8 @@ ctypedef struct Work:
     OutNumber* sections_of          # by entity: its newest section, or -1; then follow `next`
     SectionNumber* parameters_of    # by entity, on family C: input section of a kernel's parameters
     EntityNumber* users             # by entity: see merge/sharedusers.pxd; NULL if not needed
-    EntityNumber* reaching_kernel   # by node of the call graph: the kernels that reach it
-    uint32_t* work_list             # nodes that a walk of the call graph still has to visit
+    EntityNumber* reaching_kernel   # by node: the kernels that reach it
+    NodeRef* work_list              # nodes that a walk of the call graph still has to visit
     CallGraph calls                 # the call graph, if `users` are needed
 
 
@@ -124,7 +124,7 @@ ctypedef struct Merge:
     size_t met_before               # rows of `met` that the walk over the files has passed
     uint32_t empty_string_offset    # .strtab offset of the second empty string, 0 before it exists
     # Input section: the first of the file that may be mercury relocations not yet decided.
-    uint32_t first_mercury
+    SectionRef first_mercury
     SectionNumber merc_shndx        # .nv.merc.symtab_shndx of the file, or -1
     size_t symtab_shndx_position    # index of .symtab_shndx in the section list
     bint has_finalizer              # family C: a second program makes the final file

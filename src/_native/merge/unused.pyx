@@ -11,7 +11,7 @@ another. So the relocations are read again until no more sections become used.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from base.elf64 cimport Rel, Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
@@ -22,7 +22,10 @@ from resolve.kernelnames cimport has_parts_of_pattern
 from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, PACKED_ALIGN, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
-from tables.rows cimport EntityNumber, EntityRow, FileRow, SectionNumber, SectionRow, SymbolRow
+from tables.rows cimport (
+    EntityNumber, EntityRow, FileRow, SectionCounter, SectionNumber, SectionRef, SectionRow,
+    SymbolRef, SymbolRow,
+)
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -62,8 +65,8 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
     cdef Table result
     cdef SectionRow* sections
     for i in range(entity_count):
-        section = find_constants(uses, <int32_t>i)
-        if section >= 0 and has_listed_name(uses, <int32_t>i, names):
+        section = find_constants(uses, <EntityNumber>i)
+        if section >= 0 and has_listed_name(uses, <EntityNumber>i, names):
             uses.is_used[section] = 1
     with nogil:
         uses.has_new = True
@@ -78,19 +81,19 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
     cdef Entities entity_table = <Entities>Table.writable(<PyObject*>merged.entities)
     cdef EntityRow* entities = <EntityRow*>entity_table.rows
     for i in range(uses.objects.section_count):
-        section = <int32_t>i if not is_a(sections[i].kind, IS_ENTRIES) else sections[i].target
+        section = <SectionNumber>i if not is_a(sections[i].kind, IS_ENTRIES) else sections[i].target
         if section >= 0 and has_unused_constants(uses, section):
             sections[i].size = 0
-            sections[i].align = 1 if section == <int32_t>i else sections[i].align
+            sections[i].align = 1 if section == <SectionNumber>i else sections[i].align
     cdef bint is_wide = False
     for i in range(entity_count):
-        section = find_constants(uses, <int32_t>i)
+        section = find_constants(uses, <EntityNumber>i)
         if section >= 0 and not uses.is_used[section]:
             entities[i].flags |= EF_INTERNAL
         elif section >= 0 and entities[i].size >= PACKED_ALIGN:
             is_wide = True
     for i in range(uses.objects.section_count if is_wide else 0):
-        if is_in_user_bank(uses, <int32_t>i) and uses.is_used[i]:
+        if is_in_user_bank(uses, <SectionNumber>i) and uses.is_used[i]:
             # nvlink aligns the packed bank so. One section with this alignment is enough.
             sections[i].align = max(sections[i].align, PACKED_ALIGN)
             break
@@ -113,7 +116,7 @@ cdef uint64_t measure_bank(const Uses* uses) noexcept nogil:
     cdef uint64_t size = 0, align
     cdef size_t i
     for i in range(uses.objects.section_count):
-        if is_in_user_bank(uses, <int32_t>i) and (uses.is_used == NULL or uses.is_used[i]):
+        if is_in_user_bank(uses, <SectionNumber>i) and (uses.is_used == NULL or uses.is_used[i]):
             align = max(uses.objects.sections[i].align, 1)
             size = (size + align - 1) // align * align + uses.objects.sections[i].size
     return size
@@ -137,12 +140,12 @@ cdef SectionNumber find_plain_constants(const Uses* uses, SectionNumber mercury)
     """Return the plain form of a file's mercury constants, or -1."""
     cdef const SectionRow* mercury_row = &uses.objects.sections[mercury]
     cdef const FileRow* file = &uses.objects.files[mercury_row.file]
-    cdef uint32_t i
+    cdef SectionRef i
     if not is_merc(mercury_row.kind, IS_VARIABLES) or mercury_row.bank != USER_BANK:
         return -1
     for i in range(file.first_section, file.first_section + file.section_count):
-        if is_in_user_bank(uses, <int32_t>i):
-            return <int32_t>i
+        if is_in_user_bank(uses, <SectionNumber>i):
+            return <SectionNumber>i
     return -1
 
 
@@ -153,13 +156,13 @@ cdef inline bint has_unused_constants(const Uses* uses, SectionNumber section) n
     return plain >= 0 and not uses.is_used[plain]
 
 
-cdef void mark_used_constants(Uses* uses, size_t section) noexcept nogil:
+cdef void mark_used_constants(Uses* uses, SectionCounter section) noexcept nogil:
     """Mark the constants that entries of a relocation section name, if the link keeps it."""
     cdef const SectionRow* section_row = &uses.objects.sections[section]
     cdef uint64_t entry_size = sizeof(Rel) if section_row.type == SHT_REL else sizeof(Rela), i
     cdef EntityNumber function
     cdef SectionNumber home
-    cdef uint32_t symbol
+    cdef SymbolRef symbol
     if (not is_a(section_row.kind, IS_ENTRIES) or section_row.target < 0
             or has_unused_constants(uses, section_row.target)):
         return
