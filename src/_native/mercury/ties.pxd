@@ -4,20 +4,20 @@
 # first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and `keep_tied`
 # keeps the files whose key another file has. Names are read only for these, for a second key.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from base.nameindex cimport hash_name
 from base.texts cimport MERC_PREFIX, has_prefix
 from sectionkinds cimport IS_CAPSULE, IS_DEBUG, IS_ENTRIES
 from tables.kinds cimport is_a, is_merc
-from tables.rows cimport FileRow, SectionRow
+from tables.rows cimport FileNumber, FileRow, SectionRow
 
 
 # One file in the list of candidates, which is sorted by key: files with equal keys tie.
 ctypedef struct Tie:
     uint64_t key        # hash of kinds and sizes, later also names, of its Mercury sections
-    int32_t file        # number of the file
+    FileNumber file     # number of the file
 
 
 cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:

@@ -15,7 +15,7 @@ from base.elffile cimport (
 )
 from pylink._native.results cimport ObjectTables
 from sectionkinds cimport KIND
-from tables.rows cimport FileRow, SectionRow
+from tables.rows cimport FileCounter, FileRow, SectionRow
 from tables.views cimport ObjectsView
 
 cdef enum:
@@ -136,7 +136,7 @@ cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_
     return None
 
 
-def file_sections(ObjectTables objects not None, size_t number):
+def file_sections(ObjectTables objects not None, FileCounter number):
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]
@@ -161,7 +161,7 @@ def file_sections(ObjectTables objects not None, size_t number):
     return sections
 
 
-def file_image(ObjectTables objects not None, size_t number):
+def file_image(ObjectTables objects not None, FileCounter number):
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]

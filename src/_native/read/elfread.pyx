@@ -5,7 +5,7 @@ so later kernels follow them without looking back.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from base.clocks cimport time_rows
@@ -27,7 +27,9 @@ from read.symbols cimport check_symbols
 from rownumbers cimport FILE_NARROW, FILE_UNCLASSED
 from sectionkinds cimport IS_CODE, K_SYMTAB
 from tables.kinds cimport is_a
-from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow, function_symbol
+from tables.rows cimport (
+    FaultRow, FileCounter, FileNumber, FileRow, SectionRef, SectionRow, SymbolRow, function_symbol,
+)
 from tables.views cimport ObjectsView
 
 
@@ -79,7 +81,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
 def check_again(ObjectTables objects not None, list numbers not None):
     cdef Reader reader
     cdef FileRow* file
-    cdef int32_t number
+    cdef FileNumber number
     cdef Scratch scratch
     cdef bint ok
     reader.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
@@ -163,7 +165,7 @@ cdef enum:
 ctypedef struct FileSearch:
     ObjectsView objects
     bint every                  # kernels: also those without a fence (`find_kernels`)
-    uint8_t* has_kernel         # kernels: by file
+    uint8_t* has_kernel         # by input file: for kernels
     Tie* ties                   # ties: rows of the files that are compared
     bint with_names             # ties: keys also tell names of sections apart
 
@@ -187,13 +189,13 @@ def find_kernels(ObjectTables objects not None, *, bint every):
     return [i for i in range(file_count) if search.has_kernel[i]]
 
 
-cdef void find_kernel(void* context, size_t number) noexcept nogil:
+cdef void find_kernel(void* context, FileCounter number) noexcept nogil:
     """Mark a file if it has code that is rewritten; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef const FileRow* file = &search.objects.files[number]
     cdef const SectionRow* section
     cdef const SymbolRow* symbol
-    cdef uint32_t i
+    cdef SectionRef i
     search.has_kernel[number] = False
     for i in range(file.first_code, file.code_end):
         section = &search.objects.sections[i]
@@ -234,7 +236,7 @@ def find_ties(ObjectTables objects not None):
         if scratch.failed:
             raise MemoryError
         for i in range(file_count):
-            ties[i].file = <int32_t>i
+            ties[i].file = <FileNumber>i
         with nogil:
             run_each(find_key, &search, file_count, search.objects.arena_size)
             for i in range(file_count):

@@ -20,7 +20,7 @@ from read.links cimport check_references
 from read.notes cimport read_flags, read_notes
 from read.sections cimport read_sections
 from read.symbols cimport read_symbols
-from tables.rows cimport FileRow
+from tables.rows cimport FileRow, SectionRef, SymbolRef
 
 
 cdef inline int32_t fault_of_elf(int fault) noexcept nogil:
@@ -90,9 +90,9 @@ cdef inline bint read_file(Reader* reader, uint64_t offset, uint64_t size) noexc
     memset(file, 0, sizeof(FileRow))
     file.offset = offset
     file.size = size
-    file.first_section = <uint32_t>reader.sections.count
+    file.first_section = <SectionRef>reader.sections.count
     file.section_count = <uint32_t>elf.count
-    file.first_symbol = <uint32_t>reader.symbols.count
+    file.first_symbol = <SymbolRef>reader.symbols.count
     file.format = format
     read_flags(file, facts, header)
     fault = open_names(&elf)

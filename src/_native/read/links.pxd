@@ -31,7 +31,9 @@ from sectionkinds cimport (
 )
 from sectionrules cimport MAX_BANK
 from tables.kinds cimport is_a, is_function_bank, is_merc, is_owned, is_plain
-from tables.rows cimport FileRow, SectionRow, SymbolNumber, SymbolRow, function_symbol
+from tables.rows cimport (
+    FileRow, SectionNumber, SectionRow, SymbolNumber, SymbolRow, function_symbol,
+)
 
 cdef enum:
     SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the record of the last slot
@@ -72,7 +74,7 @@ cdef inline bint check_references(Reader* reader, FileRow* file) noexcept nogil:
             if (section.info == 0 or section.info >= file.section_count
                     or not can_be_patched(section.kind, sections[section.info].kind)):
                 return refuse(reader, <int32_t>i, -1, F_SH_INFO, section.info, file.section_count)
-            section.target = <int32_t>(file.first_section + section.info)
+            section.target = <SectionNumber>(file.first_section + section.info)
             if not has_name_of_target(reader, file, section):
                 return refuse(reader, <int32_t>i, -1, F_SECTION_NAME, section.type, 0)
             if not check_relocs(reader, file, section, i):
@@ -128,10 +130,11 @@ cdef inline bint check_code(Reader* reader, FileRow* file, SectionRow* section,
         info = section.info & CODE_SYMBOL
     if info == 0 or info >= file.symbol_count:
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
-    section.target = function = <SymbolNumber>(file.first_symbol + info)
+    function = <SymbolNumber>(file.first_symbol + info)
+    section.target = <SectionNumber>function
     # Otherwise two sections could name one function.
     if ((<SymbolRow*>reader.symbols.data)[function].section
-            != <int32_t>(file.first_section + index)):
+            != <SectionNumber>(file.first_section + index)):
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
     if ((<SymbolRow*>reader.symbols.data)[function].info & 15) != STT_FUNC:
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
@@ -157,7 +160,8 @@ cdef inline bint check_capsule(Reader* reader, FileRow* file, SectionRow* sectio
     cdef const SymbolRow* symbol
     if section.info == 0 or section.info >= file.symbol_count:
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
-    section.target = function = <SymbolNumber>(file.first_symbol + section.info)
+    function = <SymbolNumber>(file.first_symbol + section.info)
+    section.target = <SectionNumber>function
     symbol = <SymbolRow*>reader.symbols.data + function
     if (symbol.section < 0 or function_symbol(
             <SectionRow*>reader.sections.data + symbol.section) != function):
@@ -178,7 +182,7 @@ cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRo
     if (section.info == 0 or section.info >= file.section_count
             or sections[section.info].kind != owner_kind):
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.section_count)
-    section.target = <int32_t>(file.first_section + section.info)
+    section.target = <SectionNumber>(file.first_section + section.info)
     # A capsule that stands after this section is not checked yet, so check its sh_info here.
     if (is_a(owner_kind, IS_CAPSULE)
             and (sections[section.info].info == 0
@@ -186,7 +190,7 @@ cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRo
         return refuse(reader, <int32_t>section.info, -1, F_SH_INFO, sections[section.info].info,
                       file.symbol_count)
     function = (function_symbol(&sections[section.info]) if is_a(owner_kind, IS_CODE)
-                else <int32_t>(file.first_symbol + sections[section.info].info))
+                else <SymbolNumber>(file.first_symbol + sections[section.info].info))
     return (check_function_name(reader, file, section, index, function)
             and mark_section_of_function(reader, file, section, index, function))
 

@@ -14,7 +14,7 @@ from rownumbers cimport FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, 
 from sectionkinds cimport IS_CALLS, IS_CODE, IS_RECORDS, K_COMPAT, K_CUINFO, K_TKINFO
 from tables.attributes cimport find_record
 from tables.kinds cimport is_a, is_plain
-from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
+from tables.rows cimport UNKNOWN_SM, FileRow, SectionRef, SectionRow
 
 cdef enum:
     CUINFO_VERSION = 2          # `version` since 13.0; the earlier note has no toolkit
@@ -76,7 +76,8 @@ cdef inline bint read_notes(Reader* reader, FileRow* file) noexcept nogil:
     """
     cdef const SectionRow* section
     cdef const uint8_t* record
-    cdef uint32_t i, tool = 0
+    cdef SectionRef i
+    cdef uint32_t tool = 0
     cdef bint has_notes
     for i in range(file.first_section, file.first_section + file.section_count):
         section = <const SectionRow*>reader.sections.data + i

@@ -15,7 +15,7 @@ from read.faults cimport CONTENTS_PER_BYTE, MAX_ALIGN, Reader, count_name, max_n
 from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport FREE_ALWAYS, FREE_PLAIN, KIND, K_OTHER, RULE, RULE_COUNT, KindRule
 from sectionrules cimport FIRST_RULE, MAX_BANK, RULES
-from tables.rows cimport FileRow, SectionRow
+from tables.rows cimport FileRef, FileRow, SectionRow
 
 cdef enum:
     FIRST_MERCURY_SM = 100
@@ -43,7 +43,7 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
     for i in range(file.section_count):
         header = &elf.table[i]
         section = &sections[i]
-        section.file = <uint32_t>reader.file
+        section.file = <FileRef>reader.file
         section.target = -1
         name = name_at(elf, header)
         if name == NULL:

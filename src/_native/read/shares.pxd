@@ -4,7 +4,7 @@
 # that has as many as it can have (`count_rows`). If it has fewer, the next share is
 # read again, after the real end.
 
-from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
 
 from base.clocks cimport CLOCK_MONOTONIC, TimeRow, nanoseconds
@@ -13,14 +13,14 @@ from base.threads cimport run_parts
 from base.vector cimport vec_over
 from read.faults cimport Reader
 from read.files cimport count_rows, read_file
-from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport FaultRow, FileCounter, FileNumber, FileRow, SectionRow, SymbolRow
 
 
 # The files that a thread reads: one after the other, into rows of their own in the tables of all.
 ctypedef struct Share:
     const uint8_t* arena
     const uint64_t* extent      # offset and size of each file in the arena
-    TimeRow* times              # by file, or NULL
+    TimeRow* times              # by input file, or NULL
     Py_ssize_t first_file
     Py_ssize_t end_file         # number after its last file
     uint64_t most_sections      # rows that its files can have
@@ -60,10 +60,10 @@ cdef inline void read_share(void* context, size_t number) noexcept nogil:
     cdef Py_ssize_t i
     share.is_read = True
     for i in range(share.first_file, share.end_file):
-        row = NULL if share.times == NULL else &share.times[i]
+        row = NULL if share.times == NULL else &share.times[<FileCounter>i]
         if row != NULL:
             row.start = nanoseconds(CLOCK_MONOTONIC)
-        share.reader.file = <int32_t>i
+        share.reader.file = <FileNumber>i
         share.is_read = read_file(&share.reader, share.extent[2 * i], share.extent[2 * i + 1])
         if not share.is_read:
             break

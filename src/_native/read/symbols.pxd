@@ -18,7 +18,7 @@ from read.faults cimport MAX_ALIGN, MAX_SHARED, MOST_ROWS, Reader, count_name, m
 from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport IS_CODE, KIND, K_MERC_SYMTAB, K_SYMTAB, K_SYMTAB_SHNDX
 from tables.kinds cimport is_a
-from tables.rows cimport FileRow, SectionRow, SymbolRow
+from tables.rows cimport FileRef, FileRow, SectionNumber, SectionRow, SymbolRow
 
 
 # The sections of a file that say what its symbols are. Indices are those of sections in the file.
@@ -121,7 +121,7 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTa
     symbol.value = input.st_value
     symbol.size = input.st_size
     symbol.merc_size = tables.mercury[i].st_size if i < file.mercury_symbols else 0
-    symbol.file = <uint32_t>reader.file
+    symbol.file = <FileRef>reader.file
     symbol.info = input.st_info
     symbol.other = input.st_other
     symbol.shndx = input.st_shndx
@@ -140,7 +140,7 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTa
     if index >= file.section_count:
         return refuse(reader, tables.symtab, i, F_SYMBOL_SECTION, index, file.section_count)
     if index != SHN_UNDEF:
-        symbol.section = <int32_t>(file.first_section + index)
+        symbol.section = <SectionNumber>(file.first_section + index)
     return True
 
 

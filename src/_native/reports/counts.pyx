@@ -17,7 +17,10 @@ from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
 from rownumbers cimport FROM_INPUTS
 from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport EmittedRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    EmittedNumber, EmittedRow, FileRow, FixupRow, OutNumber, OutRow, SectionRef, SectionRow,
+    SymbolRef, SymbolRow,
+)
 from tables.views cimport MergedView, ObjectsView, PlacedView
 
 cdef enum:
@@ -112,7 +115,7 @@ cdef void count_outputs(Counts* counts) noexcept nogil:
     cdef const OutRow* out = counts.placed.outs
     cdef const FixupRow* fixup = counts.merged.fixups
     cdef size_t i
-    cdef int32_t section
+    cdef OutNumber section
     cdef KindCount* kind_count
     for i in range(counts.placed.out_count):
         counts.copied[i] = (not is_nobits(&out[i])
@@ -134,10 +137,10 @@ cdef void count_outputs(Counts* counts) noexcept nogil:
 cdef void count_input_sections(const Counts* counts, const FileRow* file,
                                FileCount* row) noexcept nogil:
     """Count the sections of one file, in its row and by kind."""
-    cdef const int32_t* out_of = counts.merged.out_of
+    cdef const OutNumber* out_of = counts.merged.out_of
     cdef const SectionRow* section
     cdef KindCount* kind_count
-    cdef uint32_t i
+    cdef SectionRef i
     row.sections = file.section_count
     for i in range(file.first_section, file.first_section + file.section_count):
         section = &counts.objects.sections[i]
@@ -165,7 +168,7 @@ cdef void count_input_symbols(const Counts* counts, const FileRow* file,
                               FileCount* row) noexcept nogil:
     """Count the symbols of one file, in its row."""
     cdef const SymbolRow* symbol
-    cdef uint32_t i
+    cdef SymbolRef i
     row.symbols = file.symbol_count
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         symbol = &counts.objects.symbols[i]
@@ -179,14 +182,15 @@ cdef void count_input_symbols(const Counts* counts, const FileRow* file,
         row.functions += (symbol.info & 15) == STT_FUNC
 
 
-cdef inline int32_t find_changed_section(const PlacedView* placed,
-                                         const OutRow* row) noexcept nogil:
+cdef inline OutNumber find_changed_section(const PlacedView* placed,
+                                           const OutRow* row) noexcept nogil:
     """Return the section that a relocation section changes, or -1.
 
     A mercury relocation section has no target: it changes the mercury form of its twin's target.
     """
     cdef const OutRow* outs = placed.outs
-    cdef int32_t section = row.target, count = <int32_t>placed.out_count
+    cdef OutNumber section = row.target
+    cdef int32_t count = <int32_t>placed.out_count
     if section < 0 and 0 <= row.twin < count and 0 <= outs[row.twin].target < count:
         section = outs[outs[row.twin].target].merc
     return section if section < count else -1
@@ -229,7 +233,7 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
     cdef const EmittedRow* emitted = merged.emitted
     # listed: relocations of all sections; steps: those visited, which bounds a damaged list
     cdef size_t i, steps = 0, listed = 0
-    cdef int32_t row
+    cdef EmittedNumber row
     for i in range(placed.out_count):
         if placed.section_index[i] != 0 and is_a(placed.outs[i].kind, IS_ENTRIES):
             listed += placed.outs[i].count

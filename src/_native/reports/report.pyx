@@ -17,9 +17,11 @@ from rownumbers cimport (
 )
 from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED, IS_VARIABLES, KIND
 from tables.attributes cimport find_record, register_limit
-from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
+from tables.graph cimport CallGraph, CallRows, NodeRef, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
-from tables.rows cimport EntityRow, FunctionRow, OutRow, SectionRow, SpanRow
+from tables.rows cimport (
+    EntityNumber, EntityRef, EntityRow, FunctionRow, OutRow, SectionNumber, SectionRow, SpanRow,
+)
 
 
 cdef enum:
@@ -27,7 +29,7 @@ cdef enum:
 
 
 cdef class KernelUse:
-    cdef readonly int32_t entity
+    cdef readonly EntityNumber entity
     cdef readonly uint32_t registers
     cdef readonly uint32_t barriers
     cdef readonly uint32_t stack
@@ -36,15 +38,15 @@ cdef class KernelUse:
 
 
 cdef class FunctionCalls:
-    cdef readonly int32_t entity
+    cdef readonly EntityNumber entity
     cdef readonly int64_t registers
     cdef readonly list callees
 
 
 cdef class Propagation:
     cdef readonly uint32_t registers
-    cdef readonly int32_t function
-    cdef readonly int32_t kernel
+    cdef readonly EntityNumber function
+    cdef readonly EntityNumber kernel
     cdef readonly uint32_t limit
 
 
@@ -65,7 +67,7 @@ def list_kernel_use(PlacedTables placed not None):
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef size_t i
-    cdef int32_t entity
+    cdef EntityNumber entity
     cdef size_t out_count = placed.outs.count
     cdef const EntityRow* entities = merged.entities.rows
     cdef const FunctionRow* functions = merged.functions.rows
@@ -140,7 +142,7 @@ def list_calls(MergedTables merged not None):
     cdef CallGraph graph
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
-    cdef uint32_t callee
+    cdef NodeRef callee
     j = 0
     for i in range(entity_count):
         if entities[i].kind == E_FUNC:
@@ -180,7 +182,7 @@ ctypedef struct CallerWalk:
     size_t entity_count         # number of entities; nodes after these are prototypes
     CallGraph callers           # edges from each node to its callers
     uint32_t* registers         # by node: of a kernel, its register count so far
-    uint32_t* stack             # nodes that are reached and whose callers are not visited yet
+    NodeRef* stack              # nodes that are reached and whose callers are not visited yet
     uint32_t* last_walk         # by node: number of the last walk that reached it
     uint32_t walk_number        # of the current walk, from 1
 
@@ -196,7 +198,8 @@ def list_propagations(MergedTables merged not None):
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
     cdef Propagation row
-    cdef int32_t node, info
+    cdef EntityNumber node
+    cdef SectionNumber info
     cdef list result = []
     walk.entities, walk.functions = entities, merged.functions.rows
     walk.entity_count, walk.walk_number = merged.entities.count, 0
@@ -204,7 +207,7 @@ def list_propagations(MergedTables merged not None):
     try:
         graph_init(&walk.callers, &scratch, &calls, True)
         walk.registers = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        walk.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        walk.stack = <NodeRef*>scratch_zeros(&scratch, nodes, 4)
         walk.last_walk = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         if scratch.failed:
             raise MemoryError
@@ -214,7 +217,7 @@ def list_propagations(MergedTables merged not None):
             node = out[i].entity
             if not is_a(out[i].kind, IS_CODE) or node < 0 or entities[node].flags & EF_KERNEL:
                 continue
-            for kernel in sorted(raise_kernels(&walk, <uint32_t>node), reverse=True):
+            for kernel in sorted(raise_kernels(&walk, <EntityRef>node), reverse=True):
                 row = Propagation.__new__(Propagation)
                 row.registers, row.function, row.kernel = entities[node].regcount, node, kernel
                 info = walk.functions[row.kernel].info
@@ -227,12 +230,14 @@ def list_propagations(MergedTables merged not None):
     return result
 
 
-cdef list raise_kernels(CallerWalk* walk, uint32_t function):
+cdef list raise_kernels(CallerWalk* walk, EntityRef function):
     """Raise the registers of each live kernel that reaches the function and has fewer.
 
     Returns the entities of these kernels.
     """
-    cdef uint32_t registers = walk.entities[function].regcount, node, caller, j
+    cdef uint32_t registers = walk.entities[function].regcount, j
+    cdef NodeRef node, caller
+    cdef EntityRef kernel
     cdef size_t depth = 1
     cdef list raised = []
     walk.walk_number += 1
@@ -241,11 +246,12 @@ cdef list raise_kernels(CallerWalk* walk, uint32_t function):
     while depth:
         depth -= 1
         node = walk.stack[depth]
-        if (node < walk.entity_count and walk.entities[node].flags & EF_KERNEL
-                and walk.entities[node].flags & EF_LIVE and registers > walk.registers[node]
-                and not walk.functions[node].keeps & KEEPS_REGISTERS):
-            walk.registers[node] = registers
-            raised.append(node)
+        kernel = <EntityRef>node        # or a prototype
+        if (node < walk.entity_count and walk.entities[kernel].flags & EF_KERNEL
+                and walk.entities[kernel].flags & EF_LIVE and registers > walk.registers[kernel]
+                and not walk.functions[kernel].keeps & KEEPS_REGISTERS):
+            walk.registers[kernel] = registers
+            raised.append(kernel)
         for j in range(walk.callers.start[node], walk.callers.start[node + 1]):
             caller = walk.callers.edges[j]
             if walk.last_walk[caller] != walk.walk_number:

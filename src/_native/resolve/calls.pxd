@@ -18,10 +18,13 @@ from rownumbers cimport (
 )
 from sectionkinds cimport IS_CALLS, K_CALLGRAPH
 from tables.kinds cimport is_a
-from tables.rows cimport CallRow, EntityNumber, EntityRow, FileRow, SectionRow, SymbolNumber
+from tables.rows cimport (
+    CallRow, EntityNumber, EntityRef, EntityRow, FileRow, FileSymbolRef, SectionRef, SectionRow,
+    SymbolNumber, SymbolRef,
+)
 
 
-cdef inline bint can_be_node(Resolver* resolver, uint32_t symbol) noexcept nogil:
+cdef inline bint can_be_node(Resolver* resolver, SymbolRef symbol) noexcept nogil:
     """Whether a symbol can be in the call graph: not a function whose name is a variable's.
 
     The variable came before it.
@@ -82,7 +85,7 @@ ctypedef struct CallTable:
 
 cdef inline void mark_taken_by_winners(Resolver* resolver, CallTable* table) noexcept nogil:
     """Set `address_taken` of the symbols whose address a current copy of this file takes."""
-    cdef uint32_t first = table.file.first_symbol
+    cdef SymbolRef first = table.file.first_symbol
     cdef const uint32_t* pair = table.pairs
     cdef int32_t block = 0
     cdef uint64_t i
@@ -91,7 +94,7 @@ cdef inline void mark_taken_by_winners(Resolver* resolver, CallTable* table) noe
             block = <int32_t>pair[2 * i + 1]
         elif (block == BLOCK_CANDIDATE
                 and resolver.resolution_of[first + pair[2 * i]] == RESOLUTION_WON):
-            table.address_taken[pair[2 * i + 1]] = 1
+            table.address_taken[<FileSymbolRef>pair[2 * i + 1]] = 1
 
 
 cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept nogil:
@@ -99,7 +102,7 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
     cdef Scratch scratch
     cdef CallTable table
     cdef const SectionRow* section
-    cdef uint32_t i
+    cdef SectionRef i
     cdef bint is_call_graph, done = True
     scratch_init(&scratch)
     table.file = file
@@ -120,10 +123,11 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
 
 cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_graph) noexcept nogil:
     """Add the rows of one section, up to one that clashes; False without memory."""
-    cdef uint32_t first = table.file.first_symbol, symbol
+    cdef SymbolRef first = table.file.first_symbol, symbol
     cdef const uint32_t* pair
     cdef uint64_t j
-    cdef int32_t block, callee
+    cdef int32_t block
+    cdef EntityNumber callee
     cdef CallRow* call
     for j in range(table.count):
         pair = &table.pairs[2 * j]
@@ -139,7 +143,8 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
                 or (block in (BLOCK_DIRECT, BLOCK_CANDIDATE)
                     and not can_be_node(resolver, first + pair[1]))):
             table.has_clash = True
-            return add_clash(resolver, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
+            return add_clash(resolver, CLASH_NO_NODE, <SymbolNumber>symbol,
+                             <SymbolNumber>symbol)
         if block == BLOCK_DIRECT or block == BLOCK_CANDIDATE:
             callee = resolver.entity_of[first + pair[1]]
             if resolver.resolution_of[symbol] != RESOLUTION_WON:
@@ -151,11 +156,11 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
         call = <CallRow*>vec_push(&resolver.calls)
         if call == NULL:
             return False
-        call.caller = <uint32_t>resolver.entity_of[symbol]
+        call.caller = <EntityRef>resolver.entity_of[symbol]
         call.callee = <uint32_t>callee
         call.block = block
         # The copy's symbol: `settle_resolutions` (resolve.pyx) replaces it by 1 or 0.
-        call.of_linked_copy = symbol
+        call.of_linked_copy = <uint32_t>symbol
     return True
 
 
@@ -165,13 +170,13 @@ cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint
 
     A function whose address is taken is flagged.
     """
-    cdef uint32_t symbol = table.file.first_symbol + pair[0]
+    cdef SymbolRef symbol = table.file.first_symbol + pair[0]
     cdef EntityRow* entity = &(<EntityRow*>resolver.entities.data)[resolver.entity_of[symbol]]
     number[0] = find_or_add_prototype(resolver, table.file.strtab + pair[1])
     if number[0] < 0:
         return False
     if (table.block != BLOCK_INDIRECT
-            and not compare_prototypes(resolver, <int32_t>symbol, number[0], table.block)):
+            and not compare_prototypes(resolver, <SymbolNumber>symbol, number[0], table.block)):
         return False
     if table.block == BLOCK_TAKEN and resolver.resolution_of[symbol] == RESOLUTION_LOST:
         if table.address_taken == NULL:
@@ -179,7 +184,7 @@ cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint
             if table.address_taken == NULL:
                 return False
             mark_taken_by_winners(resolver, table)
-        if not table.address_taken[pair[0]]:
+        if not table.address_taken[<FileSymbolRef>pair[0]]:
             # The link has no such row, but a table of the file may contain the address.
             entity.flags |= EF_NAMED
             number[0] = -1

@@ -11,7 +11,9 @@ from resolve.symbols cimport Resolver, is_const0_size, is_inner, is_label, is_sy
 from rownumbers cimport (
     EF_LOCAL, EF_UNSIZED, EF_WEAK, E_NULL, E_SHARED, LINK_KEEP_CODE, LINK_RELOCATABLE,
 )
-from tables.rows cimport EntityRow, FileRow, SymbolNumber, SymbolRow, function_symbol
+from tables.rows cimport (
+    EntityNumber, EntityRow, FileRow, SymbolNumber, SymbolRef, SymbolRow, function_symbol,
+)
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_NULL_FUNCTIONS
 
 
@@ -32,20 +34,21 @@ cdef inline bint assign_entity(Resolver* resolver, SymbolNumber symbol) noexcept
         if slot.value >= 0:
             resolver.entity_of[symbol] = slot.value
             return resolve_repeated(resolver, symbol,
-                                    <EntityRow*>resolver.entities.data + slot.value, is_definition)
+                                    <EntityRow*>resolver.entities.data + <EntityNumber>slot.value,
+                                    is_definition)
     elif is_const0_size(resolver, symbol_row):
         # This symbol is local in each file, but all files share one entity.
         if resolver.const0_size >= 0:
             resolver.entity_of[symbol] = resolver.const0_size
             return True
-        resolver.const0_size = <int32_t>resolver.entities.count
+        resolver.const0_size = <EntityNumber>resolver.entities.count
     entity = <EntityRow*>vec_push(&resolver.entities)
     if entity == NULL:
         return False
     memset(entity, 0, sizeof(EntityRow))
-    resolver.entity_of[symbol] = <int32_t>(resolver.entities.count - 1)
+    resolver.entity_of[symbol] = <EntityNumber>(resolver.entities.count - 1)
     if slot != NULL:
-        slot.value = resolver.entity_of[symbol]
+        slot.value = <int32_t>resolver.entity_of[symbol]
         resolver.names.count += 1
     entity.first = symbol
     if is_local:
@@ -63,7 +66,7 @@ cdef inline bint assign_entity(Resolver* resolver, SymbolNumber symbol) noexcept
     return True
 
 
-cdef inline bint assign_function_entity(Resolver* resolver, uint32_t first,
+cdef inline bint assign_function_entity(Resolver* resolver, SymbolRef first,
                                         SymbolNumber function) noexcept nogil:
     """Give a function its entity; `first` is the null symbol of its file. False without memory.
 
@@ -85,8 +88,8 @@ cdef inline bint assign_function_entity(Resolver* resolver, uint32_t first,
     if entity == NULL:
         return False
     memset(entity, 0, sizeof(EntityRow))
-    resolver.entity_of[first] = <int32_t>(resolver.entities.count - 1)
-    entity.first = entity.winner = <int32_t>first
+    resolver.entity_of[first] = <EntityNumber>(resolver.entities.count - 1)
+    entity.first = entity.winner = <SymbolNumber>first
     entity.kind = E_NULL
     entity.flags = EF_LOCAL
     return True
@@ -114,19 +117,19 @@ cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* fil
     An owner comes before its inner functions.
     """
     cdef const SymbolRow* symbol
-    cdef uint32_t i
+    cdef SymbolRef i
     cdef SymbolNumber owner
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         symbol = &resolver.objects.symbols[i]
         if ((symbol.info & 15) != STT_FUNC or is_of_other_turn(symbol, turn, turn_count)
                 or resolver.entity_of[i] >= 0):
             continue
-        if is_inner(resolver, <int32_t>i):
+        if is_inner(resolver, <SymbolNumber>i):
             owner = function_symbol(&resolver.objects.sections[symbol.section])
             if (resolver.entity_of[owner] < 0
                     and not assign_function_entity(resolver, file.first_symbol, owner)):
                 return False
-        if not assign_function_entity(resolver, file.first_symbol, <int32_t>i):
+        if not assign_function_entity(resolver, file.first_symbol, <SymbolNumber>i):
             return False
     return True
 
@@ -135,12 +138,12 @@ cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, 
                                        int turn_count) noexcept nogil:
     """Assign entities to the other symbols of a file in symbol order; False without memory."""
     cdef const SymbolRow* symbol
-    cdef uint32_t i
+    cdef SymbolRef i
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
         symbol = &resolver.objects.symbols[i]
         if ((symbol.info & 15) != STT_FUNC and (symbol.info & 15) != STT_SECTION
                 and not is_label(symbol) and not is_system_alias(resolver, symbol)
                 and not is_of_other_turn(symbol, turn, turn_count)
-                and not assign_entity(resolver, <int32_t>i)):
+                and not assign_entity(resolver, <SymbolNumber>i)):
             return False
     return True

@@ -3,9 +3,9 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 from rownumbers cimport EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE
-from tables.graph cimport CallGraph
+from tables.graph cimport CallGraph, NodeRef
 from tables.rows cimport (
-    EntityNumber, EntityRow, SectionRow, SymbolNumber, SymbolRow, function_symbol,
+    EntityNumber, EntityRef, EntityRow, SectionRow, SymbolNumber, SymbolRow, function_symbol,
 )
 
 
@@ -15,11 +15,11 @@ ctypedef struct LiveWalk:
     EntityRow* entities
     size_t count                # of entities
     uint8_t* seen               # by node: it is or was on the stack
-    uint32_t* stack             # nodes that the walk still has to visit
+    NodeRef* stack              # nodes that the walk still has to visit
     size_t depth                # nodes on the stack
 
 
-cdef inline void push_node(LiveWalk* walk, uint32_t node) noexcept nogil:
+cdef inline void push_node(LiveWalk* walk, NodeRef node) noexcept nogil:
     """Put a node that has not been seen on the stack."""
     walk.seen[node] = True
     walk.stack[walk.depth] = node
@@ -28,12 +28,13 @@ cdef inline void push_node(LiveWalk* walk, uint32_t node) noexcept nogil:
 
 cdef inline void flag_reached(LiveWalk* walk, uint32_t flags) noexcept nogil:
     """Flag the entities on the stack, and those that they reach and no walk has seen."""
-    cdef uint32_t j, node
+    cdef uint32_t j
+    cdef NodeRef node
     while walk.depth:
         walk.depth -= 1
         node = walk.stack[walk.depth]
         if node < walk.count:
-            walk.entities[node].flags |= flags
+            walk.entities[<EntityRef>node].flags |= flags
         for j in range(walk.graph.start[node], walk.graph.start[node + 1]):
             if not walk.seen[walk.graph.edges[j]]:
                 push_node(walk, walk.graph.edges[j])

@@ -57,10 +57,11 @@ from rownumbers cimport (
     EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
     RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE,
 )
-from tables.graph cimport CallRows, calls_of, graph_init
+from tables.graph cimport CallRows, NodeRef, calls_of, graph_init
 from tables.kinds cimport is_function
 from tables.rows cimport (
-    CallRow, ClashRow, EntityNumber, EntityRow, FileRow, SectionRow, SymbolRow, function_symbol,
+    CallRow, ClashRow, EntityNumber, EntityRow, FileCounter, FileRow, SectionRef, SectionRow,
+    SymbolNumber, SymbolRow, function_symbol,
 )
 
 
@@ -85,11 +86,11 @@ def resolve(MergedTables merged not None):
     cdef Numbers met = Numbers(new_rows(symbol_count * 4))
     cdef Numbers section_function = Numbers(new_rows(objects.sections.count * 4))
     cdef Marks section_resolution = Marks(new_rows(objects.sections.count))
-    cdef int32_t* function_of = <int32_t*>section_function.rows
+    cdef EntityNumber* function_of = <EntityNumber*>section_function.rows
     cdef uint8_t* resolution_of = <uint8_t*>section_resolution.rows
-    resolver.entity_of = <int32_t*>entity.rows
+    resolver.entity_of = <EntityNumber*>entity.rows
     resolver.resolution_of = <uint8_t*>resolution.rows
-    resolver.met = <int32_t*>met.rows
+    resolver.met = <SymbolNumber*>met.rows
     resolver.met_count = 0
     resolver.has_replaced = False
     resolver.const0_size = -1
@@ -138,7 +139,7 @@ cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_
     resolver.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
 
 
-cdef void prepare_file(void* context, size_t number) noexcept nogil:
+cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
     """Read what does not depend on other files; a task of `run_each`."""
     cdef Resolver* resolver = <Resolver*>context
     hash_names(resolver, &resolver.objects.files[number])
@@ -178,14 +179,14 @@ cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept n
     cdef size_t i
     for i in range(symbol_count if resolver.has_replaced else 0):
         if (resolver.resolution_of[i] == RESOLUTION_LOST
-                and entities[resolver.entity_of[i]].winner > <int32_t>i):
+                and entities[resolver.entity_of[i]].winner > <SymbolNumber>i):
             resolver.resolution_of[i] = RESOLUTION_LOST_EARLY
     for i in range(resolver.calls.count):
         calls[i].of_linked_copy = (entities[calls[i].caller].winner
-                                   == <int32_t>calls[i].of_linked_copy)
+                                   == <SymbolNumber>calls[i].of_linked_copy)
 
 
-cdef void assign_sections(void* context, size_t number) noexcept nogil:
+cdef void assign_sections(void* context, FileCounter number) noexcept nogil:
     """Record, for each section of one file, the function and the copy that it is part of.
 
     A task of `run_each`.
@@ -194,7 +195,7 @@ cdef void assign_sections(void* context, size_t number) noexcept nogil:
     cdef const Resolver* resolver = copies.resolver
     cdef const FileRow* file = &resolver.objects.files[number]
     cdef const SectionRow* section
-    cdef uint32_t i
+    cdef SectionRef i
     for i in range(file.first_section, file.first_section + file.section_count):
         section = &resolver.objects.sections[i]
         if not is_function(section.kind) and section.target >= 0:
@@ -242,7 +243,7 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
                 if entities[i].flags & EF_KERNEL and has_selection and not is_selected[i]:
                     entities[i].flags |= EF_UNSELECTED
                 if entities[i].flags & EF_KERNEL and not walk.seen[i] and not keep_all:
-                    push_node(&walk, <uint32_t>i)
+                    push_node(&walk, <NodeRef>i)
             flag_reached(&walk, EF_DESELECTED)
             update_inner_functions(merged.objects.symbols.rows, merged.objects.sections.rows,
                                    merged.symbol_entity.rows, entities, entity_count)
@@ -266,12 +267,12 @@ cdef void push_kept(LiveWalk* walk, const uint8_t* is_selected, bint keep_all) n
         elif (entities[i].flags & EF_KERNEL
                 and (is_selected == NULL or is_selected[i]
                      or (keeps_launched and entities[i].flags & EF_TAKEN))):
-            push_node(walk, <uint32_t>i)
+            push_node(walk, <NodeRef>i)
         elif entities[i].flags & EF_TAKEN and entities[i].flags & EF_DEFINED:
             entities[i].flags |= EF_LIVE
         elif entities[i].flags & EF_NAMED and entities[i].flags & EF_DEFINED:
             # nvlink drops such a function, which a table may name: see docs/nvlink-differences.md.
-            push_node(walk, <uint32_t>i)
+            push_node(walk, <NodeRef>i)
 
 
 cdef void keep_undefined(LiveWalk* walk) noexcept nogil:

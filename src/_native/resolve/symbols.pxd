@@ -19,26 +19,26 @@ from sectionkinds cimport IS_CODE, KIND, K_INFO
 from tables.attributes cimport record_size
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    ClashRow, EntityNumber, FileRow, SectionNumber, SectionRow, SymbolNumber, SymbolRow,
-    function_symbol,
+    ClashRow, EntityNumber, FileRow, SectionNumber, SectionRef, SectionRow, SymbolNumber, SymbolRef,
+    SymbolRow, function_symbol,
 )
 from tables.views cimport ObjectsView
 
 
 ctypedef struct Resolver:
     ObjectsView objects
-    EntityNumber* entity_of     # by symbol: its entity, or -1
-    uint8_t* resolution_of      # by symbol: Resolution of the definition in it
+    EntityNumber* entity_of     # by input symbol: its entity, or -1
+    uint8_t* resolution_of      # by input symbol: Resolution of the definition in it
     SymbolNumber* met           # symbols in the order in which they get their entities
     size_t met_count
     bint has_replaced           # some definition was replaced
     EntityNumber const0_size    # the entity of .nv.ptx.const0.size, or -1
-    uint32_t* regcount          # by symbol of a function: its registers, from .nv.info
-    uint32_t* frame             # by symbol of a function: bytes of its stack frame, likewise
-    uint8_t* unbounded          # by symbol of a whole program: no bound on its stack
+    uint32_t* regcount          # by input symbol, of a function: its registers, from .nv.info
+    uint32_t* frame             # by input symbol, of a function: bytes of its stack frame
+    uint8_t* unbounded          # by input symbol, of a whole program: no bound on its stack
     int32_t* prototype_of       # by entity: 1 + the number of its prototype string, or 0
     uint16_t* first_sm          # by entity: virtual SM number of the file that first defines it
-    uint32_t* hash_of           # by symbol: hash of a name that other files may have, or 0
+    uint32_t* hash_of           # by input symbol: hash of a name that other files may have, or 0
     Vec entities                # EntityRow
     Vec calls                   # CallRow
     Vec clashes                 # ClashRow
@@ -50,7 +50,7 @@ ctypedef struct Resolver:
 cdef inline void hash_names(Resolver* resolver, const FileRow* file) noexcept nogil:
     """Set the hash of the names in a file that other files may have: those of global symbols."""
     cdef const SymbolRow* symbol
-    cdef uint32_t i
+    cdef SymbolRef i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         symbol = &resolver.objects.symbols[i]
         if i + AHEAD < file.first_symbol + file.symbol_count:
@@ -66,7 +66,7 @@ cdef inline void fetch_names(const Resolver* resolver, const FileRow* file) noex
     Each place follows from the name's hash, so most are cache misses: together they take less time
     than one after the other.
     """
-    cdef uint32_t i
+    cdef SymbolRef i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         if resolver.hash_of[i]:
             prefetch(&resolver.names.slots[resolver.hash_of[i] & resolver.names.mask])
@@ -80,7 +80,8 @@ cdef inline void read_function_facts(Resolver* resolver, const FileRow* file) no
     cdef const SectionRow* section
     cdef const uint8_t* data
     cdef uint64_t offset
-    cdef uint32_t i, symbol
+    cdef SectionRef i
+    cdef SymbolRef symbol
     cdef bint is_whole_program = file.flags & FILE_WHOLE_PROGRAM != 0
     for i in range(file.first_section, file.first_section + file.section_count):
         section = &resolver.objects.sections[i]
