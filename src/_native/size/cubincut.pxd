@@ -23,8 +23,8 @@ from elfnumbers cimport (
 )
 from size.cutting cimport SHARED, Cutting, add_function, count_bytes, find_function
 from size.digests cimport (
-    Digest, Fingerprint, absorb, absorb_header, absorb_records, absorb_relocations, absorb_text,
-    absorb_words, has_records,
+    Digest, Fingerprint, OwnerRef, absorb, absorb_header, absorb_records, absorb_relocations,
+    absorb_text, absorb_words, has_records,
 )
 from sizenumbers cimport (
     MOST_DOTS, PART_ATTRIBUTES, PART_CODE, PART_CONSTANTS, PART_DATA, PART_DEBUG, PART_HEADERS,
@@ -96,7 +96,7 @@ cdef inline bint is_function_code(const char* name) noexcept nogil:
     return has_start(name, b".text.") and name[CODE_PREFIX] != 0
 
 
-cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, uint32_t* owner) noexcept nogil:
+cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, OwnerRef* owner) noexcept nogil:
     """Set the owner of each section: a function or SHARED.
 
     False without memory, or with `is_damaged` set.
@@ -123,7 +123,7 @@ cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, uint32_t* own
         function = find_owner_by_name(cutting, name_at(elf, &elf.table[i]))
         if function < 0:
             return False
-        owner[i] = <uint32_t>function
+        owner[i] = <OwnerRef>function
     for i in range(elf.count):
         section = &elf.table[i]
         if (owner[i] == SHARED and section.sh_type not in (SHT_SYMTAB, SHT_STRTAB)
@@ -137,13 +137,13 @@ cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, uint32_t* own
 ctypedef struct StringOwners:
     const Shdr* symbols         # header of the symbol table, or NULL
     uint64_t strings            # index of the section with symbols' names, 0: none
-    uint32_t* byte_owners[2]    # owner + 1 of each byte of symbols' names, of sections' names; or 0
-    uint32_t* owner             # by section: its owner
-    uint32_t* symbol_owner      # by symbol: its owner; NULL without a symbol table
+    OwnerRef* byte_owners[2]    # owner + 1 of each byte of symbols' names, of sections' names; or 0
+    OwnerRef* owner             # by section: its owner
+    OwnerRef* symbol_owner      # by symbol: its owner; NULL without a symbol table
 
 
-cdef inline void assign_string(const ElfFile* elf, uint64_t strings, uint32_t* byte_owners,
-                               uint64_t offset, uint32_t owner) noexcept nogil:
+cdef inline void assign_string(const ElfFile* elf, uint64_t strings, OwnerRef* byte_owners,
+                               uint64_t offset, OwnerRef owner) noexcept nogil:
     """Assign the bytes of a string to `owner`, up to the first one that has an owner already.
 
     The string is at `offset` of the section with index `strings`.
@@ -170,7 +170,7 @@ cdef inline int64_t find_symbol_owner(Cutting* cutting, const ElfFile* elf,
             if function != SHARED:
                 return function
     if 0 < symbol.st_shndx < SHN_LORESERVE and symbol.st_shndx < elf.count:
-        return names.owner[symbol.st_shndx]
+        return <int64_t>names.owner[symbol.st_shndx]
     return SHARED
 
 
@@ -194,16 +194,16 @@ cdef inline bint assign_names(Cutting* cutting, const ElfFile* elf,
                 function = find_symbol_owner(cutting, elf, names, &symbol)
                 if function < 0:
                     return False
-            names.symbol_owner[i] = <uint32_t>function
+            names.symbol_owner[i] = <OwnerRef>function
             if names.strings:
                 assign_string(elf, names.strings, names.byte_owners[0], symbol.st_name,
-                              <uint32_t>function)
+                              <OwnerRef>function)
     for i in range(elf.count):
         assign_string(elf, elf.strings, names.byte_owners[1], elf.table[i].sh_name, names.owner[i])
     return True
 
 
-cdef inline void count_assigned(Cutting* cutting, const uint32_t* byte_owners, uint64_t start,
+cdef inline void count_assigned(Cutting* cutting, const OwnerRef* byte_owners, uint64_t start,
                                 uint64_t end) noexcept nogil:
     """Count bytes `start` to `end` of a string table by owner; those of no name are shared."""
     cdef uint64_t offset = start, begin
@@ -286,7 +286,7 @@ cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
     cdef Stretch* stretch
     cdef StringOwners names
     cdef uint64_t i, offset = 0
-    names.owner = <uint32_t*>scratch_zeros(scratch, elf.count, sizeof(uint32_t))
+    names.owner = <OwnerRef*>scratch_zeros(scratch, elf.count, sizeof(uint32_t))
     if scratch.failed or not find_owners(cutting, elf, names.owner):
         return False
     find_names(elf, &names, scratch)
@@ -322,12 +322,12 @@ cdef inline void find_names(const ElfFile* elf, StringOwners* names,
             and (not is_in_file(elf, texts) or texts.sh_type != SHT_STRTAB or texts.sh_size == 0
                  or elf.data[texts.sh_offset + texts.sh_size - 1] != 0)):
         names.strings = 0
-    names.byte_owners[1] = <uint32_t*>scratch_zeros(scratch, elf.names_size + 1, 4)
+    names.byte_owners[1] = <OwnerRef*>scratch_zeros(scratch, elf.names_size + 1, 4)
     names.byte_owners[0] = names.byte_owners[1]     # the same table may have both
     if names.strings and names.strings != elf.strings:
-        names.byte_owners[0] = <uint32_t*>scratch_zeros(scratch, texts.sh_size + 1, 4)
+        names.byte_owners[0] = <OwnerRef*>scratch_zeros(scratch, texts.sh_size + 1, 4)
     if names.symbols != NULL:
-        names.symbol_owner = <uint32_t*>scratch_zeros(
+        names.symbol_owner = <OwnerRef*>scratch_zeros(
             scratch, names.symbols.sh_size // sizeof(Sym) + 1, sizeof(uint32_t))
 
 
@@ -337,7 +337,7 @@ ctypedef struct FunctionDigest:
     uint64_t code               # bytes of its code
 
 
-cdef inline bint add_digest(Cutting* cutting, uint32_t owner, uint32_t part, uint64_t size,
+cdef inline bint add_digest(Cutting* cutting, OwnerRef owner, uint32_t part, uint64_t size,
                             const Fingerprint* contents) noexcept nogil:
     """Add the digest of a function, or of data; False without memory."""
     cdef Digest* row = <Digest*>vec_push(&cutting.digests)
@@ -363,7 +363,7 @@ cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const String
         if not digest_section(cutting, elf, names, i, functions):
             return False
     for i in range(1, cutting.functions.count + 1):
-        if not add_digest(cutting, <uint32_t>i, PART_CODE, functions[i].code,
+        if not add_digest(cutting, <OwnerRef>i, PART_CODE, functions[i].code,
                           &functions[i].contents):
             return False
     return True

@@ -7,7 +7,7 @@ from libc.string cimport memset
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_vector
 from base.vector cimport Vec, vec_push
-from size.digests cimport Digest, Fingerprint
+from size.digests cimport Digest, Fingerprint, OwnerRef
 
 cdef enum:
     PARTS = 16                  # counts of a row, of which some are unused
@@ -55,7 +55,7 @@ cdef inline bint add_counts(Cutting* cutting) noexcept nogil:
     return True
 
 
-cdef inline void count_bytes(Cutting* cutting, uint32_t owner, uint32_t part,
+cdef inline void count_bytes(Cutting* cutting, OwnerRef owner, uint32_t part,
                              uint64_t size) noexcept nogil:
     """Add `size` bytes to a part of a function, or of SHARED."""
     (<uint64_t*>cutting.counts.data)[owner * PARTS + part] += size

@@ -17,9 +17,12 @@ cdef extern from "size/fingerprint.h":
     void absorb_words "pylink_absorb_words"(Fingerprint* fingerprint, uint64_t x, uint64_t y) nogil
     void absorb "pylink_absorb"(Fingerprint* fingerprint, const uint8_t* data, size_t size) nogil
 
+# The number of a function in the cubin or PTX, from 1; 0: no function (SHARED in size/cutting.pxd).
+ctypedef uint32_t OwnerRef
+
 # The contents of a function, or of initialized data, of a linked cubin.
 ctypedef struct Digest:
-    uint32_t owner              # number of the function in the cubin; 0 for data
+    OwnerRef owner              # 0 for data
     uint32_t part               # a Part
     uint64_t size               # bytes of the code or data
     Fingerprint contents

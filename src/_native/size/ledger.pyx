@@ -42,10 +42,13 @@ from inputs.compression cimport open_frames
 from picknumbers cimport CODEC_ZSTD_FRAME
 from size.cutting cimport PARTS, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
-from size.ledgerrows cimport DigestRow, LedgerRow, Shares, assign_shares, begin_shares
+from size.ledgerrows cimport (
+    DigestRow, LedgerFunctionRef, LedgerRow, Shares, assign_shares, begin_shares,
+)
 from size.payloads cimport (
-    KEPT_SIZE, MEASURED, NOT_MEASURED, UNREAD, Buffers, Content, ContentKey, Payload, clear_buffers,
-    compress_payload, count_payload, fill_key, full_payload, full_size, packed_payload,
+    KEPT_SIZE, MEASURED, NOT_MEASURED, UNREAD, Buffers, Content, ContentCounter, ContentKey,
+    DigestRowCounter, LedgerCounter, LedgerEntryRef, Payload, clear_buffers, compress_payload,
+    count_payload, fill_key, full_payload, full_size, packed_payload,
 )
 from size.sums cimport (
     Grouping, SumCell, SumTable, add_rows, entry_group, function_group, part_of_key, start_table,
@@ -85,8 +88,8 @@ cdef class Sum:
 
 cdef class Repeat:
     cdef readonly int32_t entry_group
-    cdef readonly uint32_t function
-    cdef readonly uint32_t entry
+    cdef readonly LedgerFunctionRef function
+    cdef readonly LedgerEntryRef entry
     cdef readonly uint64_t size
 
 
@@ -313,7 +316,7 @@ cdef class Ledger:
             slot.value = <int32_t>(self.contents.count - 1)
             self.index_of_contents.count += 1
             content.counted, content.framed_entry = False, -1
-        payload.content = <size_t>slot.value
+        payload.content = <ContentCounter>slot.value
         content = &(<Content*>self.contents.data)[payload.content]
         if content.counted:
             payload.outcome = MEASURED
@@ -356,7 +359,8 @@ cdef class Ledger:
         False without memory.
         """
         cdef Content* content = &(<Content*>self.contents.data)[payload.content]
-        cdef size_t first_row = self.rows.count, first_digest = self.digests.count
+        cdef LedgerCounter first_row = self.rows.count
+        cdef DigestRowCounter first_digest = self.digests.count
         cdef uint8_t* unit = NULL
         if (not self.add_count_rows(payload, cutting)
                 or not self.add_digest_rows(cutting, payload.entry)):
@@ -380,7 +384,7 @@ cdef class Ledger:
         """Add the payload's bytes by function and part; False without memory."""
         cdef const uint64_t* counts = <const uint64_t*>cutting.counts.data
         cdef uint64_t owner, part
-        cdef uint32_t function
+        cdef LedgerFunctionRef function
         cdef LedgerRow* row
         cdef Shares shares
         begin_shares(&shares, payload)
@@ -402,7 +406,7 @@ cdef class Ledger:
                 assign_shares(row, &shares)
         return True
 
-    cdef bint add_digest_rows(self, const Cutting* cutting, uint32_t entry) noexcept nogil:
+    cdef bint add_digest_rows(self, const Cutting* cutting, LedgerEntryRef entry) noexcept nogil:
         """Add the digests of an entry's functions and data; False without memory."""
         cdef const Digest* digests = <const Digest*>cutting.digests.data
         cdef const Text* functions = <const Text*>cutting.functions.data
@@ -440,7 +444,7 @@ cdef class Ledger:
                 copies.append(copy)
         return copies
 
-    cdef uint32_t number_function(self, const Text* name) noexcept nogil:
+    cdef LedgerFunctionRef number_function(self, const Text* name) noexcept nogil:
         """Return the number of a function in the ledger, which is added if new; 0 without memory.
         """
         cdef NameSlot* slot = index_find(&self.index, name.data, name.size)
@@ -458,7 +462,7 @@ cdef class Ledger:
             slot.text = place
             slot.value = <int32_t>self.names.count
             self.index.count += 1
-        return <uint32_t>slot.value
+        return <LedgerFunctionRef>slot.value
 
     def functions(self):
         cdef const Text* text = <const Text*>self.names.data

@@ -3,22 +3,25 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from size.digests cimport Fingerprint
-from size.payloads cimport Payload, full_size
+from size.payloads cimport LedgerEntryRef, Payload, full_size
+
+# The number of a function in the ledger, from 1; 0 for none. In a cubin it is an OwnerRef.
+ctypedef uint32_t LedgerFunctionRef
 
 # One entry's bytes of one part and function. Sizes of an entry have 32 bits.
 cdef packed struct LedgerRow:
-    uint32_t entry              # number of the entry
-    uint32_t function           # number in the ledger; 0: bytes that no function owns
-    uint32_t part               # a Part
-    uint32_t unpacked           # bytes of the decompressed payload
-    uint32_t installed          # their share of the entry's bytes in the file
-    uint32_t download           # their share of the entry's bytes in the archive
+    LedgerEntryRef entry
+    LedgerFunctionRef function      # 0: bytes that no function owns
+    uint32_t part                   # a Part
+    uint32_t unpacked               # bytes of the decompressed payload
+    uint32_t installed              # their share of the entry's bytes in the file
+    uint32_t download               # their share of the entry's bytes in the archive
 
 # Contents of a function, or of initialized data, of one linked cubin.
 cdef packed struct DigestRow:
-    uint32_t entry              # number of the entry
-    uint32_t function           # number in the ledger; 0: data
-    uint64_t size               # bytes of the code or data
+    LedgerEntryRef entry
+    LedgerFunctionRef function      # 0: data
+    uint64_t size                   # bytes of the code or data
     Fingerprint contents
 
 # Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.

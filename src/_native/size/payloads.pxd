@@ -29,6 +29,12 @@ cdef enum Outcome:
     DAMAGED = 2                 # it cannot be decompressed, or is not a cubin as its entry says
     UNREAD = 3                  # it cannot be read; `failure` says why
 
+# The numbers of an entry of the ledger, of a row and of a digest there, and of a Content.
+ctypedef uint32_t LedgerEntryRef
+ctypedef size_t LedgerCounter
+ctypedef size_t DigestRowCounter
+ctypedef size_t ContentCounter
+
 # The payload of an entry, as it lies in the file, and the results of measuring it.
 ctypedef struct Payload:
     const uint8_t* data         # its bytes; NULL: they are at `offset` of the file
@@ -37,14 +43,14 @@ ctypedef struct Payload:
     uint64_t full               # bytes that it becomes; unused if it is not compressed
     uint64_t installed          # bytes of its entry in the file
     uint64_t download           # bytes of its entry in the archive
-    uint32_t entry              # number of its entry
+    LedgerEntryRef entry        # its entry
     int codec                   # a CODEC_ number
     int kind                    # an ENTRY_ number
     bint wants_frame            # it is to be compressed again
     # Results of the measurement:
     Outcome outcome
     int failure                 # an errno, or -1 if the file ends before the payload does
-    size_t content              # number of its Content
+    ContentCounter content      # its Content
     int same                    # entry with equal contents, which is compressed instead; or -1
     uint64_t frame_size         # bytes of its frame; 0: none was made
     uint8_t* frame              # its compressed bytes, if they are kept, or NULL
@@ -192,11 +198,11 @@ cdef packed struct ContentKey:
 
 # The results for a payload, which also hold for later ones with equal bytes.
 ctypedef struct Content:
-    bint counted                # the fields from `first_row` on are set
-    int framed_entry            # the entry for which a frame is made, or -1
-    size_t first_row            # its LedgerRows in the ledger: number of the first, and how many
+    bint counted                    # the fields from `first_row` on are set
+    int framed_entry                # the entry for which a frame is made, or -1
+    LedgerCounter first_row         # its LedgerRows: number of the first, and how many
     size_t rows
-    size_t first_digest         # its DigestRows in the ledger: number of the first, and how many
+    DigestRowCounter first_digest   # its DigestRows: number of the first, and how many
     size_t digests
     # The fields of Cutting with these names:
     uint32_t type

@@ -6,6 +6,7 @@ from libc.string cimport memchr
 
 from base.texts cimport has_text
 from size.cutting cimport SHARED, Cutting, add_function, count_bytes
+from size.digests cimport OwnerRef
 from sizenumbers cimport PART_PADDING, PART_PTX
 
 
@@ -149,7 +150,7 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
         if owner < 0:
             return False
         count_bytes(cutting, SHARED, PART_PTX, start - counted_end)
-        count_bytes(cutting, <uint32_t>owner, PART_PTX, next - start)
+        count_bytes(cutting, <OwnerRef>owner, PART_PTX, next - start)
         offset = counted_end = statement = next
     count_bytes(cutting, SHARED, PART_PTX, size - counted_end)
     return True

@@ -9,9 +9,9 @@ from size.ledgerrows cimport LedgerRow
 
 # The groups of entries and functions. Rows of a negative group do not count.
 ctypedef struct Grouping:
-    const int32_t* entries      # by entry: its group
+    const int32_t* entries      # by ledger entry: its group
     uint64_t entry_count
-    const int32_t* functions    # by function: its group
+    const int32_t* functions    # by ledger function: its group
     uint64_t function_count
     bint by_part                # each part has sums of its own
 
