@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 
 class LinkOutput:
-    """The linked file, the milliseconds of each phase by its tag, and the profile if asked for.
+    """The linked file, the milliseconds of each phase, and the profile if asked for.
 
-    A large image may be in the written file only, and is read on demand.
+    `timings` has each phase by its tag, except for init, at whose end the timer starts. A large
+    image may be in the written file only, and is read on demand.
     """
 
     __slots__ = ("image", "profile", "timings")
@@ -218,7 +219,8 @@ def link_inputs(
 class Registration:
     """Writes the file of --register-link-binaries when a link ends.
 
-    nvlink writes it right after merging, so errors of later phases do not prevent it.
+    nvlink writes it right after merging, so of the errors of later phases only fatal ones prevent
+    it.
     """
 
     __slots__ = ("loaded", "registered", "sink")

@@ -114,7 +114,7 @@ def test_units_do_not_matter(name: str, per_cost: float, per_size: float) -> Non
         ([], "only 0 sizes"),
         ([(1, 1)], "only 1 size,"),
         ([(1, 1), (2, 2), (3, 3), (100, 4)], "only 4 sizes"),
-        ([(10, 1), (11, 2), (12, 3), (13, 4), (37, 5)], "less than 4 times apart"),
+        ([(10, 1), (11, 2), (12, 3), (13, 4), (37, 5)], "less than 3.8 times apart"),
         ([(1, 1), (8, 1), (8, 2), (8, 3), (9, 4)], "only 3 sizes"),
         ([(0, 1), (1, 0), (2, 1), (3, 1), (9, 1), (99, 1)], "only 4 sizes"),
         ([(1, 9), (2, 5), (4, 30), (8, 7), (16, 90), (32, 20)], "no sum fits"),

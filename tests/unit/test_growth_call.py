@@ -82,7 +82,7 @@ def test_too_little_is_no_model() -> None:
     with pytest.raises(ValueError, match="there is no model: only 3 sizes"):
         few.at(3)
     close = pylink.growth([10, 11, 12, 13, 14], [1, 1, 1, 1, 1])
-    assert close.reason == "sizes are less than 4 times apart"
+    assert close.reason == "sizes are less than 3.8 times apart"
     nothing = pylink.growth([], [])
     assert len(nothing.table) == 0
     assert "No model" in nothing._repr_html_()

@@ -1,4 +1,5 @@
-/* A test whether large pages are faster than small ones now: one of each buffer is timed. */
+/* A test whether large pages are faster than small ones now: one of each step of a buffer is timed
+   (hugepages.pxd). */
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 

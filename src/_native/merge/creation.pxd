@@ -6,7 +6,8 @@
 # numbers that they got while a.cubin was read, and the code of b.cubin.
 #
 # 1. `create_functions` goes through the functions of a file, in the order in which resolution met
-#    them. For a dead function it only uses up the numbers that nvlink gives its sections.
+#    them. For a dead function it only uses up the numbers that nvlink gives its sections, and for
+#    a dead kernel also the name of one of them (`reserve_shared_name`).
 # 2. `create_objects` goes through its other symbols in the same way.
 # 3. `create_other_sections` goes through its sections: it creates those that no symbol needed, and
 #    says where in the output the bytes of each are (`assign_output_section`).

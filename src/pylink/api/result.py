@@ -44,7 +44,7 @@ class LinkResult:
     was not used yet keeps the inputs in memory; `del` of the result releases them.
     """
     timings: dict[str, float]
-    """Milliseconds of each phase that ran, by its name."""
+    """Milliseconds of each phase that ran after init, by its name."""
     profile: Profile | None
     """The profile of the link; None without the option `profile`."""
 
@@ -141,7 +141,7 @@ class LinkResult:
 
     @property
     def phases(self) -> Table[PhaseRow]:
-        """A row for each phase that ran, in order, like `timings`."""
+        """A row for each phase that ran after init, in order, like `timings`."""
         from pylink.api.tables import phase_table
 
         return phase_table(self.timings)
@@ -168,7 +168,7 @@ class LinkResult:
         )
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: size, time by phase, first diagnostics, largest sections."""
+        """Return HTML for notebooks: size, time by phase, first diagnostics, largest sections."""
         from html import escape
 
         from pylink.api.page import result_html

@@ -191,5 +191,5 @@ def _file_size(path: str) -> int | None:
 
 
 def phase_table(timings: Mapping[str, float]) -> Table[PhaseRow]:
-    """Return the phases that ran, in order."""
+    """Return the phases that ran after init, in order."""
     return Table(PhaseRow, (PhaseRow(*pair) for pair in timings.items()))

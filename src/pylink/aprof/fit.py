@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
 # Fewer sizes do not show a growth, nor do sizes whose largest is not LEAST_SPAN times the smallest.
-# In bytes, two and eight inputs differ by a little less than a factor of four.
+# Two and eight inputs should do: their bytes differ by a little less than a factor of four.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
 # If no sum fits, the course of the last doublings is fitted from these shares of the largest size
@@ -158,7 +158,7 @@ def fit_points(
     if len(sizes) < FEWEST_SIZES:
         return Growth(reason=f"only {_count_sizes_text(len(sizes))}, {FEWEST_SIZES} are needed")
     if sizes[-1] < LEAST_SPAN * sizes[0]:
-        return Growth(reason=f"sizes are less than {LEAST_SPAN:.0f} times apart")
+        return Growth(reason=f"sizes are less than {LEAST_SPAN} times apart")
     try:
         from pylink.aprof.sums import Points  # readers of reports need no numpy
     except ImportError as error:

@@ -2,7 +2,8 @@
 
 `pylink ...` and `pylink link ...` link. The other commands are modules of their own, which are
 loaded on demand. Started under the name `nvlink`, the program accepts only nvlink's command line
-and uses that name in messages. Exit status: 0, 1 after a fatal error, 255 after other errors.
+and uses that name in messages. Exit status: 0, 1 after a fatal error, 130 after an interrupt, 255
+after other errors.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def read_options(
 
 
 def overlay_notes() -> bool | None:
-    """True if this program was started from an overlay with notes; None otherwise."""
+    """Return True if this program was started from an overlay with notes; None otherwise."""
     return wants_notes(sys.argv[0], os.environ.get("PATH", os.defpath))
 
 

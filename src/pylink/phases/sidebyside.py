@@ -1,4 +1,7 @@
-"""Runs links side by side, in threads: most of their work does not hold the interpreter's lock."""
+"""Runs links, or parts of one link, side by side, in threads.
+
+Most of their work does not hold the interpreter's lock.
+"""
 
 from __future__ import annotations
 

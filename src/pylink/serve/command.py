@@ -60,7 +60,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve and return the exit status of the build command, or 0 without one."""
+    """Serve and return the exit status of the build command.
+
+    Without a command, that is 0 after `--idle-timeout`, and 128 + N after signal N. It is 1 if the
+    server cannot start.
+    """
     try:
         arguments = parser().parse_args(list(argv))
     except SystemExit as stop:
