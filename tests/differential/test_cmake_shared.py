@@ -12,7 +12,7 @@ from helpers.host_build import HostBuild, Log
 
 from pylink.audit.command import main
 from pylink.bench.contenders import this_program
-from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
+from pylink.devicelink.command_cmakedir import CMAKE_DIRECTORY
 
 pytestmark = [
     oracle.needs_oracle,

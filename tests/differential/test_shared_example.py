@@ -12,7 +12,7 @@ from helpers.hostlink import contents
 from helpers.linked import functions
 
 from pylink.bench.contenders import this_program
-from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
+from pylink.devicelink.command_cmakedir import CMAKE_DIRECTORY
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -12,7 +12,7 @@ from helpers import oracle
 
 from pylink.bench.contenders import this_program
 from pylink.command.overlay import make_overlay
-from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
+from pylink.devicelink.command_cmakedir import CMAKE_DIRECTORY
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shared"
 

@@ -15,7 +15,7 @@ import cmake
 from helpers.host_build import HostBuild
 
 from pylink.bench.contenders import this_program
-from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
+from pylink.devicelink.command_cmakedir import CMAKE_DIRECTORY
 
 NEWEST = str(Path(cmake.CMAKE_BIN_DIR) / "cmake")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from pylink.options import commands
 
 PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
 # No link loads these; what they hold in fields are dataclasses.
@@ -51,9 +54,17 @@ def test_records_of_commands_are_dataclasses(room: str) -> None:
     assert {path.name: found for path, text in texts.items() if (found := records(text))} == {}
 
 
+def test_commands_are_in_the_files_of_commands() -> None:
+    modules = [command.main for command in commands.COMMANDS.values() if command.main]
+    assert len(modules) > 15
+    name = re.compile(r"pylink\.(?:command\.\w+|(?!command\b)[\w.]+\.command(?:_\w+)?)")
+    assert [module for module in modules if not name.fullmatch(module)] == []
+
+
 def test_every_command_py_has_a_main() -> None:
     names = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("command.py")]
-    assert len(names) > 8
+    names += [path.relative_to(PACKAGE) for path in PACKAGE.rglob("command_*.py")]
+    assert len(names) > 12
     for name in names:
         module = import_module(".".join(("pylink", *name.with_suffix("").parts)))
         assert callable(module.main)

@@ -58,7 +58,7 @@ COMMANDS = {
     "cmake-dir": Command(
         "",
         "Print the directory of the CMake module for device links.",
-        "pylink.devicelink.cmakedir",
+        "pylink.devicelink.command_cmakedir",
     ),
     "dedup": Command(
         "[options] <objects>",
