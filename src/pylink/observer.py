@@ -41,22 +41,22 @@ class Observer:
         return False
 
     def resume(self) -> None:
-        """Called when all observers have seen the end of a phase.
+        """Continue when all observers have seen the end of a phase.
 
         Time from now on belongs to the next phase.
         """
 
     def step_ended(self, name: str, detail: object) -> None:
-        """Called when the step `name` of the running phase ended.
+        """Handle the end of the step `name` of the running phase.
 
         A step begins at the end of the previous one.
         """
 
     def phase_ended(self, tag: str, result: object) -> None:
-        """Called when the phase `tag` ended with `result`, such as `Merged` for merge."""
+        """Handle the end of the phase `tag` with `result`, such as `Merged` for merge."""
 
     def close(self, *, failed: bool) -> None:
-        """Called once when the link ended, also after errors; `failed` if it made no output."""
+        """Handle the end of the link, also after errors; `failed` if it made no output."""
 
 
 class Steps:

@@ -57,7 +57,7 @@ def binary32(value: float) -> float:
 
 
 def elapsed_ms(start: Moment, stop: Moment) -> float:
-    """Milliseconds between two moments, every step rounded to binary32.
+    """Return the milliseconds between two moments, every step rounded to binary32.
 
     float(seconds) * 1000f + float(microseconds) / 1000f; the second term may be negative. Doing
     one operation in binary64 and rounding once more gives the binary32 result exactly.

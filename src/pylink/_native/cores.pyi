@@ -4,16 +4,16 @@ A kernel uses one more thread for each 4 MiB that it moves, at most 32.
 """
 
 def count_cores() -> int:
-    """The threads of this process: PYLINK_THREADS, or the processors that it may use.
+    """Return the threads of this process: PYLINK_THREADS, or the processors that it may use.
 
     These follow from its affinity and the quota of its control group; at least 1. Links that run
     side by side share the threads.
     """
 
 def read_quota(groups: bytes, root: bytes) -> int:
-    """Processors that the quotas of a control group and its parents allow, rounded up; 0 for all.
+    """Return the processors that the quotas of a control group and its parents allow, rounded up.
 
-    `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups.
+    `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups. 0 is no quota.
     """
 
 def take_threads(most: int) -> int:

@@ -57,7 +57,7 @@ def pick_entries(
 def collect_names(
     arenas: list[bytes], arena_numbers: ArenaNumbers, rows: SourceRows, numbers: list[int]
 ) -> HostNames | None:
-    """Names that the host code of the sources `numbers` uses: (external, internal, variables).
+    """Return the names that the host code of the sources `numbers` uses, in three lists.
 
     These are kernels with global names, other kernels, and variables, in order. None if one of the
     sources has no device code or no list. `IndexError` for an extent outside its arena.

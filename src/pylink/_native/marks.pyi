@@ -3,7 +3,7 @@
 from typing_extensions import Buffer
 
 def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
-    """Offsets of one or two marks in a buffer, in order, each with the number of its mark.
+    """Return the offsets of one or two marks in a buffer, in order, each with its mark's number.
 
     A mark has two bytes or more.
     """

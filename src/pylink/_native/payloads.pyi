@@ -30,7 +30,7 @@ class Tail:
     def __init__(self, arena: bytes, size: int) -> None: ...
 
 def gather_in_place(picks: bytes, arenas: list[bytes], tail: Tail) -> tuple[bytes, bytes] | None:
-    """Like `gather`, but uncompressed payloads in the arena of `tail` are not copied.
+    """Return what `gather` returns; uncompressed payloads in the arena of `tail` are not copied.
 
     Others are copied or decompressed into the tail. None if the tail is too short, if `gather`
     would call `produce`, or if payloads in place are not in order at multiples of 8.

@@ -132,7 +132,7 @@ def generated_files(pages: Path) -> dict[Path, str]:
 
 
 def _keywords() -> list[tuple[str, str]]:
-    """Name and type of each keyword, including other names of options, in alphabetical order."""
+    """Return name and type of each keyword, with other names of options, in alphabetical order."""
     pairs = [(option.attribute, keyword_type(option)) for option in call_options()]
     types = dict(pairs)
     pairs += [(alias, types[attribute]) for alias, attribute in ALIASES.items()]

@@ -85,7 +85,7 @@ class Growth:
         return f"<Growth: {self}{fit}; {len(self.table)} sizes>"
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the sentence, points with the curve, the rows."""
+        """Return HTML for notebooks: the sentence, points with the curve, the rows."""
         from pylink.api.growthpage import STEPS, growth_html
 
         curve = []

@@ -25,7 +25,7 @@ MOST_POINTS = 500
 def growth_html(
     caption: str, fit: str, table: Table[GrowthRow], curve: Curve, names: tuple[str, str]
 ) -> str:
-    """HTML of the sentence, the drawing, the fit and the rows; `curve` has sizes and costs."""
+    """Return HTML of the sentence, drawing, fit and rows; `curve` has sizes and costs."""
     if not table:
         return f"<p>{escape(caption)}</p>"
     return (

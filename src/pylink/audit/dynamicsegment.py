@@ -170,7 +170,7 @@ class DynamicSegment:
         return symbol_numbers
 
     def _read_table(self, address: int, size: int, noun: str) -> bytes:
-        """Like `_read_address`; adds a fault about the `noun` if bytes are missing."""
+        """Return what `_read_address` returns; add a fault about `noun` if bytes are missing."""
         rows = self._read_address(address, size)
         if len(rows) < size:
             self._file.add_fault(f"its {noun} are cut off")
@@ -178,7 +178,7 @@ class DynamicSegment:
         return rows[: len(rows) - len(rows) % row_size]
 
     def _read_address(self, address: int, size: int) -> bytes:
-        """Up to `size` bytes at an address of the loaded file; fewer if the segment ends."""
+        """Return up to `size` bytes at an address of the loaded file; fewer if the segment ends."""
         if address and size:
             for segment in self._segments:
                 offset = address - segment.vaddr

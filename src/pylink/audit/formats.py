@@ -121,7 +121,7 @@ def _architecture_list(file: LinkedFile) -> str:
 
 
 def terminal_width() -> int:
-    """Columns at which to wrap messages; 0 if the output is not a terminal."""
+    """Return the columns at which to wrap messages; 0 if the output is not a terminal."""
     import shutil
 
     from pylink.diagnostics.stream import is_terminal

@@ -124,7 +124,7 @@ class DeviceCode:
 
 
 def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[SharedNames]:
-    """Kernels whose host symbol the loader replaces by the one of another file."""
+    """Return the kernels whose host symbol the loader replaces by the one of another file."""
     pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
     global_scope: list[LinkedFile] = []
     for group in groups:
@@ -156,7 +156,7 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
 
 
 def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[SharedNames]:
-    """Variables that several files have; each file is paired with the first that has them."""
+    """Return the variables that several files have, each with the first file that has them."""
     first_file: dict[bytes, LinkedFile] = {}  # by name of a variable
     pairs: dict[tuple[LinkedFile, LinkedFile], list[bytes]] = defaultdict(list)
     with_code = [file for file in files if file.images]

@@ -34,7 +34,7 @@ class NotLinked(Exception):
 
 
 def read_header(source: ByteSource) -> tuple[int, int]:
-    """e_type and e_machine of a 64-bit, little-endian ELF file; NotLinked for any other file."""
+    """Return e_type and e_machine of a 64-bit, little-endian ELF file, or raise NotLinked."""
     head = source.read(0, EHDR.size)
     if not head.startswith(ELF_MAGIC):
         raise NotLinked("it is not an ELF file")

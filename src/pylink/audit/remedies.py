@@ -88,7 +88,7 @@ class Remedies:
         return self._base.get(file) or current_state(file)
 
     def for_image(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Remedies for an image that waits for the `missing` modules."""
+        """Yield remedies for an image that waits for the `missing` modules."""
         takers = [
             taker
             for module, taker in self._outcome.takers.items()
@@ -121,7 +121,7 @@ class Remedies:
             yield from self._bind(other)
 
     def for_late(self, module: Module, image: Image) -> Iterator[Remedy]:
-        """Remedies for a module that calls an image after its registration."""
+        """Yield remedies for a module that calls an image after its registration."""
         file = module.file
         if module.id in file.answers:
             yield from self._bind(file)
@@ -138,7 +138,7 @@ class Remedies:
         yield from self._open(image.file)
 
     def for_unanswered(self, file: LinkedFile) -> Iterator[Remedy]:
-        """Remedies for a file whose modules no file registers."""
+        """Yield remedies for a file whose modules no file registers."""
         program = self._program
         if program is not None and file in self._started and file is not program:
             facts = {"file": file.display_path, "other": program.display_path}
@@ -154,7 +154,7 @@ class Remedies:
         yield Remedy("audit-close", {"file": file.display_path}, {file: closed})
 
     def _bind(self, file: LinkedFile) -> Iterator[Remedy]:
-        """Remedies in which the file's own image answers its calls."""
+        """Yield remedies in which the file's own image answers its calls."""
         if file.is_program:
             return
         now = self._state(file)
@@ -165,7 +165,7 @@ class Remedies:
             yield Remedy("audit-hide", facts, {file: replace(bound, visible=frozenset())})
 
     def _open(self, file: LinkedFile) -> Iterator[Remedy]:
-        """Remedies that move the modules of a library into the program's device link."""
+        """Yield remedies that move the modules of a library into the program's device link."""
         program = self._program
         if program is None or file is program or file not in self._started or not file.answers:
             return
@@ -176,7 +176,7 @@ class Remedies:
     def _link_into_program(
         self, program: LinkedFile, file: LinkedFile, opened: FileState
     ) -> dict[LinkedFile, FileState]:
-        """States in which the program registers the modules of a file, which becomes `opened`."""
+        """Return states in which the program registers the modules of a file, now `opened`."""
         now = self._state(program)
         added = set(file.calls) | set(file.answers)
         answers = tuple(dict.fromkeys([*now.answers, *sorted(added)]))
@@ -185,7 +185,7 @@ class Remedies:
         return {file: opened, program: linked}
 
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Remedies in which the file borrows code from libraries with device links of their own."""
+        """Yield remedies in which the file borrows code from libraries with own device links."""
         absent = [name for name in missing if name not in file.calls]
         holders = [self._find_holder(file, name) for name in absent]
         if not absent or None in holders:

@@ -42,7 +42,7 @@ class Finder:
         self.not_looked_at: dict[str, str] = {}
 
     def candidates(self, needed: str, chain: Sequence[LinkedFile]) -> list[str]:
-        """Regular files that a loader would try for a name, in its order.
+        """Return the regular files that a loader would try for a name, in its order.
 
         `chain` has the file that needs the library, the file that loaded that file, and so on.
         """

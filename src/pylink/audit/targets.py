@@ -59,7 +59,7 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
 
 
 def unused_relocatable(file: LinkedFile) -> int:
-    """Bytes of relocatable cubins for architectures for which the images have cubins, too."""
+    """Return the bytes of relocatable cubins for targets for which the images have cubins, too."""
     linked = {
         (entry.sm, entry.flags & FLAGS_OF_SUFFIXES)
         for image in file.images

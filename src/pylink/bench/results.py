@@ -132,7 +132,7 @@ class Results:
         return f"<Results of {len(self.runs)} runs: {names or 'nothing ran'}>"
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the medians, notes that explain them, and the facts."""
+        """Return HTML for notebooks: the medians, notes that explain them, and the facts."""
         medians = self.medians
         notes = [f"{name}: {text}" for name, text in self.about.items()]
         if (reference := self.reference()) is not None:
@@ -171,7 +171,7 @@ class Results:
         return [run.seconds for run in self.of(contender, mode, part).values()]
 
     def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
-        """Ratios of the contender's time to that of `other`, for each round of both.
+        """Return the ratios of the contender's time to that of `other`, for each round of both.
 
         Other load on the machine affects both in the same round alike.
         """
@@ -183,7 +183,7 @@ class Results:
         ]
 
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
-        """Processor-time ratios, which other load disturbs less; empty if a time is 0."""
+        """Return ratios of processor time, which other load disturbs less; empty if a time is 0."""
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
         own_and_other_times = [
             (own_runs[turn].cpu, other_runs[turn].cpu) for turn in own_runs if turn in other_runs

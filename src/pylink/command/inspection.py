@@ -275,7 +275,7 @@ def _read_parts(
 
 
 def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
-    """Messages about a file, or members of an archive, that contain no device code."""
+    """Return messages about a file, or members of an archive, that contain no device code."""
     hints = find_hidden_code([Input(name, data)])
     return [hint.message for hint in hints if hint.kind in WITHOUT_CODE]
 

@@ -36,7 +36,7 @@ def toolkit_release(program: str, search: str) -> str | None:
 
 
 def wants_notes(program: str, search: str) -> bool | None:
-    """True in an overlay with notes; None elsewhere. Parameters are those of `toolkit_release`."""
+    """Return True in an overlay with notes, else None; parameters are like `toolkit_release`'s."""
     directory = os.path.dirname(program) or _directory_of(program, search)
     return True if directory and os.path.exists(os.path.join(directory, NOTES_FILE)) else None
 

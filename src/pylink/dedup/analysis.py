@@ -138,7 +138,7 @@ class Analysis:
         return f"<Analysis: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the summary, the blockers, and the largest cubins."""
+        """Return HTML for notebooks: the summary, the blockers, and the largest cubins."""
         return (
             f"<p>{escape(self.summary)}</p>"
             + (self.blocker_table._repr_html_() if self.blockers else "")

@@ -152,7 +152,7 @@ def run_in_terminal(argv: Sequence[str], environment: Mapping[str, str] | None =
 
 
 def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
-    """Milliseconds of the fastest run of each command, taken in turn."""
+    """Return the milliseconds of the fastest run of each command, taken in turn."""
     best = [float("inf")] * len(commands)
     for _ in range(ROUNDS):
         for number, command in enumerate(commands):

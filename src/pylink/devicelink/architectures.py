@@ -114,7 +114,7 @@ def _real_name(virtual: str, code: str) -> str | None:
 
 
 def architecture_parts(name: str, prefix: str) -> tuple[int, str] | None:
-    """Number and letter of an architecture: 90 and `a` of `sm_90a`; None for other names."""
+    """Return number and letter of an architecture, 90 and `a` of `sm_90a`; None for others."""
     number = name.removeprefix(prefix)
     letter = number[-1:] if number.endswith(("a", "f")) else ""
     digits = number.removesuffix(letter)

@@ -119,5 +119,5 @@ def find_compat(cubin: bytes) -> bytes | None:
 
 
 def _pad(data: bytes) -> bytes:
-    """`data` with zeros up to a multiple of 8 bytes."""
+    """Return `data` with zeros up to a multiple of 8 bytes."""
     return data + bytes(-len(data) % 8)

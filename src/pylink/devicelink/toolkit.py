@@ -81,7 +81,7 @@ def find_release(binaries: str) -> str | None:
 
 
 def wants_notes(root: str | None) -> bool | None:
-    """True for an overlay that asks for notes after nvlink's lines; None otherwise."""
+    """Return True for an overlay that asks for notes after nvlink's lines; None otherwise."""
     return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
 
 

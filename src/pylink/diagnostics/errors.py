@@ -32,7 +32,7 @@ class Diagnostics(Base):
         return diagnostic_table(self)
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the first records, and the number of each severity."""
+        """Return HTML for notebooks: the first records, and the number of each severity."""
         from pylink.diagnostics.page import diagnostics_html
 
         return diagnostics_html(self)
@@ -62,7 +62,7 @@ class LinkError(Exception):
         return "\n".join(plain_text(error, sources) for error in self.errors)
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the diagnostics with their places."""
+        """Return HTML for notebooks: the diagnostics with their places."""
         from pylink.diagnostics.page import diagnostics_html
 
         return f"<p><b>LinkError</b></p>{diagnostics_html(self.diagnostics, self.sources)}"

@@ -144,7 +144,7 @@ def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
 
 
 def _llvm_place(diagnostic: Diagnostic) -> str:
-    """File, line and column in the format of LLVM's `opt` for remarks."""
+    """Return file, line and column in the format of LLVM's `opt` for remarks."""
     source = diagnostic.source
     if source is not None:
         return printable(f"{source.file}:{source.line}:{source.column}")

@@ -21,7 +21,7 @@ MAX_RECORDS, MAX_CHARACTERS = 10, 2000
 
 
 def diagnostics_html(records: Sequence[Diagnostic], sources: SourceFiles | None = None) -> str:
-    """HTML of the first records with their details, and the number of records by severity.
+    """Return HTML of the first records with their details, and the number of records by severity.
 
     `sources` has the source files that may be shown (default: those below the working directory).
     """

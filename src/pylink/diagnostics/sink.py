@@ -157,7 +157,7 @@ class Sink:
         return None if repeated else diagnostic
 
     def _show_suppression_hint(self) -> None:
-        """After the first warning, show how to silence it by its number, if numbers are shown."""
+        """Show how to silence the first warning by its number, if numbers are shown."""
         if self.policy.numbers and not self._has_shown_hint:
             self._has_shown_hint = True
             self._show_kind("suppression-hint")

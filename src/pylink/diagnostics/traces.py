@@ -32,7 +32,7 @@ def hide_below(error: BaseException) -> None:
 
 
 def ipython_lines(error: BaseException) -> list[str]:
-    """IPython's lines for an error, without hidden frames and without a hidden context.
+    """Return IPython's lines for an error, without hidden frames and without a hidden context.
 
     By itself IPython shows the last hidden frame and the caught exception.
     """

@@ -167,7 +167,7 @@ VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")  # by these bits
 
 
 def names_of_other(other: int, symbol_type: int) -> list[str]:
-    """Names of the bits of st_other, except the visibility: kind of symbol and state space."""
+    """Return the names of the bits of st_other that say the kind of symbol and the state space."""
     names = []
     is_function = symbol_type == STT_FUNC
     if other & STO_MANAGED:

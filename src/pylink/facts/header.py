@@ -78,13 +78,13 @@ FIRST_MERCURY = 0x10000  # number of the first mercury type
 
 
 def elf_numbers() -> Iterator[str]:
-    """Lines of elfnumbers.pxd: every number of `elf`, and of the tags of dynamic segments."""
+    """Yield the lines of elfnumbers.pxd: all numbers of `elf`, and tags of dynamic segments."""
     for module in (elf, dynamictags):
         yield from enum_lines(integer_constants(module, ("",)))
 
 
 def relocation_names() -> dict[str, int]:
-    """Numbers by name: R_CUDA_ABS32_LO_32 and others, and R_MERCURY_ with the plain twin's name."""
+    """Return numbers by name: R_CUDA_ABS32_LO_32, R_MERCURY_ with the plain twin's name, ..."""
     names = {f"R_CUDA_{row.name}": row.number for row in relocations.RELOCATIONS}
     for number, twin in relocations.MERCURY_TWINS.items():
         names.setdefault(f"R_MERCURY_{twin}", number)
@@ -124,7 +124,7 @@ MERCURY_END = max(release.mercury_relocations for release in releases.RELEASES)
 
 
 def relocation_tables() -> Iterator[str]:
-    """Lines of relocationtypes.pxd: FORM_ and R_ numbers, and RelocationFacts by type."""
+    """Yield the lines of relocationtypes.pxd: FORM_ and R_ numbers, and RelocationFacts by type."""
     names = relocation_names()
     rows = list(relocation_rows(names))
     columns = [f"        uint8_t {column}" for column in RELOCATION_COLUMNS]
@@ -147,7 +147,7 @@ def relocation_tables() -> Iterator[str]:
 
 
 def attribute_tables() -> Iterator[str]:
-    """Lines of attributetypes.pxd: EIATTR_ numbers, how they merge, and AttributeFacts."""
+    """Yield the lines of attributetypes.pxd: EIATTR_ numbers, how they merge, AttributeFacts."""
     yield from enum_lines(
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
@@ -191,7 +191,7 @@ FORMAT_COLUMNS = {
 
 
 def format_tables() -> Iterator[str]:
-    """Lines of objectformats.pxd: the fields of ELF headers, by number of the object format."""
+    """Yield the lines of objectformats.pxd: fields of ELF headers, by number of the format."""
     rows = [
         "{" + ", ".join(f"{getattr(row, column):#x}u" for column in FORMAT_COLUMNS) + "}"
         for row in objectformats.OBJECT_FORMATS
@@ -202,7 +202,7 @@ def format_tables() -> Iterator[str]:
 
 
 def trait_tables() -> Iterator[str]:
-    """Lines of traits.pxd: the families, and the traits of families and releases."""
+    """Yield the lines of traits.pxd: the families, and the traits of families and releases."""
     yield from enum_lines(integer_constants(target, ("FAMILY_A", "FAMILY_B", "FAMILY_C")))
     yield from enum_lines({"FAMILY_COUNT": len(target.FAMILY_TRAITS)})
     yield from enum_lines(
@@ -218,26 +218,26 @@ def trait_tables() -> Iterator[str]:
 
 
 def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
-    """Lines of enums with the numbers of classes, each with the prefix of its class."""
+    """Yield lines of enums with the numbers of classes, each with the prefix of its class."""
     for prefix, group in groups.items():
         values = {name: value for name, value in vars(group).items() if isinstance(value, int)}
         yield from enum_lines({f"{prefix}{name}": value for name, value in values.items()})
 
 
 def row_numbers() -> Iterator[str]:
-    """Lines of rownumbers.pxd."""
+    """Yield the lines of rownumbers.pxd."""
     yield from class_numbers(rownumbers.PREFIXES)
     yield from enum_lines({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
 
 
 def input_kinds() -> Iterator[str]:
-    """Lines of inputkinds.pxd."""
+    """Yield the lines of inputkinds.pxd."""
     kinds = {name: value for name, value in vars(inputkinds).items() if isinstance(value, int)}
     yield from enum_lines({f"IN_{name}": value for name, value in kinds.items()})
 
 
 def container_numbers() -> Iterator[str]:
-    """Lines of containernumbers.pxd: headers of fat binaries and archives."""
+    """Yield the lines of containernumbers.pxd: headers of fat binaries and archives."""
     yield from enum_lines(
         {
             "FATBIN_MAGIC": int.from_bytes(fatbinentries.FATBIN_MAGIC, "little"),
@@ -250,7 +250,7 @@ def container_numbers() -> Iterator[str]:
 
 
 def size_numbers() -> Iterator[str]:
-    """Lines of sizenumbers.pxd."""
+    """Yield the lines of sizenumbers.pxd."""
     parts = {f"PART_{name}": number for number, name in enumerate(sizenumbers.PARTS)}
     yield from enum_lines({**parts, "MOST_DOTS": sizenumbers.MOST_DOTS})
 

@@ -12,7 +12,7 @@ def integer_constants(module: object, prefixes: tuple[str, ...]) -> dict[str, in
 
 
 def enum_lines(names: Mapping[str, int]) -> Iterator[str]:
-    """Lines of an enum with these names and values."""
+    """Yield the lines of an enum with these names and values."""
     yield "cdef enum:"
     for name, value in names.items():
         yield f"    {name} = {value:#x}U" if value > 0x7FFFFFFF else f"    {name} = {value}"
@@ -22,7 +22,7 @@ def enum_lines(names: Mapping[str, int]) -> Iterator[str]:
 def table_lines(
     struct: str, columns: Iterable[str], name: str, rows: Iterable[str]
 ) -> Iterator[str]:
-    """Lines that define the C array `name` of structs and declare it for Cython.
+    """Yield lines that define the C array `name` of structs and declare it for Cython.
 
     `columns` are the declarations of the fields, `rows` are initializers in braces.
     """

@@ -186,7 +186,7 @@ CODE_TRAITS = (
 
 
 def _rows_by_name() -> dict[str, Release]:
-    """Rows by their names in options; those of a toolkit with several also by their versions."""
+    """Return rows by their names in options; rows that share a toolkit also by their versions."""
     toolkits = [row.toolkit for row in RELEASES]
     rows = {}
     for row in RELEASES:
@@ -205,7 +205,7 @@ NEWEST = RELEASES[-1]
 
 
 def tool_number(toolkit: int, patch: int) -> int:
-    """Toolkit and patch level as one number that grows with both: 132086 is 13.2.86."""
+    """Return toolkit and patch level as one number that grows with both: 132086 is 13.2.86."""
     return toolkit * 1000 + patch
 
 

@@ -93,7 +93,7 @@ def kind_row(kind: Kind, slot: int) -> str:
 
 
 def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
-    """Kinds in the order of their rules: exact names first, kinds without a name last."""
+    """Return the kinds in the order of their rules: exact names first, those without name last."""
     return sorted(kinds, key=lambda kind: (not kind.names, kind.banked))
 
 
@@ -112,7 +112,7 @@ def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """Lines that define the tables of kinds and of rules."""
+    """Yield lines that define the tables of kinds and of rules."""
     columns = [f"        {c_type} {name}" for name, c_type in COLUMNS.items()]
     rule = [
         "        uint32_t type, flags, mask",
@@ -151,7 +151,7 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def rules_by_type() -> Iterator[str]:
-    """Lines of sectionrules.pxd: the rules for each low byte of a section's type, in their order.
+    """Yield the lines of sectionrules.pxd: the rules for each low byte of a section type, in order.
 
     Names of functions' sections come first, since a cubin has one for each function, unless their
     kind takes sections of other names, too: of those kinds the first counts. No other rule fits
@@ -192,7 +192,7 @@ def _byte_list(values: list[int]) -> str:
 
 
 def section_kinds() -> Iterator[str]:
-    """Lines of sectionkinds.pxd: K_ numbers, constants of the table, and KindFacts by kind."""
+    """Yield the lines of sectionkinds.pxd: K_ numbers, constants of the table, and KindFacts."""
     kinds = sectiontable.kinds()
     yield from enum_lines({**kind_names(), "KIND_COUNT": len(kinds)})
     banks = ("POOL_", "USER_", "PIC_")

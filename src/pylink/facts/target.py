@@ -156,7 +156,7 @@ class Target:
         return sm // 10 == self.sm // 10 and sm < self.sm and not specific
 
     def accepts_cubin(self, sm: int, *, specific: bool) -> bool:
-        """Like `accepts`, for the number in the header of a cubin, also one from CUDA 12."""
+        """Return what `accepts` does, for the number in the header of a cubin, also of CUDA 12."""
         return self.accepts(RENAMED.get(sm, sm), specific=specific)
 
     def lacks_mercury(self, sm: int) -> bool:

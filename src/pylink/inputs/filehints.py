@@ -94,7 +94,7 @@ def _is_of_text(character: str) -> bool:
 
 
 def find_hidden_code(sources: Iterable[Input]) -> list[Diagnostic]:
-    """Hints on files that contribute nothing to a link but have device code, or should have.
+    """Return hints on files that contribute nothing to a link but have device code, or should have.
 
     Members of archives are searched, too, but not members of nested archives.
     """

@@ -89,7 +89,7 @@ def ignored_libraries(options: Options) -> list[Input]:
 
 
 def find_missing(options: Options) -> list[Diagnostic]:
-    """Hints on libraries that no directory has, except for system libraries."""
+    """Return hints on libraries that no directory has, except for system libraries."""
     from pylink.diagnostics.record import note
 
     places = ", ".join(f"'{path}'" for path in _directories(options, None)) or NO_DIRECTORIES

@@ -90,7 +90,7 @@ class Unpacker:
     __slots__ = ("_lz4", "_sink", "_zstd", "limit", "remaining")
 
     def __init__(self, limit: int | None, size: int, sink: Sink) -> None:
-        """`limit` is in bytes (default: from `size`, the bytes of all inputs)."""
+        """Limit what is unpacked to `limit` bytes (default: from `size`, bytes of all inputs)."""
         self.limit = self.remaining = default_limit(size) if limit is None else limit
         self._sink = sink
         self._lz4: Callable[[memoryview, int], bytes] | None = None

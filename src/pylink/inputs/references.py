@@ -71,7 +71,7 @@ def host_references(numbers: list[int], contents: DeviceContents) -> References 
 def variable_patterns(
     contents: DeviceContents, source_numbers: Iterable[int]
 ) -> list[bytes] | None:
-    """Patterns for the variables that the host code of these sources names; None if not known."""
+    """Return patterns for the variables that host code of these sources names; None if unknown."""
     numbers = list(source_numbers)
     if not all(
         contents.has_complete_lists(number, contents.container_count(number)) for number in numbers

@@ -35,7 +35,7 @@ class Ignore:
 
 
 def differences(first: Image, second: Image, ignore: Ignore) -> list[Difference]:
-    """All differences, causes before their effects; empty when the cubins are equal."""
+    """Return all differences, causes before their effects; empty when the cubins are equal."""
     if first.data == second.data:
         return []
     return _Comparison(first, second, ignore).run()
@@ -70,7 +70,7 @@ class _Comparison:
         return differing + self._compare_placement()
 
     def _compare_section_lists(self) -> list[Difference]:
-        """Sections that only one cubin has, and the first place at which the order differs."""
+        """Return sections that only one cubin has, and the first place where the order differs."""
         if not self.moved:
             return []
         first_sections = {s.key: s for s in self.first.sections}
@@ -97,7 +97,7 @@ class _Comparison:
         return differing
 
     def _compare_elf_headers(self) -> list[Difference]:
-        """Fields of the ELF headers that differ."""
+        """Return the fields of the ELF headers that differ."""
         # `_compare_placement` compares the file offsets.
         skipped = {"shoff", "phoff"} | ({"shnum"} if self.moved else set())
         return [
@@ -109,7 +109,7 @@ class _Comparison:
         ]
 
     def _compare_section_headers(self, first: Section, second: Section) -> list[Difference]:
-        """Fields of two section headers that differ and do not follow from other differences."""
+        """Return fields of two section headers that differ, unless other differences cause that."""
         fields = ["type", "flags", "addr", "link", "info", "align", "entsize"]
         if not self.moved and not self.renumbered:
             fields.insert(0, "name_offset")
@@ -171,7 +171,7 @@ class _Comparison:
         return rows
 
     def _compare_placement(self) -> list[Difference]:
-        """Differences of file offsets; none if other differences explain them."""
+        """Return differences of file offsets; none if other differences explain them."""
         if self.moved:
             return []
         for section, other in self.pairs:

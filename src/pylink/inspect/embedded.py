@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def size(self) -> int: ...
 
         def read(self, offset: int, size: int) -> bytes:
-            """Bytes from an offset on; fewer at the end."""
+            """Return the bytes from an offset on; fewer at the end."""
 
 
 CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"  # magic, version 1, size 16 of the header

@@ -82,7 +82,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
 
 
 def _runs(image: Image) -> list[list[Section]]:
-    """Lists of adjacent sections with equal permissions: those of each loaded segment."""
+    """Return lists of adjacent sections with equal permissions: those of each loaded segment."""
     permission_bits = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
     runs: list[list[Section]] = []
     previous = None

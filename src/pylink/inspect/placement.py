@@ -9,7 +9,7 @@ from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
 
 
 def placement_differences(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
-    """Differences in placement between two cubins whose sections have the same names and sizes.
+    """Return differences in placement of two cubins whose sections have the same names and sizes.
 
     With `tool_note` the tool notes may differ in size: the first layout must be equal to the second
     one's with a note of the first size.
@@ -35,7 +35,7 @@ def placement_differences(first: Image, second: Image, *, tool_note: bool) -> li
 def _compare_segments(
     first: tuple[SegmentHeader, ...], second: tuple[SegmentHeader, ...]
 ) -> list[Difference]:
-    """Program headers that differ, or that only one cubin has."""
+    """Return the program headers that differ, or that only one cubin has."""
     segments = []
     for i in range(max(len(first), len(second))):
         value = _segment_text(first[i]) if i < len(first) else None

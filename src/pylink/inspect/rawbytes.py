@@ -50,7 +50,7 @@ def without_first_note(data: bytes) -> bytes:
 
 
 def without_scoreboards(text: bytes) -> bytes:
-    """Instructions with zeros in their fields for scoreboards."""
+    """Return instructions with zeros in their fields for scoreboards."""
     mask = int.from_bytes(
         KEEP_MASK * (len(text) // INSTRUCTION_SIZE) + b"\xff" * (len(text) % INSTRUCTION_SIZE),
         "little",

@@ -25,7 +25,7 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """By mangled name: entities of defined functions that could be meant.
+    """Return, by mangled name, entities of defined functions that could be meant.
 
     Such a function has the same name in source and other parameters. If there is none, those count
     that are in another scope, or another instantiation of a template.
@@ -55,7 +55,7 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
 
 
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """By mangled name: entities of local functions with the same name and parameters."""
+    """Return, by mangled name, entities of local functions with the same name and parameters."""
     names_of = {demangle(name): name for name in names}
     last_parts = {_last_part(readable) for readable in names_of}
     locals_of: dict[str, list[int]] = {}

@@ -31,7 +31,7 @@ def source_name(symbol: str) -> str | None:
 
 
 def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int]:
-    """First and last column of a symbol in its source line, in code points; zeros if not found.
+    """Return first and last column of a symbol in its source line, in code points, or zeros.
 
     Only lines that may be shown are read.
     """
@@ -47,7 +47,7 @@ def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int
 
 
 def _outside_brackets(readable: str) -> str:
-    """`ns::f::x` for `ns::f<void (int)>(int)::x`: without parameters and template arguments."""
+    """Return `ns::f::x` for `ns::f<void (int)>(int)::x`: no parameters, no template arguments."""
     depth = 0
     outside = []
     for character in readable:

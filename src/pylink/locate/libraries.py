@@ -32,7 +32,7 @@ LIBDEVICE = re.compile(r"__nv_[a-z0-9_]+$")
 
 
 def find_library(symbol: str) -> list[Diagnostic]:
-    """Notes on the library that defines an undefined name, by the name only; empty if unknown."""
+    """Return notes on the library that defines an undefined name, by the name only, if any."""
     if LIBDEVICE.match(symbol):
         return [note("in-libdevice", symbol=symbol)]
     for pattern, library, option in LIBRARIES:

@@ -120,7 +120,7 @@ class LineMap:
         return self._ptx_declarations.get(os.fsencode(name))
 
     def _read_ptx_declarations(self) -> dict[bytes, Frame]:
-        """By word: the first declaration that contains it.
+        """Return, by word, the first declaration that contains it.
 
         Words of types are keys as well, which does no harm.
         """
@@ -216,7 +216,10 @@ class LinePrograms:
         return Frame(path, line)
 
     def _read_declarations(self) -> dict[bytes, tuple[LineProgram, int, int]]:
-        """Unit, file and line of the first declaration of each name, by its linkage name if any."""
+        """Return unit, file and line of the first declaration of each name.
+
+        The name is the linkage name if there is one.
+        """
         declarations: dict[bytes, tuple[LineProgram, int, int]] = {}
         for unit in self._dwarf.iter_CUs():
             program = self._dwarf.line_program_for_CU(unit)
@@ -275,7 +278,7 @@ class LinePrograms:
         return os.path.join(self._compile_directory(unit), *directories_of_file, name), None
 
     def _compile_directory(self, unit: LineProgram) -> str:
-        """DW_AT_comp_dir of the unit, which only -G records; else empty."""
+        """Return DW_AT_comp_dir of the unit, which only -G records; else an empty text."""
         if self._directories is None:
             self._directories = {}
             if self._dwarf.has_debug_info:

@@ -34,7 +34,7 @@ _REFERRING_KINDS = (
 def find_references(
     objects: Objects, symbol_entity: Numbers, chosen: Collection[int]
 ) -> dict[int, list[Reference]]:
-    """By entity: all references to the `chosen` ones, sorted by file, section and offset.
+    """Return, by entity, all references to the `chosen` ones, sorted by file, section and offset.
 
     `symbol_entity` has the entity of each symbol row. Takes time linear in the number of
     relocations of the files that mention one of the entities.
@@ -71,7 +71,7 @@ def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int
 
 
 def find_uses(objects: Objects, symbol_entity: Numbers, section: int) -> list[tuple[int, int]]:
-    """Offset and entity of all references in one section, in order of offsets."""
+    """Return offset and entity of all references in one section, in order of offsets."""
     number = objects.sections[section].file
     first = objects.files[number].first_symbol
     tables = [

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def find_owners(
     job: Job, libraries: Sequence[Library], undefined: set[str]
 ) -> dict[str, list[Diagnostic]]:
-    """By symbol: notes on libraries that define it in code that is not linked, with the reason."""
+    """Return, by symbol, notes on libraries that define it in unlinked code, with the reason."""
     owner = {identifier: library.file for library in libraries for identifier in library.closed}
     owners: dict[str, list[Diagnostic]] = {}
     for library in libraries:

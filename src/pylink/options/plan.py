@@ -81,7 +81,7 @@ class OutputPlan:
             self.check_input(file, sink)
 
     def _refuse_repeats(self, sink: Sink) -> None:
-        """A fatal diagnostic if two outputs are one file."""
+        """Report a fatal diagnostic if two outputs are one file."""
         outputs_by_identity: dict[OutputIdentity, Output] = {}
         if len(self.outputs) < 2:
             return
@@ -174,7 +174,7 @@ def _section_files(values: Mapping[str, Value]) -> list[str]:
 
 
 def identity(path: str) -> Identity | None:
-    """Device and inode of a regular file; None for everything else."""
+    """Return device and inode of a regular file; None for everything else."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

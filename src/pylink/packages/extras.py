@@ -43,6 +43,6 @@ def install_advice(module: str) -> str:
 
 
 def reason_of_import(error: ImportError) -> str:
-    """Why a command cannot run: the error's text if it names a remedy, else what to install."""
+    """Return why a command cannot run: the error's text if it has a remedy, or what to install."""
     has_advice = "pip install" in str(error) or error.name is None
     return str(error) if has_advice else install_advice(error.name or "")

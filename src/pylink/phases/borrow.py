@@ -231,7 +231,7 @@ def combine(
     position: int,
     sink: Sink,
 ) -> Loaded:
-    """All loaded cubins, with the modules `numbers` inserted in front of cubin `position`."""
+    """Return all loaded cubins, with the modules `numbers` inserted before cubin `position`."""
     loaded, modules = candidates.loaded, lendable.loaded
     rows = [
         pack_cubin_row(0, *extent_at(loaded.extents, item)) for item in range(len(loaded.names))

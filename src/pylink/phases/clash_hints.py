@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"\$\d+$")
 
 
 def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
-    """Notes on a clash of two symbol rows, and the symbol row of the earlier declaration.
+    """Return notes on a clash of two symbol rows, and the symbol row of the earlier declaration.
 
     `kind` is the kind of the diagnostic, `first` the row that the reader met first.
     """
@@ -74,19 +74,19 @@ def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
 
 
 def _describe_use(objects: Objects, row: int) -> str:
-    """Words for a function, by its symbol row: a kernel, or one to be called."""
+    """Return words for a function, by its symbol row: a kernel, or one to be called."""
     is_kernel = objects.symbols[row].other & STO_ENTRY
     return "a kernel" if is_kernel else "a function to be called"
 
 
 def _describe_managed(objects: Objects, row: int) -> str:
-    """Words for a variable, by its symbol row: managed or not."""
+    """Return words for a variable, by its symbol row: managed or not."""
     is_managed = objects.symbols[row].other & STO_MANAGED
     return "a managed variable" if is_managed else "a variable that is not managed"
 
 
 def _describe_space(objects: Objects, row: int) -> str:
-    """Words for a symbol row: a function, or a variable with its memory space."""
+    """Return words for a symbol row: a function, or a variable with its memory space."""
     symbol = objects.symbols[row]
     if symbol.info & 15 == STT_FUNC:
         return "a function"
@@ -99,7 +99,7 @@ def _describe_space(objects: Objects, row: int) -> str:
 
 
 def _note_prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
-    """Notes on different prototypes; nvlink's message names the defining file, maybe twice."""
+    """Return notes on different prototypes; nvlink names the defining file, maybe twice."""
     from pylink.locate.prototypes import earlier_prototype, prototype_of
 
     earlier_line = earlier_prototype(merged, symbol)

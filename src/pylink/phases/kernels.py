@@ -103,7 +103,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 
 
 def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
-    """Number and mode of each file whose tool's code differs from the followed release's."""
+    """Return number and mode of each file whose tool's code differs from the followed release's."""
     release = objects.release
     first_tool, end_tool = code_bounds(release)
     if objects.job.target.family != FAMILY_C:

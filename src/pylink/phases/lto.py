@@ -127,7 +127,7 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
 
 
 def plain_names(loaded: Loaded) -> list[str]:
-    """Names of the cubins, except for cubins of the device runtime.
+    """Return the names of the cubins, except for cubins of the device runtime.
 
     The device runtime has no LTO-IR, and is linked only if the program calls it, even with
     -keep-system-libraries.

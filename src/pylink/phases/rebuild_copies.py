@@ -93,7 +93,7 @@ def _merge_records(
     piece_of: dict[int, int],
     duplicated: dict[int, list[int]],
 ) -> dict[int, tuple[bytes, bytes]]:
-    """By FDE: the CIE and FDE that replace it and the CIE it points to."""
+    """Return, by FDE, the CIE and FDE that replace it and the CIE it points to."""
     records: dict[int, tuple[bytes, bytes]] = {}
     pieces = {piece_of[fde] for fdes in duplicated.values() for fde in fdes}
     frames = {piece: _mercury_frames(merged, piece) for piece in pieces}
@@ -199,7 +199,7 @@ def _cie_of(contents: bytes, fde: int) -> bytes:
 
 
 def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]]:
-    """By entity: CIE and FDE in the mercury twin of the input section `piece`."""
+    """Return, by entity, CIE and FDE in the mercury twin of the input section `piece`."""
     objects = merged.objects
     arena = objects.arena
     file = objects.sections[piece].file
@@ -222,7 +222,7 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
 
 
 def _read_frames(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
-    """By FDE: the CIE in front of it, and the FDE.
+    """Return, by FDE, the CIE in front of it, and the FDE.
 
     The CIE pointer of an input is not used, since its relocation may not have been applied.
     """

@@ -129,7 +129,7 @@ def report_undefined(merged: Merged, sink: Sink) -> None:
 
 
 def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
-    """By undefined entity: hints on files that define it, and on symbols of similar names."""
+    """Return, by undefined entity, hints on files that define it and on similar names."""
     objects = merged.objects
     names = {entity: entity_name(merged, entity) for entity in undefined}
     names_wanted = set(names.values())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def select_kernels(merged: Merged) -> Marks:
-    """By entity: whether an option or host code selects the kernel; empty for all kernels.
+    """Return, by entity, whether an option or host code selects the kernel; empty for all kernels.
 
     Kernels of borrowed modules are not selected: they stay only if device code launches them.
     """
@@ -29,7 +29,7 @@ def select_kernels(merged: Merged) -> Marks:
 
 
 def _named_kernels(merged: Merged) -> Marks:
-    """By entity: whether an option or host code names the kernel; empty without a selection."""
+    """Return, by entity, whether an option or host code names the kernel; empty for all kernels."""
     objects = merged.objects
     options = objects.job.options
     if objects.job.debug:

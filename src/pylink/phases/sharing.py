@@ -236,7 +236,7 @@ class SharedInputs:
         return self._batches_of_everything
 
     def _find_batches(self, inputs: Sequence[Input]) -> list[SourceBatch] | None:
-        """Batches with these inputs, in order; None if one of them was not read."""
+        """Return the batches with these inputs, in order; None if one of them was not read."""
         places = [*map(self._places.get, _keys(inputs))]
         batches: list[SourceBatch] = []
         # Each batch has a run of inputs, from number `first` to `end`, that were read together.
@@ -360,7 +360,7 @@ def _no_contents(number: int) -> bytes:
 
 
 def _measure(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | None, int]:
-    """Like `measure_input`, but with size 0 for an input that cannot be read."""
+    """Return what `measure_input` returns, but size 0 for an input that cannot be read."""
     if source.data is None:
         plan.check_input(source.name, sink)
     try:

@@ -175,7 +175,7 @@ class Profile(Measured):
         return ProfileTables(self)
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: time by phase, the slowest steps."""
+        """Return HTML for a notebook: time by phase, the slowest steps."""
         from pylink.profile.tables import profile_html
 
         return profile_html(self)

@@ -202,7 +202,7 @@ def _family_row(family: SectionFamily) -> FamilyRow:
 
 
 def profile_html(profile: ProfileSource) -> str:
-    """HTML for a notebook: a bar for each phase, the slowest steps, and how to get more."""
+    """Return HTML for a notebook: a bar for each phase, the slowest steps, and how to get more."""
     tables = ProfileTables(profile)
     title = (
         f"<b>{escape(profile.arch)}</b>: {len(profile.names):,} cubins, "

@@ -116,7 +116,7 @@ class HostElf:
             yield HostSymbol(text, section, value, info & 15)
 
     def symbol_names(self, prefix: bytes, *, defined: bool) -> set[bytes]:
-        """Names with this prefix of the symbols that are defined, or of the undefined ones."""
+        """Return the names with this prefix of the defined symbols, or of the undefined ones."""
         return {
             symbol.name
             for table in self.sections

@@ -157,7 +157,7 @@ def _selected_reductions(
 def _find_linked_copies(
     path: str, data: bytes, sizes: Sizes, linked: str, plan: PrunePlan
 ) -> list[Leaf]:
-    """Relocatable cubins whose code a finished link contains, in units that it registers.
+    """Return relocatable cubins whose code a finished link contains, in units that it registers.
 
     Adds a note for each other relocatable cubin, which stays.
     """
@@ -194,7 +194,7 @@ def _find_linked_copies(
 
 
 def _registered_units(linked: str) -> set[bytes]:
-    """Names of the symbols with which a finished link registers units."""
+    """Return the names of the symbols with which a finished link registers units."""
     data = read_incoming(linked, limit=MAX_SIZE)
     if not is_host(data):
         raise NotPruned(f"{linked}: it is not the object, library or program of a device link")
@@ -205,7 +205,7 @@ def _registered_units(linked: str) -> set[bytes]:
 
 
 def _units_without_registration(path: str, data: bytes, registered: set[bytes]) -> dict[str, str]:
-    """Members with a unit that the finished link does not register, with the unit's symbol.
+    """Return members with a unit that the finished link does not register, with the unit's symbol.
 
     An object that is not an archive has the name "". A member that calls no registration counts as
     unregistered, since nothing shows that its units are in the link.

@@ -70,7 +70,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def count(remarks: Iterable[Remark]) -> str:
-    """Text with the number of remarks of each pass, kind and name, then of all."""
+    """Return a text with the number of remarks of each pass, kind and name, then of all."""
     counts = Counter((remark.pass_name, TAGS[remark.kind], remark.name) for remark in remarks)
     lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(counts.items())]
     lines.append(f"{counts.total():>10} in all")

@@ -291,5 +291,5 @@ class Server:
 
 
 def sizes_and_times(files: list[str]) -> list[tuple[int, int]]:
-    """Size in bytes and time of change in ns of each file; OSError if one is missing."""
+    """Return size in bytes and time of change in ns of each file; OSError if one is missing."""
     return [(status.st_size, status.st_mtime_ns) for status in map(os.stat, files)]

@@ -71,7 +71,7 @@ class Interrupts:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def count(self) -> int:
-        """Number of interrupts since the last call, without those from a terminal."""
+        """Return the number of interrupts since the last call, without those from a terminal."""
         try:
             data = os.read(self.descriptor, 16 * SIGNAL_INFO_SIZE)
         except BlockingIOError:

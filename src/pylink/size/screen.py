@@ -65,7 +65,7 @@ def summary_lines(sizes: Sizes) -> list[str]:
 
 
 def first_screen(sizes: Sizes, top: int) -> list[str]:
-    """Kinds of code with a bar for each, and the largest templates."""
+    """Return the kinds of code with a bar for each, and the largest templates."""
     lines = [*summary_lines(sizes), ""]
     lines += _kinds_table(sizes)
     templates = rows(sizes, ("template",))

@@ -31,7 +31,7 @@ _MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
 
 
 def repeated_contents(sizes: Sizes) -> Iterable[Reduction]:
-    """Functions and data that linked cubins of one file and target contain more than once.
+    """Yield functions and data that linked cubins of one file and target contain more than once.
 
     The real savings depend on the sources, so the figure is the part of the entries' bytes that all
     copies but the first have.
@@ -78,7 +78,7 @@ def repeated_contents(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def unnamed_kernels(sizes: Sizes) -> Iterable[Reduction]:
-    """Kernels in linked code of files whose host code does not have their names.
+    """Yield kernels in linked code of files whose host code does not have their names.
 
     Such host code cannot register the kernels, so it cannot launch them by `<<<>>>`. A program that
     loads the code by itself, with names that it builds or lists, still may.
@@ -131,7 +131,7 @@ def large_templates(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
 
 
 def arm_only_chips(sizes: Sizes) -> Iterable[Reduction]:
-    """Code for chips that, as far as is known, only have Arm hosts."""
+    """Yield code for chips that, as far as is known, only have Arm hosts."""
     tegra_targets = {f"sm_{number}" for number in TEGRA}
     leaves = [
         leaf

@@ -18,7 +18,7 @@ MAX_AGE_S = 60 * 86400
 
 
 def cache_directory() -> str | None:
-    """Path of this user's directory of bundles, which may not exist; None if it would be unsafe."""
+    """Return the path of this user's directory of bundles, which may not exist; None if unsafe."""
     user = os.geteuid()
     if os.getuid() != user or os.getgid() != os.getegid():
         return None

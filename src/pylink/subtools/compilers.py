@@ -232,7 +232,7 @@ def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | 
 
 
 def unique_files(paths: Iterable[str]) -> list[str]:
-    """Absolute paths of existing files, each file once, by its first path."""
+    """Return the absolute paths of existing files, each file once, by its first path."""
     by_path: dict[str, str] = {}
     for path in paths:
         if os.path.isabs(path) and os.path.isfile(path):

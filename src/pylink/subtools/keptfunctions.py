@@ -37,7 +37,7 @@ WORD = re.compile(rb"[\w$%]+")
 
 
 def keep_source(names: Sequence[str]) -> str:
-    """NVVM IR that keeps functions with these names; empty without names."""
+    """Return NVVM IR that keeps functions with these names; empty without names."""
     if not names:
         return ""
     quoted_names = [quote(name) for name in names]

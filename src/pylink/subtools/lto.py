@@ -88,7 +88,7 @@ def compile_lto(
 
 
 def _compile_time(outcome: Outcome) -> float:
-    """Milliseconds that the compiler reports, else the wall time of its process."""
+    """Return the milliseconds that the compiler reports, else the wall time of its process."""
     match = re.search(rf"^{worker.TIME_PREFIX} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
     return float(match[1]) if match is not None else outcome.elapsed
 

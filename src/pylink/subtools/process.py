@@ -296,7 +296,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _read_all(descriptor: int) -> bytes:
-    """All bytes of a file from its start; the descriptor's offset stays."""
+    """Return all bytes of a file from its start; the descriptor's offset stays."""
     size = os.fstat(descriptor).st_size
     chunks = []
     offset = 0

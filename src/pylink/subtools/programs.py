@@ -143,7 +143,7 @@ def toolkits() -> Iterator[str]:
 
 
 def wheel_directories() -> list[str]:
-    """Directories of NVIDIA's wheels laid out like a toolkit, the newest CUDA first.
+    """Return directories of NVIDIA's wheels laid out like a toolkit, the newest CUDA first.
 
     The wheels of CUDA 13 share `nvidia/cu13`; before, `nvidia-cuda-nvcc-cu12` had
     `nvidia/cuda_nvcc` for itself.

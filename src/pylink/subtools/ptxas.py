@@ -128,7 +128,7 @@ def _report_other_release(tool: str, options: Options, request: CompileRequest, 
 
 
 def time_limit(options: Options) -> int:
-    """Seconds that a compiler may run, 0 for no limit."""
+    """Return the seconds that a compiler may run, 0 for no limit."""
     return DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
 
 

@@ -97,7 +97,7 @@ def preload(paths: list[str]) -> None:
 def compile_modules(
     nvjitlink: Any, options: list[str], modules: list[tuple[str, str, bytes]]
 ) -> bytes:
-    """PTX of the modules, without the zero byte at its end."""
+    """Return the PTX of the modules, without the zero byte at its end."""
     handle = None
     try:
         handle = nvjitlink.create(len(options), options)

@@ -160,7 +160,7 @@ class Table(Generic[RowT]):
         )
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the first rows, and how to get the others."""
+        """Return HTML for a notebook: the first rows, and how to get the others."""
         return table_html(self._rows, self.dtypes, self._summary())
 
     def _summary(self) -> str:

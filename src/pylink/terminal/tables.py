@@ -39,7 +39,7 @@ class TextTable:
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  ") -> list[str]:
-    """One line per row with aligned columns, `gap` between them.
+    """Return one line per row with aligned columns, `gap` between them.
 
     An `r` at a column's position in `right` aligns that column to the right.
     """
@@ -54,7 +54,7 @@ def align_columns(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  
 
 
 def as_text(tables: Sequence[TextTable]) -> str:
-    """Tables in plain text."""
+    """Return the tables in plain text."""
     lines = []
     for table in tables:
         right = " " * table.text_columns + "r" * (len(table.columns) - table.text_columns)
@@ -64,7 +64,7 @@ def as_text(tables: Sequence[TextTable]) -> str:
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Rows as comma separated values; the first row has the names of the columns."""
+    """Return the rows as comma separated values; the first row has the names of the columns."""
     import csv
     import io
 

@@ -65,7 +65,7 @@ def unshare_directory() -> bool:
 
 
 def count_usable_threads(requested: int) -> int:
-    """Number of threads that may link: 1 if all threads must share one working directory."""
+    """Return the number of threads that may link: 1 if all must share one working directory."""
     unshared: list[bool] = []
     probe = threading.Thread(target=lambda: unshared.append(unshare_directory()))
     probe.start()

@@ -100,7 +100,7 @@ def _unwind(predecessors: dict[int, Step], node: int) -> list[Step]:
 
 
 def chain(steps: list[Step], name_of: Callable[[int], str]) -> str:
-    """Steps as text: the result of `name_of` for each function, with arrows between them."""
+    """Return steps as text: the result of `name_of` for each function, with arrows between them."""
     texts = [
         (INDIRECT_ARROW if indirect else ARROW) + name_of(function)
         for function, indirect in _shorten(steps)

@@ -82,7 +82,7 @@ def _toolkit_release(toolkit: int) -> str:
 
 
 def _rescheduled_operations(missing: int, sm: int) -> frozenset[int]:
-    """Operations for which nvlink reschedules a function whose compiler lacked these traits."""
+    """Return operations for which nvlink reschedules code of a compiler without these traits."""
     operations: frozenset[int] = frozenset()
     if missing & TRAIT_SHORT_ADDS:
         operations |= MATRIX | (ADDS if sm in SHORT_ADD_CHIPS else frozenset())
@@ -94,7 +94,7 @@ def _rescheduled_operations(missing: int, sm: int) -> frozenset[int]:
 
 
 def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
-    """Rows of a file's sections with optimized code that contains one of the operations."""
+    """Return rows of a file's sections with optimized code that contains one of the operations."""
     file = objects.files[number]
     rows = []
     for row in range(file.first_section, file.first_section + file.section_count):

@@ -127,7 +127,7 @@ class IAction:
         return None if state is None else INvtxState(state, self._action.thread_id)
 
     def workload_type(self) -> int:
-        """WorkloadType_RANGE or WorkloadType_KERNEL."""
+        """Return WorkloadType_RANGE or WorkloadType_KERNEL."""
         in_range = self._action.scope is Scope.RANGE
         return self.WorkloadType_RANGE if in_range else self.WorkloadType_KERNEL
 
@@ -136,7 +136,7 @@ class IAction:
         return rule_dicts(self._action.rule_results)
 
     def source_files(self) -> dict[str, str]:
-        """{path: content} of the source files; "" if the report does not contain the file."""
+        """Return the source files by path; "" if the report does not contain the file."""
         source = self._source()
         files = source.source_files.files if source and source.source_files else []
         return {file.file_name: file.content or "" for file in files}

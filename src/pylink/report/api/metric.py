@@ -141,16 +141,16 @@ class IMetric:
         return IMetric(_ids(self._metric))
 
     def metric_type(self) -> int:
-        """One of MetricType_*, from the name."""
+        """Return one of MetricType_*, from the name."""
         return int(parse(self._metric.name).type)
 
     def metric_subtype(self) -> int | None:
-        """One of MetricSubtype_*, from the name, or None."""
+        """Return one of MetricSubtype_*, from the name, or None."""
         subtype = parse(self._metric.name).subtype
         return None if subtype is None else int(subtype)
 
     def rollup_operation(self) -> int | None:
-        """One of RollupOperation_*, from the name, or None."""
+        """Return one of RollupOperation_*, from the name, or None."""
         rollup = parse(self._metric.name).rollup
         return None if rollup is None else int(rollup)
 

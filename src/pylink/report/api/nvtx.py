@@ -58,7 +58,7 @@ class INvtxRange:
         return message.message or ""
 
     def payload_type(self) -> int:
-        """One of PayloadType_*."""
+        """Return one of PayloadType_*."""
         return self._payload.payload_type
 
     def payload_as_uint64(self) -> int:

@@ -87,7 +87,7 @@ class RuleResult(Message):
         return self.body.items if self.body else []
 
     def messages(self) -> Iterator[tuple[RuleMessage, list[FocusMetric]]]:
-        """Each message with its focus metrics."""
+        """Yield each message with its focus metrics."""
         for item in self.items():
             if item.message is not None:
                 yield item.message, item.focus_metrics

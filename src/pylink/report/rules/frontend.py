@@ -84,7 +84,7 @@ class IFrontend:
         self._parents = parents or {}
 
     def message(self, *arguments: int | str, name: str = "") -> int:
-        """`message([type,] text [, name])`: add a message; returns its number, from 1.
+        """Add a message and return its number, from 1: `message([type,] text [, name])`.
 
         TypeError for other arguments. OPTIMIZATION is stored as WARNING unless newer types are
         allowed: release 2022.3 cannot open a report that has them.

@@ -56,7 +56,7 @@ def apply(phase, report):
 
 
 def _distribution(files, debug):
-    """Text on the inputs with debug data: the three largest if they have most, else a count."""
+    """Return a text on inputs with debug data: the three largest if they have most, or a count."""
     if not files:
         return ""
     largest = ["{} ({})".format(name, size(value)) for name, value in files[:3]]

@@ -57,13 +57,13 @@ def _report(frontend, title, text, metric, value, limit, *, speedup=None, level=
 
 
 def number(action, name):
-    """The regular value of a metric as a float; None if the action does not have it."""
+    """Return the regular value of a metric as a float; None if the action does not have it."""
     metric = action.metric_by_name(name)
     return None if metric is None or not metric.has_value() else float(metric.value())
 
 
 def instances(action, name):
-    """Pairs (id, value) of the instances of a metric, largest first."""
+    """Return pairs (id, value) of the instances of a metric, largest first."""
     metric = action.metric_by_name(name)
     if metric is None or not metric.has_correlation_ids():
         return []

@@ -85,7 +85,7 @@ def session_csv(report: Report, file: str) -> str:
 
 
 def as_json(report: Report) -> str:
-    """JSON with a summary, the session, and metrics, sections and rule messages of all actions."""
+    """Return JSON: a summary, the session; metrics, sections and rule messages of all actions."""
     session, process = report.session, report.process
     document = {
         "summary": summary(report),

@@ -97,7 +97,7 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
 
 
 def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], unit: str) -> Figure:
-    """Values of all_curves reports side by side, a group per name."""
+    """Draw the values of several reports side by side, a group per name."""
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.add_subplot()
     width = 0.8 / max(1, len(series))
