@@ -1,4 +1,4 @@
-"""From checked options to a link: shared by the command line and the Python interface."""
+"""Links with checked options, for the command line and the Python interface."""
 
 from __future__ import annotations
 

@@ -168,13 +168,14 @@ VERBS = frozenset(
 
 def begins_with_verb(docstring: str) -> bool:
     """Whether a docstring begins in the imperative: not with a noun, as in `Name of X`."""
-    first, _, rest = docstring.partition(" ")
-    return re.split(r"\W", first)[0].lower() in VERBS and not rest.startswith("of ")
+    first = re.split(r"\W", docstring)[0]
+    return first.lower() in VERBS and (first == "Warn" or not docstring.startswith(f"{first} of "))
 
 
 def test_nouns_in_front_of_docstrings_are_found() -> None:
-    texts = ["Return the name.", "Return, by name, X.", "Name X.", "Name of X.", "The X.", "HTML of X."]
-    assert [begins_with_verb(text) for text in texts] == [True, True, True, False, False, False]
+    verbs = ["Return the name.", "Return, by name, X.", "Name X."]
+    nouns = ["Name of X.", "The name.", "HTML of X."]
+    assert [begins_with_verb(text) for text in verbs + nouns] == [True] * 3 + [False] * 3
 
 
 def test_docstrings_of_functions_begin_with_verbs() -> None:
@@ -201,6 +202,66 @@ def test_comments_say_what_is_done_or_what_a_thing_is() -> None:
         if CLAUSE.match(text.strip())
     ]
     assert unclear == []
+
+
+# A comment that begins with a preposition has a comma after the phrase, so that the sentence has a
+# subject of its own. `By X: ...` labels what is looked up by an X. With a participle, a comment
+# says of nothing what is done to it.
+PHRASE = re.compile(r"(?:With|Without|Before|After|At|For|From|In|Like|On|Since|Until)\b")
+PARTICIPLE = re.compile(
+    r"(?:[A-Z]\w*[^e]ed(?:,| (?:after|at|before|below|by|for|from|here|if|in|late|on|only|to)\b)"
+    r"|(?:Built|Given|Held|Kept|Made|Shown|Written) (?:by|for|here|in|late|on|only|to|with)\b"
+    r"|(?:Cut|Put|Read|Set|Split) (?:before|by|first|for|here|if|late|only)\b"
+    r"|Not (?:after|before|for|here|if|in|on|until|when|while|with)\b)"
+)
+
+
+def is_elliptic(comment: str) -> bool:
+    """Whether a comment begins with a phrase that has no sentence, or with a participle."""
+    first = re.split(r"[.;:?!](?:\s|$)", " ".join(comment.split()))[0]
+    return bool(PARTICIPLE.match(first) or (PHRASE.match(first) and "," not in first))
+
+
+def test_comments_have_a_subject() -> None:
+    # The docstrings of options are their help texts.
+    files = [path for path in FILES if path.name != "options.py" or path.parent.name != "api"]
+    elliptic = [
+        f"{path.relative_to(ROOT)}: {text.strip().splitlines()[0]}"
+        for path in files
+        for text in comments(path)
+        if is_elliptic(text.strip())
+    ]
+    assert elliptic == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "With a copy of the inputs: they would stay.",
+        "With -r the value stays.",
+        "Set before kernels are selected.",
+        "Truncated, since no name is as long.",
+        "Written by hand: a link is small.",
+        "Not while names are written: both threads\nwould write.",
+    ],
+)
+def test_comments_without_a_subject_are_found(text: str) -> None:
+    assert is_elliptic(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "With -r, the value stays.",
+        "By entity: its value.",
+        "Set the value before it is read.",
+        "Read at least one byte.",
+        "Compressed bytes between two marks.",
+        "Need: those of a file.",
+    ],
+)
+def test_sentences_with_a_subject_are_not_found(text: str) -> None:
+    assert not is_elliptic(text)
 
 
 def test_clauses_are_found(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ cdef enum:
     # scoreboards 0 and 1. Its HMMA and ERRBAR have WAITS_ALONE: they wait and do not stall.
     UNOPTIMIZED_MASK = 0x301e
     WAITS_ALONE = 0x3fc0
-    # From 13.1 on the MEMBAR of a fence waits for its guard. The control bytes of the guard are
+    # From 13.1 on, the MEMBAR of a fence waits for its guard. The control bytes of the guard are
     # GUARD_READS, and AWAITS_READ is added to those of the MEMBAR. In unoptimized code the guard
     # has GUARD_UNOPTIMIZED, and the MEMBAR stays.
     GUARD_READS = 0x03ec

@@ -152,7 +152,7 @@ cdef inline void count_locals(Writer* writer) noexcept nogil:
     writer.locals = [1, 0]
     for i in range(writer.placed.symbol_order_count):
         row = &writer.placed.out_symbols[writer.placed.symbol_order[i]]
-        # From sm_100 on section symbols stand after the global ones, and count since 13.0.
+        # From sm_100 on, section symbols stand after the global ones, and count since 13.0.
         if row.part == PART_LOCAL or (
                 row.part == PART_TAIL and not writer.objects.traits & TRAIT_EARLY_FILES):
             writer.locals[0] = <uint32_t>(i + 2)

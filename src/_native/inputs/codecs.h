@@ -40,7 +40,7 @@ static void* pylink_zstd_context(void) {
     return context;
 }
 
-/* Described in `inputs/codecs.pxd`, like pylink_decompress. */
+/* inputs/codecs.pxd describes this, and pylink_decompress. */
 static int pylink_open_codec(int codec, const char* path) {
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL)

@@ -218,7 +218,8 @@ cdef bint select_all(Selector* selector) noexcept nogil:
     cdef Name* name
     if not read_all_names(selector):
         return False
-    # In the order of the link: the device runtime depends on what is missing at its place.
+    # Files are visited in the order of the link: the device runtime depends on what is missing at
+    # its place.
     for i in range(selector.file_count):
         damaged = selector.is_selected[i] == IS_DAMAGED
         selector.is_selected[i] = False

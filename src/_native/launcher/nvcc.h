@@ -12,7 +12,7 @@
 #define NVCC         "nvcc"
 #define TOOLKIT_NVCC "toolkit-nvcc"
 #define PYLINK       "pylink"
-/* Set by a caller that must get the toolkit's nvcc (src/pylink/devicelink/toolkit.py). */
+/* A caller that must get the toolkit's nvcc sets this (src/pylink/devicelink/toolkit.py). */
 #define HANDED_ON    "PYLINK_DLINK_HANDED_ON"
 #define MOST_FILES   1000        /* options files that are read: they may name each other */
 #define LARGEST_FILE (256 << 20) /* bytes of an options file */

@@ -36,8 +36,8 @@ cdef inline void write_names(Merge* merge) noexcept nogil:
         write_table(merge, 0)
         write_table(merge, 1)
     release_threads(helpers)
-    # Not while names are written: both threads would write to the same rows at the same time, and
-    # take their cache lines away from each other.
+    # This waits until the names are written: both threads would write to the same rows at the same
+    # time, and take their cache lines away from each other.
     for i in range(merge.work.section_list.count):
         entry = <const ListEntry*>merge.work.section_list.data + i
         if entry.out >= 0:

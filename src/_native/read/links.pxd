@@ -123,7 +123,7 @@ cdef inline bint has_name_of_target(Reader* reader, const FileRow* file,
 cdef inline bint check_code(Reader* reader, FileRow* file, SectionRow* section,
                             uint32_t index) noexcept nogil:
     """Check code and set its target, the symbol of its function; False with a fault."""
-    # Before sm_90 the top byte of sh_info is the number of registers.
+    # Before sm_90, the top byte of sh_info is the number of registers.
     cdef uint32_t info = section.info & CODE_SYMBOL if not is_mercury(file) else section.info
     cdef SymbolNumber function
     if info >= file.symbol_count:

@@ -21,7 +21,7 @@ from base.vector cimport Vec, vec_push
 from reports.bits cimport Bits, align_write, write_bits, write_vbr
 
 cdef extern from "Python.h":
-    # Declared here because the result is borrowed.
+    # This is declared here because the result is borrowed.
     PyObject* PyDict_SetDefault(object table, object key, object value) except NULL
 
 cdef enum:

@@ -65,8 +65,8 @@ from tables.rows cimport (
 )
 
 
-# For each input section: the function that it belongs to, and what became of the copy of the
-# function that it is part of.
+# The function that each input section belongs to, and what became of the copy of the function that
+# it is part of.
 ctypedef struct SectionCopies:
     const Resolver* resolver
     EntityNumber* function      # by input section: the function, or -1

@@ -278,7 +278,7 @@ cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
     if is_array:
         if places.keep_symbols and <int64_t>places.dynamic[v] == NOWHERE:
             places.dynamic[v] = 0       # no kernel uses it
-        # With -r it keeps the address that an earlier link with -g gave it, if any.
+        # With -r, it keeps the address that an earlier link with -g gave it, if any.
         places.value[v] = (places.dynamic[v] if places.objects.executable or places.keep_symbols
                            else places.objects.symbols[entity.winner].value)
         places.home[v] = places.common
@@ -292,7 +292,7 @@ cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
         kernel = places.merged.section_function[section]
         places.home[v] = places.shared_out[kernel] if kernel >= 0 else -1
     if not places.objects.executable and not is_array and places.value[v] == 0:
-        # With -r the value is the alignment; whole programs (-ewp) do not state any.
+        # With -r, the value is the alignment; whole programs (-ewp) do not state any.
         places.value[v] = 1
     places.merc_value[v] = places.value[v]
     places.symbol_value[v] = places.value[v] + (places.array_reserved if is_array
@@ -321,7 +321,7 @@ def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, 
     cdef const KernelRow* row = shared.kernels.rows
     cdef uint32_t traits = FAMILY_TRAITS[family]
     cdef uint64_t reserved = 0
-    # On sm_90 nvlink subtracts the reserve from all sizes, even from those without it.
+    # On sm_90, nvlink subtracts the reserve from all sizes, even from those without it.
     if traits & TRAIT_SHARED_RESERVE and (reserves or not traits & TRAIT_MERCURY):
         reserved = RESERVED
     cdef list sizes = []

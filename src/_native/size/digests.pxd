@@ -28,7 +28,7 @@ ctypedef struct Digest:
     Fingerprint contents
 
 cdef enum:
-    # Added to what is absorbed, so that a type and the number of a nameless symbol differ.
+    # Each is added to what is absorbed, so that a type and the number of a nameless symbol differ.
     RELOCATION_TYPE = 1
     NAMELESS_SYMBOL = 2
 

@@ -94,7 +94,8 @@ cdef class Repeat:
 
 
 def use_codec(int codec, bytes path not None):
-    if codec == CODEC_ZSTD_FRAME:       # to compress again; without it payloads are still counted
+    # Compressing payloads again needs functions for frames, too; payloads are counted without them.
+    if codec == CODEC_ZSTD_FRAME:
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-# From gentle to steep.
+# The functions of sums, from gentle to steep.
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "constant": lambda n: 1.0,
     "log n": lambda n: math.log2(n + 1),
@@ -58,7 +58,7 @@ POWERS = tuple(round(0.05 * step, 2) for step in range(2, 65))
 # An exponent that differs by no more than this from that of a named function has its name.
 SAME_POWER = 0.04
 NAMED_POWERS = {"n": 1.0, "n^1.5": 1.5, "n^2": 2.0, "n^3": 3.0}
-# From this exponent on a cost grows faster than n log n over the sizes of links.
+# From this exponent on, a cost grows faster than n log n over the sizes of links.
 STEEP_POWER = 1.25
 
 

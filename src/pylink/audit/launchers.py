@@ -200,7 +200,7 @@ def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
     mark = name.find(_STUB_MARK)
     if mark >= 0:
         suffix = name[mark + len(_STUB_MARK) :]
-        # In _Z..__device_stub__Z4fillIiEvPT_ the prefix and the kernel's name share an underscore.
+        # In _Z..__device_stub__Z4fillIiEvPT_, prefix and kernel's name share an underscore.
         for kernel in (suffix, b"_" + suffix):
             if kernel in kernels:
                 return kernel

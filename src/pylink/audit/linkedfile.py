@@ -93,7 +93,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     answers = [name for name in answers if not name.startswith(LENT)]
     file.answers = list(dict.fromkeys([*answers, *(name for name in file.calls if name in lent)]))
     if not id_texts:
-        # Without __nv_module_id the symbols still show the ids that other files see.
+        # Without __nv_module_id, the symbols still show the ids that other files see.
         file.answers = exported
         wrapped = ids_in_names(file.defined, WRAPPER_PREFIX)
         file.calls = list(dict.fromkeys([*undefined, *wrapped]))

@@ -10,7 +10,7 @@ from pylink.inspect.layout import TOOL_NOTE
 
 EQUAL = "equal byte by byte"
 DIFFERS = "DIFFERS"
-# From this SM number on two linkers may use different scoreboards for the same code.
+# From this SM number on, two linkers may use different scoreboards for the same code.
 FIRST_SM_WITH_OTHER_SCOREBOARDS = 100
 # Limit of the differing sections that are named.
 MAX_NAMED_SECTIONS = 3

@@ -88,7 +88,10 @@ def _release(results: Results, name: str) -> str:
 
 
 def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
-    """Return the control, and a change for each contender and mode that both results have."""
+    """Return the control, and a change for each contender and mode that both results have.
+
+    The control is a contender that did not change: others are compared with it within rounds.
+    """
     control = control_of(before, after)
     changes = []
     for mode in before.modes():

@@ -30,7 +30,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
             else:
                 undefined.add(name)
         needed.append(undefined)
-    # For each cubin an earlier one of its group, or itself if it is the first (union-find).
+    # By cubin: an earlier one of its group, or itself if it is the first (union-find).
     earlier_member = list(range(len(cubins)))
 
     def find_first(number: int) -> int:

@@ -34,7 +34,7 @@ ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 # Characters of a fact that a notebook shows.
 MAX_FACT_LENGTH = 200
 
-# With fewer inputs the time of a part is mostly the start of a process.
+# With fewer inputs, the time of a part is mostly the start of a process.
 FEWEST_FOR_GROWTH = 2
 # Fewer parts do not show a growth.
 FEWEST_PARTS = 3

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # page for each of its tables.
 MANY_INPUTS = 100
 LARGE_ARCHIVE = 8 << 20
-# From this number of inputs on a link shows its progress on a terminal.
+# From this number of inputs on, a link shows its progress on a terminal.
 LONG_LINK = 1000
 
 # The name of this program in messages, unless it was started as nvlink.
@@ -147,7 +147,7 @@ def _link(
         spellings=line.spellings,
     )
 
-    # Loaded only after the check, so that a wrong option is reported quickly.
+    # These are imported only after the check, so that a wrong option is reported quickly.
     from pylink.linker import run_link
     from pylink.options.model import Input
 

@@ -60,7 +60,7 @@ def _sizes_value(image: Image) -> object:
     ]
 
 
-# Shown only on request, and in the summary of a large cubin.
+# This part is shown only on request, and in the summary of a large cubin.
 SIZES = Part(
     "sizes",
     "bytes by part and function, as pylink size counts them",

@@ -33,7 +33,7 @@ CHECKOUT = Path(__file__).parents[3] / "demo"
 
 ROUNDS = 15  # runs of each program, the fastest of which counts
 SHOWN_LINES = 4  # of differences and of the error message
-# From this SM number on the linker rewrites instructions, and may choose other scoreboards (the
+# From this SM number on, the linker rewrites instructions, and may choose other scoreboards (the
 # barriers on which an instruction waits) than nvlink.
 REWRITTEN = 100
 # A cubin with functions that the others call; the link with an error omits it.

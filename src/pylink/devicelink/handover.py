@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 # Option of nvcc for a link without a device-link step.
 NO_STEP = "--no-device-link"
 ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_[0-9]+[af]?", re.ASCII)
-# Set for an nvcc that pylink starts, so that its own `pylink dlink` does not start nvcc again.
+# The variable is set for an nvcc that pylink starts, so that its own `pylink dlink` does not start
+# nvcc again.
 STARTED_VARIABLE = "PYLINK_DLINK_HANDED_ON"
 
 

@@ -233,7 +233,7 @@ class FrameTable:
             record = _make_record(struct.pack("<IiIB", 0, 0, size, 0) + operations)
             first, end = len(table), len(table) + len(record) * len(starts)
             table += record * len(starts)
-            # From its own field back to the CIE, at the start of the table.
+            # A distance counts from its own field back to the CIE, at the start of the table.
             distances = range(first + 4, end + 4, len(record))
             _set_words(table, distances, [*distances])
             fields = range(first + 8, end + 8, len(record))

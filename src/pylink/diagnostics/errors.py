@@ -16,7 +16,7 @@ else:
     Base = tuple
 
 
-# At run time the plain class: subscripting it would not be a class to derive from.
+# At run time, this is the plain class: subscripting it would not be a class to derive from.
 
 
 class Diagnostics(Base):

@@ -80,9 +80,11 @@ class ObjectFormat:
 
 
 OBJECT_FORMATS = (
-    # Since 13.0; from sm_100 on since 12.8. Only code for sm_100 and later sets bit 3.
+    # CUDA writes this since 13.0, from sm_100 on since 12.8. Only code for sm_100 and later sets
+    # bit 3.
     ObjectFormat(0x41, 8, sm_first=8, sm_mask=0xFFFF, specific=0x8, versioned=100),
-    # Up to 12.9, before sm_100. nvlink refuses bit 31 as another ABI and crashes at bit 14.
+    # CUDA wrote this up to 12.9, before sm_100. nvlink refuses bit 31 as another ABI and crashes
+    # at bit 14.
     ObjectFormat(
         0x33,
         7,

@@ -188,8 +188,8 @@ class Kind:
     program: int = 0  # sh_type in executables; 0: that of the input
     size: int = SIZE_GIVEN  # how the size of an output section is computed: SIZE_
     twin: int = NULL  # the kind of its mercury form
-    # For a mercury kind: True if its sections come from inputs. Others are created by the link, if
-    # the release has the bits of `trait`.
+    # True for a mercury kind whose sections come from inputs. The link creates others, if the
+    # release has the bits of `trait`.
     brought: bool = False
     holds: int = HOLDS_NOTHING  # entities that symbols in its sections name: HOLDS_
     merc: str = ".nv.merc"  # prefix of the names of its mercury form

@@ -18,7 +18,7 @@ MOST_NAMES = 64
 # Bytes of the file's name in its temporary name; file systems allow 255 in total.
 _NAME_PREFIX_SIZE = 200
 
-# To open a leftover, whose name may now be a link or a pipe.
+# Flags to open a leftover, whose name may now be a link or a pipe.
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 # Temporary names in use by this process: locks exclude only other processes.

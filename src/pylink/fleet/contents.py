@@ -232,7 +232,7 @@ def _is_wanted(head: bytes) -> bool:
 
 def _list_zip_parts(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
     """Yield the parts of a zip file's members; UnreadableFile at the first damaged one."""
-    # Loaded only here: few trees have zip files, and their reader is slow to import.
+    # Few trees have zip files, and their reader is slow to import.
     from pylink.size import zips
     from pylink.size.sources import MemorySource
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pylink.fleet.walk import Stamp
 
 
-# Incremented by every change after which an older index cannot be updated.
+# Every change after which an older index cannot be updated increments this.
 FORMAT = 3
 
 SETTINGS_FILE = "index.json"

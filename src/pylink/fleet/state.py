@@ -45,7 +45,7 @@ COLUMNS = ["root", "path", *Stamp._fields, "kind"]
 
 
 class Rows(NamedTuple):
-    """The files of a fragment; a byte of `gone` for each says that it was removed."""
+    """The files of a fragment; for each, `gone` has a byte, 1 if it was removed."""
 
     fragment: str
     files: Files

@@ -76,7 +76,7 @@ def update(
         members = None
         is_new = changed.rows or gone.rows or not state.is_saved
         if description and (is_new or not index.is_described(description, stamp)):
-            # Read first, so that an error is reported before files are read.
+            # The description is read first, so that its errors are reported before files are read.
             members = _read_targets(
                 description, {*census.files()} - {row[:2] for row in gone.files()}
             )

@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.facts.target import Target
 
-# Pairs (code, target) that run without FLAG_COMPATIBLE; other such code runs only on its own
-# architecture.
+# Pairs of SM numbers (code, target) that run without FLAG_COMPATIBLE; other such code runs only on
+# its own architecture.
 ALWAYS_COMPATIBLE = ((120, 121),)
 
 
@@ -63,7 +63,7 @@ class Chooser:
         if kind == EntryKind.PTX:
             return sm << 4 | suffix if self._compiles(sm, flags) else -1
         if kind == EntryKind.LTOIR and self._compiles(sm, flags):
-            # Without optimization LTO-IR is the last choice.
+            # Without optimization, LTO-IR is the last choice.
             return sm << 4 | suffix | 1 << 24 if self._optimizes else 0
         return -1
 

@@ -120,7 +120,7 @@ class _PartialFile:
         return elfheaders.read_sections(self._data).sections
 
     def _section_extent(self, header: int) -> tuple[int, int]:
-        """Return offset and size of the section with this header; (0, 0) if it is outside the file."""
+        """Return offset and size of the section with this header; (0, 0) if it is outside."""
         if header > len(self._data) - _SECTION_EXTENT.size:
             return 0, 0
         offset, size = _SECTION_EXTENT.unpack_from(self._data, header)

@@ -192,6 +192,6 @@ def _title_of_reference(image: Image, section: Section, field: str) -> str:
     """
     value: int = getattr(section, field)
     if field == "info" and section.name.startswith((".text.", CAPSULE)):
-        # Before sm_90 the upper 8 bits are the register count.
+        # Before sm_90, the upper 8 bits are the register count.
         return image.symbol_name(value & 0xFFFFFF, section)
     return image.section_name(value)

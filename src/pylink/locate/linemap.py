@@ -178,8 +178,9 @@ class LinePrograms:
             row = call.row
 
     def line(self, section: int, offset: int) -> int | None:
-        """Return the line number of an offset, without its file, which programs for PTX need not
-        name.
+        """Return the line number of an offset.
+
+        Unlike `frames`, this needs no file: a line table for PTX need not name one.
         """
         line_row = self._row_of(section, offset)
         if line_row is None:
@@ -264,7 +265,7 @@ class LinePrograms:
     def _find_file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
         """Return the path of a file of a unit, and the text, for PTX in the cubin."""
         version = unit["version"]
-        # From DWARF 5 on files and directories count from 0, before that from 1.
+        # From DWARF 5 on, files and directories count from 0, before that from 1.
         entry = unit["file_entry"][number if version >= 5 else number - 1]
         name = os.fsdecode(entry.name)
         if name.startswith(PTX_TEXT):

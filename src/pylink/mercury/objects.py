@@ -92,7 +92,7 @@ class MercuryObject:
         self.targets: tuple[tuple[bytes, Payload], ...] = tuple(
             (_encode_name(target), _freeze_payload(data)) for target, data in targets
         )
-        # Set for cubins only: the families of the primary entries, and (name, size) of Mercury
+        # Only cubins have these: the families of the primary entries, and (name, size) of Mercury
         # sections that never enter.
         self.families: tuple[str, ...] = ()
         self.unlisted: tuple[tuple[str, int], ...] = ()

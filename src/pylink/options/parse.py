@@ -1,4 +1,4 @@
-"""From argv to option values, by nvlink's rules and with its error messages.
+"""Turns argv into option values, by nvlink's rules and with its error messages.
 
 Arguments are read from left to right and the first error ends the parse. Combinations of options
 are checked afterwards, in `pylink.options.check`.

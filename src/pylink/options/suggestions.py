@@ -116,7 +116,7 @@ def closest_names(typed: str, names: Iterable[str]) -> list[str]:
     """Return the names that are most similar to a given one, the best first."""
     from difflib import get_close_matches
 
-    # Truncated, since no name is as long and the time grows with both lengths.
+    # The typed name is truncated: no name is as long, and the time grows with both lengths.
     by_lowercase = {name.lower(): name for name in names}
     matches = get_close_matches(typed.lower()[:100], by_lowercase, MOST_MATCHES)
     return [by_lowercase[name] for name in matches]

@@ -221,7 +221,7 @@ OPTIONS = (
     Option("pass-remarks-missed", "", TEXT, recorded=NEVER),
     Option("pass-remarks-analysis", "", TEXT, recorded=NEVER),
     Option("pass-remarks-output", "", TEXT, recorded=NEVER, writes=FILE_OR_STDOUT),
-    # Without `choices`: an unknown format has an error of its own.
+    # This option has no `choices`: an unknown format has an error of its own.
     Option("pass-remarks-format", "", TEXT, recorded=NEVER),
     Option("pass-remarks-bitstream-version", "", NUMBER, choices=(0, 1), recorded=NEVER),
     Option("pass-remarks-filter", "", TEXT, recorded=NEVER),

@@ -87,7 +87,7 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     if not needed:
         return loaded
     first_source = len(candidates.opened.sources) + 1
-    # Set before kernels are selected by host code: kernels of these sources are not roots.
+    # Host code selects kernels only after this: kernels of borrowed sources are not roots.
     libraries.borrowed |= {first_source + number for number in needed}
     combined = insert_modules(candidates, lendable, needed, sink)
     if undefined_names.issubset(selection.find_missing(combined.arena, combined.extents)):

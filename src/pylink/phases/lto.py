@@ -78,7 +78,7 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     compilers = choose_compilers(options, sink)
     partial = options.force_partial_lto or bool(plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
-    # In a partial link the compiler must keep what cubins name. Names that begin with a period
+    # In a partial link, the compiler must keep what cubins name. Names that begin with a period
     # belong to linkers, not to a program.
     keep = [name for name in names if not name.startswith(".")] if partial else None
     loaded.job.steps.end_step("read_cubins")

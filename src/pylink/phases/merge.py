@@ -58,8 +58,8 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     if sink.errors and not (merged.exceeds_registers or job.dumps_calls or job.options.verbose):
         _report_undefined(merged, sink)
         return None
-    # Before sections are created: kernels without own literals get a section for literals of
-    # functions that they call.
+    # Pools are placed before sections are created: kernels without own literals get a section for
+    # literals of functions that they call.
     pools.place_pools(merged)
     steps.end_step("place_pools")
     if job.folds_mercury:

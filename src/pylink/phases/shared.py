@@ -16,7 +16,7 @@ def place_shared(placed: Placed) -> Oversized | None:
     merged = placed.merged
     objects = merged.objects
     job = objects.job
-    # With -r all symbols stay, and without -g no array has an offset yet.
+    # With -r, all symbols stay, and without -g no array has an offset yet.
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
     reserves = not job.options.disable_smem_reservation
     aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0

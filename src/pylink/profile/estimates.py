@@ -117,7 +117,7 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     objects = results.objects
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
-    # Estimated only for plain cubins: other files are read in another way.
+    # Only links of plain cubins have estimates: other files are read in another way.
     if not objects.source_numbers and all(source.data is None for source in inputs):
         names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")

@@ -30,7 +30,7 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
     """
     name = os.fspath(path)
     data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
-    # Imported only if needed: each loads much that the other does not use.
+    # Each reader is imported only if needed: it loads much that the other does not use.
     if not data:
         return
     if data.startswith(MAGIC):

@@ -39,7 +39,7 @@ SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 LOADED = (ET_EXEC, ET_DYN)
 
 
-# Shared by all leaves without measured savings.
+# All leaves without measured savings share this.
 _NO_SAVINGS: Mapping[str, Saving] = MappingProxyType({})
 
 

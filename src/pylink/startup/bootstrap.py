@@ -73,7 +73,7 @@ def load(
     """
     try:
         file = open(sys.argv[0], O_RDONLY)
-        # At once: the interpreter itself reads large files in small parts.
+        # One call reads it: the interpreter itself reads large files in small parts.
         bundle = memoryview(read(file, fstat(file).st_size))
         close(file)
         if sys.argv[0].startswith(OPENED_PREFIX):

@@ -5,7 +5,7 @@ Loaded before anything else of the program, so that an interrupt finds little to
 
 from __future__ import annotations
 
-# In place of `signal`, which loads more than half of what a link does.
+# The module `signal` around it loads more than half of what a link does.
 import _signal  # type: ignore[import-not-found] # not in typeshed
 import os
 import sys
@@ -31,7 +31,7 @@ def run(*, bundled: bool = False, has_same_times: bool = False) -> NoReturn:
     changes nothing that lasts. Code that must run at the end has loaded `atexit`.
     """
     end_on_interrupt()
-    # Imported after the signals are set: an interrupt during the import ends the process, too.
+    # The import follows the setting of signals: an interrupt during it ends the process, too.
     from pylink.command.cli import main
 
     name = os.environ.pop(STARTED_AS, None)

@@ -68,7 +68,7 @@ def _encode_blocks(report: Report) -> Iterator[bytes]:
                 header.NumRangeResults = len(payload)
             else:
                 header.NumResults = len(payload)
-            # Only the new names: readers append them to the names of earlier blocks.
+            # A block has only the new names: readers append them to those of earlier blocks.
             header.StringTable.Strings.extend(writer.names.drain_new())
             yield _encode_block(header, payload, process)
 

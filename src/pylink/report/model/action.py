@@ -97,7 +97,7 @@ class Action(Message):
     context_name: str | None = None
     stream_name: str | None = None
     cpu_stack: CpuStack | None = None
-    # For a range: the `Source.reference` of the code that ran in it.
+    # The `Source.reference` of the code that ran in a range; empty for a kernel.
     references: list[int] = field(default_factory=list)
 
     def add(self, metric: Metric) -> Metric:

@@ -45,8 +45,8 @@ class Instance:
     kind: ValueKind
     id_kind: ValueKind
 
-    # Written by hand: a link with many inputs has tens of thousands of instances, so that each is
-    # created by a single call.
+    # A dataclass would be slower: a link with many inputs has tens of thousands of instances, so
+    # that each is created by a single call.
     def __init__(
         self,
         value: Scalar,

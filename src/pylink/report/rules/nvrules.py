@@ -57,7 +57,7 @@ RuleKind_GUIDED = 1
 
 
 class RuleException(Exception):
-    """Raised by `raise_exception` to end a rule."""
+    """An error of `raise_exception`, which ends a rule."""
 
 
 class IEvaluator(IBaseContext):

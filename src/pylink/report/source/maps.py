@@ -24,7 +24,7 @@ class SourceMaps:
         source = self.source(action)
         source_map = self._maps.get(id(source))
         if source_map is None:
-            # Imported late: it imports the disassembler, and few scripts need it.
+            # This imports the disassembler, which few scripts need.
             from pylink.report.source.lines import SourceMap
 
             source_map = self._maps[id(source)] = SourceMap(source)

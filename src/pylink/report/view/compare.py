@@ -58,7 +58,7 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """After over before; None unless both are numbers and the first is not 0."""
+        """The value after, divided by that before; None without two numbers, or if that is 0."""
         if isinstance(self.before, str) or isinstance(self.after, str):
             return None
         if not self.before or self.after is None:
