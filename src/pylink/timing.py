@@ -153,6 +153,9 @@ def _create_table(file: str) -> bool:
     A process that starts at the same moment then sees no file or the complete header. On file
     systems without nameless files, one with a temporary name is linked; on those without links, the
     process that creates the file writes the header into it.
+
+    `files.atomic` is not for this: it replaces an existing file. Here that would be one of another
+    process, and perhaps the rows in it.
     """
     for create in (_link_nameless, _link_named):
         try:

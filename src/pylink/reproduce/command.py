@@ -65,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status of the link, or 1 if the archive is not valid."""
+    # The arguments are those of a link, which the parser of links reads: argparse, and with it
+    # `terminal.running.run`, would take its options for errors. Errors are diagnostics of a link.
     arguments = list(argv or ())
     trusted = "--trust" in arguments
     link_arguments = [word for word in arguments if word != "--trust"]

@@ -9,15 +9,16 @@ import shutil
 import socket
 import sys
 
-from pylink.diagnostics.stream import printable, write
 from pylink.serve.directory import SOCKET, make_directory
 from pylink.serve.request import STREAMS
 from pylink.serve.server import Server
+from pylink.terminal.running import print_error, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PROGRAM = "pylink serve"
 # The script that starts this package in an interpreter, beside the program `pylink`.
 SCRIPT = "pylink-python"
 
@@ -28,7 +29,7 @@ MEBIBYTE = 1 << 20
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
-        prog="pylink serve",
+        prog=PROGRAM,
         description="Keep the linker loaded for builds that link often. Runs the command with "
         "PYLINK_SERVER set, so that each `pylink` in it sends its link to this process. Without a "
         "command, prints the setting, and exits at a signal or when idle.",
@@ -65,37 +66,27 @@ def main(argv: Sequence[str]) -> int:
     Without a command, that is 0 after `--idle-timeout`, and 128 + N after signal N. It is 1 if the
     server cannot start.
     """
-    try:
-        arguments = parser().parse_args(list(argv))
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    command = arguments.command[arguments.command[:1] == ["--"] :]
+    return run(parser(), argv, _main)
+
+
+def _main(options: argparse.Namespace) -> int:
+    command = options.command[options.command[:1] == ["--"] :]
     script = find_script()
     if script is None:
-        write(
-            None,
-            f"pylink serve: no {SCRIPT} beside this program: reinstall pylink-cuda\n",
-        )
+        print_error(PROGRAM, f"no {SCRIPT} beside this program: reinstall pylink-cuda")
         return 1
     keep_streams()
-    if arguments.auto is not None:
-        return serve_auto(arguments.auto, script, arguments.ready, arguments.idle_timeout)
-    try:
-        directory = make_directory()
-    except OSError as error:
-        write(None, f"pylink serve: {printable(str(error))}\n")
-        return 1
+    if options.auto is not None:
+        return serve_auto(options.auto, script, options.ready, options.idle_timeout)
+    directory = make_directory()
     try:
         path = os.path.join(directory, SOCKET)
-        memory = arguments.max_memory
+        memory = options.max_memory
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen(128)
-            server = Server(listener, script, max(1, arguments.ready), memory and memory * MEBIBYTE)
-            return server.run(path, command, arguments.idle_timeout)
-    except OSError as error:
-        write(None, f"pylink serve: {printable(str(error))}\n")
-        return 1
+            server = Server(listener, script, max(1, options.ready), memory and memory * MEBIBYTE)
+            return server.run(path, command, options.idle_timeout)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

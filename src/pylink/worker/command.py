@@ -11,6 +11,7 @@ import sys
 import threading
 
 from pylink.diagnostics.stream import printable, write
+from pylink.terminal.running import print_error
 from pylink.worker.protocol import PROTOCOLS, Protocol, ProtocolError
 
 TYPE_CHECKING = False
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
     from pylink.worker.protocol import Response
 
+PROGRAM = "pylink worker"
 # Exit statuses.
 DONE, ERROR = 0, 1
 
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
-        prog="pylink worker",
+        prog=PROGRAM,
         description="Link what a build system asks for, request by request, as Bazel's persistent "
         "workers do. All other arguments are put before those of each request.",
         epilog="Without --persistent_worker, the arguments are those of one link.",
@@ -52,7 +54,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve until standard input ends and return 0, or 1 after an invalid request."""
+    """Serve until standard input ends and return 0, or 1 after an invalid request.
+
+    `terminal.running.run` is not for this command, which leaves unknown arguments to the links.
+    """
     try:
         arguments, link_arguments = parser().parse_known_args(list(argv))
     except SystemExit as stop:
@@ -66,10 +71,12 @@ def main(argv: Sequence[str]) -> int:
     try:
         protocol = PROTOCOLS[arguments.worker_protocol]()
     except ImportError:
-        return _fail(
+        print_error(
+            PROGRAM,
             "requests in protobuf need the package protobuf: pip install 'pylink-cuda[worker]', or "
-            "use --worker_protocol=json"
+            "use --worker_protocol=json",
         )
+        return ERROR
     # Other code must neither print between responses nor read requests.
     requests, responses = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -101,14 +108,9 @@ def serve(
         while (request := protocol.read(source)) is not None:
             linkers.submit(request)
     except ProtocolError as error:
-        write(errors, f"pylink worker: {printable(str(error))}\n")
+        # sys.stderr collects the output of links now.
+        write(errors, f"{PROGRAM}: {printable(str(error))}\n")
         return ERROR
     finally:
         linkers.finish()
     return DONE
-
-
-def _fail(text: str) -> int:
-    """Print an error of the worker; returns the exit code."""
-    write(None, f"pylink worker: {text}\n")
-    return ERROR
