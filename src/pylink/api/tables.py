@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pylink.demangle import demangle
 from pylink.facts.elf import SHT_REL, SHT_RELA
+from pylink.inputs.kinds import ELF_MAGIC
 from pylink.tabular.columns import Milliseconds, Place, Ratio, Size
 from pylink.tabular.table import Table
 
@@ -95,7 +96,7 @@ def section_table(image: bytes) -> Table[SectionRow]:
     from pylink.facts.elf import SECTION_TYPES, flag_letters
     from pylink.inspect.image import Image
 
-    sections = Image(image).sections[1:] if image.startswith(b"\x7fELF") else []
+    sections = Image(image).sections[1:] if image.startswith(ELF_MAGIC) else []
     rows = [
         SectionRow(
             header.name,
@@ -116,7 +117,7 @@ def symbol_table(image: bytes) -> Table[SymbolRow]:
     from pylink.inspect.image import Image
 
     rows = []
-    if image.startswith(b"\x7fELF"):
+    if image.startswith(ELF_MAGIC):
         parsed = Image(image)
         section = parsed.section(".symtab")
         for entry in contents.symbols(parsed, section)[1:] if section else ():
@@ -155,7 +156,7 @@ def relocation_table(image: bytes) -> Table[RelocationRow]:
     from pylink.inspect.image import Image
 
     rows = []
-    if image.startswith(b"\x7fELF"):
+    if image.startswith(ELF_MAGIC):
         parsed = Image(image)
         for section in parsed.sections:
             if section.type in (SHT_REL, SHT_RELA):

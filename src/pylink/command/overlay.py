@@ -26,6 +26,7 @@ from pylink.command.toolkitrelease import SERVE_FILE
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.diagnostics.stream import printable, write
 from pylink.facts.releases import release_named
+from pylink.inputs.kinds import ELF_MAGIC
 from pylink.packages.sites import add_sites
 from pylink.subtools.programs import tool_version
 from pylink.terminal.running import run
@@ -50,7 +51,6 @@ LIBRARIES = "lib64"
 PROGRAM = "pylink"
 SCRIPT = "pylink-python"
 PATH_PREFIX = b"# pylink is in "
-NATIVE = b"\x7fELF"
 
 # A file in toolkits of installers, but not in those of wheels, and nvcc's key in it.
 VERSION_FILE = "version.json"
@@ -288,7 +288,7 @@ def find_native_program() -> str | None:
         with open(script, "rb") as stream:
             interpreter, place = stream.readline(), stream.readline()
         with open(program, "rb") as stream:
-            is_native = stream.read(len(NATIVE)) == NATIVE
+            is_native = stream.read(len(ELF_MAGIC)) == ELF_MAGIC
     except OSError:
         return None
     if not is_native or not _is_this_interpreter(

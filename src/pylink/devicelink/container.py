@@ -22,6 +22,7 @@ from pylink.facts.fatbinentries import (
     FLAG_DEBUG,
     FLAG_LINUX,
     FLAG_SUFFIX,
+    padding,
 )
 from pylink.facts.picknumbers import EntryKind
 
@@ -90,12 +91,12 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         # The offset is that of a zero byte in front of the copy; the size excludes it.
         block = COMPAT_BLOCK.pack(block_offset + COMPAT_BLOCK.size, len(compat))
         after_header += _pad(block + b"\0" + compat)
-    padding = bytes(-len(payload) % 8)
+    zeros = padding(len(payload))
     header = ENTRY.pack(
         EntryKind.ELF,
         ENTRY_MARK,
         ENTRY.size + len(after_header),
-        len(payload) + len(padding),
+        len(payload) + len(zeros),
         len(payload) if codec_flag else 0,
         block_offset,
         *CUBIN_VERSION,
@@ -106,7 +107,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         0,
         len(data) if codec_flag else 0,
     )
-    return [header + after_header, payload, padding]
+    return [header + after_header, payload, zeros]
 
 
 def find_compat(cubin: bytes) -> bytes | None:
@@ -120,4 +121,4 @@ def find_compat(cubin: bytes) -> bytes | None:
 
 def _pad(data: bytes) -> bytes:
     """Return `data` with zeros up to a multiple of 8 bytes."""
-    return data + bytes(-len(data) % 8)
+    return data + padding(len(data))

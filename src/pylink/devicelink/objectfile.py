@@ -24,6 +24,7 @@ from pylink.facts.elf import (
     STV_HIDDEN,
 )
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
+from pylink.inputs.kinds import ELF_MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from pylink.devicelink.machinecode import Function, Relocation
 
-IDENT = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bit, little-endian, System V
+IDENT = (ELF_MAGIC + b"\2\1\1").ljust(16, b"\0")  # 64 bit, little-endian, System V
 
 
 class Section:

@@ -49,6 +49,11 @@ def is_fatbin(data: bytes) -> bool:
     return data.startswith(FATBIN_MAGIC)
 
 
+def padding(size: int) -> bytes:
+    """Return the zeros after so many bytes, since parts of a container are aligned to 8."""
+    return bytes(-size % 8)
+
+
 def suffix_of(flags: int) -> str:
     """Return the suffix of the architecture of an entry with these flags."""
     return "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""

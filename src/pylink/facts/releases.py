@@ -204,6 +204,11 @@ OLDEST_DEFAULT = BY_NAME["13.0"]
 NEWEST = RELEASES[-1]
 
 
+def toolkit_name(toolkit: int) -> str:
+    """Return the usual name of a toolkit: 12.9 for 129."""
+    return f"{toolkit // 10}.{toolkit % 10}"
+
+
 def tool_number(toolkit: int, patch: int) -> int:
     """Return toolkit and patch level as one number that grows with both: 132086 is 13.2.86."""
     return toolkit * 1000 + patch

@@ -66,7 +66,7 @@ def file_kind_hints(data: bytes) -> list[Diagnostic]:
 
 def _describe_kind(head: bytes) -> str | None:
     """Return words for the kind of a file with this head; None if unknown."""
-    if head[:4] == b"\x7fELF":
+    if head.startswith(ELF_MAGIC):
         if len(head) < 20:
             return "the beginning of an ELF file"
         (machine,) = unpack_from("<H", head, 18)
@@ -125,7 +125,7 @@ def _read_start(name: str) -> bytes:
     with open(name, "rb") as stream:
         data = stream.read(_HEAD_SIZE)
         if data.startswith(_ARCHIVES) or (
-            data[:4] == b"\x7fELF" and data[16:18] == ET_REL.to_bytes(2, "little")
+            data.startswith(ELF_MAGIC) and data[16:18] == ET_REL.to_bytes(2, "little")
         ):
             data += stream.read()
     return data
@@ -144,12 +144,12 @@ def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
     Such are objects whose fat binaries are not relocatable, files that are not objects, and shared
     libraries without section headers.
     """
-    if data[:4] != ELF_MAGIC:
+    if not data.startswith(ELF_MAGIC):
         kind_name = (
             _describe_kind(data[:_HEAD_SIZE]) if kind_of(data[:_HEAD_SIZE]) == UNKNOWN else None
         )
         return note("not-an-object", file=name, format=kind_name) if kind_name is not None else None
-    if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
+    if data.startswith(ELF_MAGIC + b"\2") and data[16:18] == ET_DYN.to_bytes(2, "little"):
         return None if any(data[E_SHOFF]) else note("library-bare", file=name)
     try:
         file = read_sections(data)

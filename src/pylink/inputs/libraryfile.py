@@ -11,11 +11,11 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from struct import Struct
 
 from pylink._native import elfheaders
 from pylink.diagnostics.errors import reason_of
 from pylink.facts.elf import E_SHOFF, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from pylink.facts.records import EHDR, SHDR
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.sharedlib import read_library
 
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from pylink._native.elfheaders import Section
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Library
-
-# Fields of the ELF header: offset of the section headers, their number, index of their names.
-# Fields of a section header: offset and size of the section.
-_ELF_HEADER = Struct("<40xQ12xHH")
-_SECTION_EXTENT = Struct("<24xQQ24x")
 
 # Limit of bytes to read, and bytes to read at a time. The largest libraries with device code have
 # symbols of 40 MB.
@@ -48,7 +43,7 @@ def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
         return None, b""  # removed since it was found
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size < _ELF_HEADER.size:
+        if not stat.S_ISREG(status.st_mode) or status.st_size < EHDR.size:
             return None, b""
         with _PartialFile(descriptor, status.st_size) as parts:
             return parts.probe(path, sink)
@@ -103,28 +98,29 @@ class _PartialFile:
                 if section.type in (SHT_RELA, SHT_DYNAMIC):
                     self._fill(section.offset, section.size)
             library = read_library(data, 0, len(data), path, sink)
-        header = bytearray(data[: _ELF_HEADER.size])
+        header = bytearray(data[: EHDR.size])
         header[E_SHOFF] = bytes(8)
         return library, bytes(header)
 
     def _sections(self) -> list[Section]:
         """Read the section headers; ValueError if it is not an ELF file."""
-        self._fill(0, _ELF_HEADER.size)
+        self._fill(0, EHDR.size)
         if self._data[:4] != ELF_MAGIC:
             raise ValueError
-        start, count, names = _ELF_HEADER.unpack_from(self._data)
-        self._fill(start, _SECTION_EXTENT.size)
+        fields = EHDR.unpack_from(self._data)
+        start, count, names = fields[6], fields[12], fields[13]
+        self._fill(start, SHDR.size)
         count = count or self._section_extent(start)[1]
-        self._fill(start, _SECTION_EXTENT.size * count)
-        self._fill(*self._section_extent(start + _SECTION_EXTENT.size * names))
+        self._fill(start, SHDR.size * count)
+        self._fill(*self._section_extent(start + SHDR.size * names))
         return elfheaders.read_sections(self._data).sections
 
     def _section_extent(self, header: int) -> tuple[int, int]:
         """Return offset and size of the section with this header; (0, 0) if it is outside."""
-        if header > len(self._data) - _SECTION_EXTENT.size:
+        if header > len(self._data) - SHDR.size:
             return 0, 0
-        offset, size = _SECTION_EXTENT.unpack_from(self._data, header)
-        return offset, size
+        fields = SHDR.unpack_from(self._data, header)
+        return fields[4], fields[5]
 
     def _fill(self, start: int, size: int) -> None:
         """Read `size` bytes at `start`, up to the end of the file."""

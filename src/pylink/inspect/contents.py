@@ -18,6 +18,7 @@ from pylink.facts.elf import (
     names_of_other,
 )
 from pylink.facts.records import REL_INFO, RELA_INFO, SYM
+from pylink.facts.releases import toolkit_name
 from pylink.facts.relocations import relocation_name
 from pylink.facts.rownumbers import CallBlock
 from pylink.inspect.attributes import compat_records, info_records
@@ -194,7 +195,7 @@ def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
         return tuple(map(NoteField, names, (str(version), *texts)))
     if kind == NT_CUINFO and len(data) == 8:
         version, sm, toolkit, _ = struct.unpack("<4H", data)
-        values = (str(version), str(sm), f"{toolkit // 10}.{toolkit % 10}")
+        values = (str(version), str(sm), toolkit_name(toolkit))
         return tuple(map(NoteField, ("version", "sm", "toolkit"), values))
     return (NoteField("bytes", data.hex(" ", 4)),)
 

@@ -11,6 +11,7 @@ from pylink._native.marks import find_marks
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX, SHT_NULL
 from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
 from pylink.facts.records import EHDR, SHDR, SYM
+from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.payload import is_compressed
 
 TYPE_CHECKING = False
@@ -39,7 +40,7 @@ _LEAST_WINDOW, _MOST_WINDOW = 1 << 12, 1 << 18
 # Bytes after a container in which the next one is looked for first.
 _USUAL_GAP = 64
 
-ELF_MARK = b"\x7fELF\x02\x01"  # start of a 64-bit little-endian ELF file
+ELF_MARK = ELF_MAGIC + b"\x02\x01"  # start of a 64-bit little-endian ELF file
 _MOST_SECTIONS = 1 << 20
 # Types of sections without bytes in the file, such as those of global and shared memory.
 _WITHOUT_BYTES = NO_BYTES | {SHT_NULL}

@@ -11,7 +11,7 @@ import struct
 
 from pylink._native.elfheaders import read_sections
 from pylink.facts.elf import EM_CUDA
-from pylink.facts.records import RELA
+from pylink.facts.records import RELA, SYM
 from pylink.mercury.reasons import show_name
 
 TYPE_CHECKING = False
@@ -33,7 +33,6 @@ SYMTAB = b".nv.merc.symtab"
 ATTRIBUTE_SECTION = b".nv.merc.nv.info"
 
 SECTION_KIND = struct.Struct("<IQQQ")  # sh_type, sh_flags, sh_entsize, bytes in the file
-SYM_SIZE = 24
 
 
 class MalformedCubin(ValueError):
@@ -78,7 +77,7 @@ def symbol_table(sections: list[Section], targets: list[Section], file: str) -> 
     if len(tables) != 1:
         raise MalformedCubin(f"{file}: {len(tables)} sections {show_name(SYMTAB)} instead of one")
     symtab = sections[tables[0]]
-    if symtab.stored % SYM_SIZE or symtab.link >= len(sections):
+    if symtab.stored % SYM.size or symtab.link >= len(sections):
         raise MalformedCubin(f"{file}: {show_name(SYMTAB)}: bad size or sh_link")
     for target in targets:
         if target.stored % RELA.size:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pylink._native import elfread
 from pylink.facts.objectformats import EARLY_FORMAT
-from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, TRAIT_TELLS_UNHOSTED
+from pylink.facts.releases import (
+    NEWEST,
+    TRAIT_PARTS_ACCELERATED,
+    TRAIT_TELLS_UNHOSTED,
+    toolkit_name,
+)
 from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.results import make_objects
@@ -133,8 +138,3 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
     sink.fatal(
         "newer-toolkit", file=name, toolkit=str(number), ours=str(release.toolkit), hints=[hint]
     )
-
-
-def toolkit_name(toolkit: int) -> str:
-    """Return the usual name of a toolkit: 12.9 for 129."""
-    return f"{toolkit // 10}.{toolkit % 10}"

@@ -14,6 +14,7 @@ from pylink.facts.fatbinentries import (
     FLAG_ZSTD,
     FLAGS_OF_CODECS,
     is_scrambled,
+    padding,
     suffix_of,
 )
 from pylink.facts.headers import EntryHeader
@@ -131,16 +132,16 @@ def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
     mode = MODES[mode_name]
     payload = entry.payload(name)
     codec_flag, packed = compress(payload, mode)
-    padding = bytes(-len(packed) % 8)
-    if mode_name not in _GROWING_MODES and len(packed) + len(padding) >= len(entry.stored):
+    stored = packed + padding(len(packed))
+    if mode_name not in _GROWING_MODES and len(stored) >= len(entry.stored):
         return entry
     fields = entry.fields._replace(
-        size=len(packed) + len(padding),
+        size=len(stored),
         packed_size=len(packed) if codec_flag else 0,
         flags=entry.flags & ~FLAGS_OF_CODECS | codec_flag,
         full_size=len(payload) if codec_flag else 0,
     )
-    return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], packed + padding)
+    return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], stored)
 
 
 def make_container(entries: list[FatbinEntry]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC
-from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.fatbinentries import FATBIN_MAGIC, padding
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
 from pylink.inputs.kinds import MACHINE
 from pylink.inspect.embedded import (
@@ -143,8 +143,8 @@ def _pack_section(
         start = code.start - section.offset
         if old_bytes[copied_end:start].strip(b"\0"):
             raise NotPruned(f"{elf.name}: bytes between containers that are not zero")
-        # Containers are aligned to 8 bytes; bytes in front of the first one stay.
-        data += bytes(-len(data) % 8) if data else old_bytes[:start]
+        # Containers are aligned, too; bytes in front of the first one stay.
+        data += padding(len(data)) if data else old_bytes[:start]
         new_offsets[start] = len(data)
         data += replacement
         copied_end = code.end - section.offset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import zstdframes
-from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
+from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD, padding
 from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import load_codec
 
@@ -46,8 +46,8 @@ def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, 
 
 
 def padded_size(size: int) -> int:
-    """Return the bytes that a payload takes in a container, where entries are aligned to 8."""
-    return size + -size % 8
+    """Return the bytes that a payload takes in a container, with its padding."""
+    return size + len(padding(size))
 
 
 def _compress_checked(payload: bytes) -> bytes | None:

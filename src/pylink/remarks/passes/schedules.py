@@ -26,10 +26,10 @@ from pylink.facts.releases import (
     TRAIT_SHORT_ADDS,
     code_bounds,
     code_traits_of,
+    toolkit_name,
 )
 from pylink.facts.target import FAMILY_C
 from pylink.phases.kernels import SHORT_ADD_CHIPS
-from pylink.phases.read import toolkit_name
 from pylink.remarks.passes.catalogue import SCHEDULE_KEPT
 from pylink.remarks.passes.view import View
 
