@@ -1,7 +1,6 @@
 """Builds the native kernels; every other fact about the package is in pyproject.toml."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -31,8 +30,6 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
-# A header that a C file names in quotes: of native code from its root, or of Python.
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
@@ -99,19 +96,6 @@ standins = [
 ]
 
 
-def included_headers(source: Path) -> set[Path]:
-    """Return the headers of native code that a C file includes, also by way of other headers."""
-    headers: set[Path] = set()
-    unread = [source]
-    while unread:
-        for name in INCLUDE.findall(unread.pop().read_text(encoding="utf-8")):
-            path = NATIVE / name
-            if path not in headers and path.exists():
-                headers.add(path)
-                unread.append(path)
-    return headers
-
-
 def empty_if_changed(directory: Path, settings: str) -> None:
     """Empty a directory of built files unless they were made with these settings.
 
@@ -157,16 +141,21 @@ class BuildNative(build_ext):
         super().build_extension(ext)
 
     def compile_module(self, source: str) -> str:
-        """Compile a C file if its object file is older, and return the object file."""
+        """Compile a C file if its object file is older, and return the object file.
+
+        The compiler writes a rule of make before each object file: it names the source, and all
+        headers that are not the system's. A missing file, such as a header that is gone, counts as
+        newer, and a rule without an object file after it as well.
+        """
         (object_file,) = self.compiler.object_filenames([source], output_dir=str(self.objects))
-        if self.force or newer_group(
-            [source, *map(str, included_headers(Path(source)))], object_file
-        ):
+        rule = Path(object_file).with_suffix(".d")
+        read = rule.read_text().replace("\\\n", "").split()[1:] if rule.exists() else []
+        if self.force or newer_group([str(rule), *read], object_file, missing="newer"):
             self.compiler.compile(
                 [source],
                 output_dir=str(self.objects),
                 include_dirs=kernels.include_dirs,
-                extra_postargs=FLAGS,
+                extra_postargs=[*FLAGS, "-MMD", "-MF", str(rule)],
             )
         return object_file
 

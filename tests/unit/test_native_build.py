@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,19 +75,64 @@ def test_a_build_empties_its_directories(tmp_path: Path, monkeypatch: pytest.Mon
     assert [file.exists() for file in old] == [False, False]
 
 
-def test_a_header_belongs_to_what_includes_it(
+def is_compiled(command: Any, source: str) -> bool:
+    """Let the command build a module: whether it called the compiler."""
+    calls = []
+    compiler = command.compiler
+    command.compiler = SimpleNamespace(
+        object_filenames=compiler.object_filenames,
+        compile=lambda *what, **how: calls.append(compiler.compile(*what, **how)),
+    )
+    assert Path(command.compile_module(source)).is_file()
+    command.compiler = compiler
+    return bool(calls)
+
+
+def test_a_module_is_compiled_again_if_what_it_was_made_from_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also by way of another header; those of Python are not in the sources."""
-    included_headers = read_setup(monkeypatch, "0")["included_headers"]
-    source = tmp_path / "kernel.c"
-    source.write_text('#include "Python.h"\n  # include "base/blocks.h"\n#include <math.h>\n')
-    native = Path("src/_native")
-    assert included_headers(source) == {native / "base/blocks.h", native / "base/hugepages.h"}
+    """Also if a header changed that another header includes, if one is gone, after a compilation
+    that was interrupted, and after a build without rules. A checkout may move.
+    """
+    setup = read_setup(monkeypatch, "1")
+    root = tmp_path / "before"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    Path("kernel.c").write_text('#include "outer.h"\n#include <stdint.h>\nint kernel = NUMBER;\n')
+    Path("outer.h").write_text('#include "inner.h"\n')
+    Path("inner.h").write_text("#define NUMBER 1\n")
+    distribution = import_module("setuptools").Distribution
+    command = setup["BuildNative"](distribution({"name": "x", "ext_modules": [setup["kernels"]]}))
+    command.force, command.objects = False, Path("objects")
+    command.compiler = setup["new_compiler"]()
+    setup["customize_compiler"](command.compiler)
+
+    def changes(name: str) -> bool:
+        for path in Path.cwd().rglob("*.*"):
+            os.utime(path, (1000, 1000))
+        os.utime(name, (2000, 2000))
+        return is_compiled(command, "kernel.c")
+
+    assert is_compiled(command, "kernel.c")
+    assert not is_compiled(command, "kernel.c")
+    assert changes("kernel.c")
+    assert not is_compiled(command, "kernel.c")
+    assert changes("outer.h")
+    assert changes("inner.h")
+    assert changes("objects/kernel.d")
+    Path("objects/kernel.d").unlink()
+    assert is_compiled(command, "kernel.c")
+    Path("outer.h").write_text("#define NUMBER 2\n")
+    Path("inner.h").unlink()
+    assert is_compiled(command, "kernel.c")
+    assert not is_compiled(command, "kernel.c")
+    root.rename(tmp_path / "after")
+    monkeypatch.chdir(tmp_path / "after")
+    assert not is_compiled(command, "kernel.c")
 
 
 def test_headers_are_named_from_the_root_of_native_code() -> None:
-    """setup.py looks for them there alone, so another place would be built too rarely."""
+    """So each has one name in all sources."""
     native = ROOT / "src/_native"
     kernels = {path for path in native.glob("*/*.h") if path.parent.name != "launcher"}
     include = re.compile(r'#\s*include\s*"([^"]+)"')
