@@ -1,6 +1,6 @@
 """Cubins are read in two places: a native header for everybody, and `pylink inspect`.
 
-A reader is what follows e_shoff: it has to check the section table all over again. Three more read
+A reader is what follows e_shoff: it has to check the section table all over again. Four more read
 files of the host for what nobody else needs.
 """
 
@@ -21,9 +21,11 @@ OTHERS = {
     "pylink/facts/headers.py",
     "pylink/facts/records.py",
 }
-# Programs and libraries by their segments, objects to write them anew, and cubins among host code.
+# Programs and libraries by their segments, objects to write them anew, cubins among host code, and
+# the parts of a library that a link needs, which the native reader then checks.
 HOST_READERS = {
     "pylink/audit/linkedfile.py",
+    "pylink/inputs/libraryfile.py",
     "pylink/prune/hostelf.py",
     "pylink/inspect/embedded.py",
 }

@@ -13,7 +13,8 @@ def count_cores() -> int:
 def read_quota(groups: bytes, root: bytes) -> int:
     """Return the processors that the quotas of a control group and its parents allow, rounded up.
 
-    `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups. 0 is no quota.
+    `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups. Without a
+    quota, the result is 0.
     """
 
 def take_threads(most: int) -> int:
