@@ -42,6 +42,42 @@ def test_no_native_function_is_long() -> None:
     assert {name: size for name, size in found.items() if size > LONGEST} == {}
 
 
+# A continued line that begins so may be indented further.
+OPERATOR = re.compile(r"(?:and|else|for|if|not|or)\b|[-!&*+/<=>^|)\]}]")
+TEXT = re.compile(r"""(?:[bcu]?)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')""")
+
+
+def misplaced(text: str) -> Iterator[int]:
+    """Numbers of the lines with a parameter or an argument that is not under those before."""
+    columns: list[int | None] = []  # after each open bracket; None at the end of a line
+    code = re.sub(r'"""(?:.|\n)*?"""', lambda found: "\n" * found[0].count("\n"), text)
+    for number, line in enumerate(code.splitlines(), 1):
+        words = re.sub(r"#.*", "", TEXT.sub(lambda found: "s" * len(found[0]), line)).rstrip()
+        start = len(words) - len(words.lstrip())
+        expected = columns[-1] if columns else None
+        if words and expected not in (None, start) and not OPERATOR.match(words[start:]):
+            yield number
+        for column, character in enumerate(words, 1):
+            if character in "([{":
+                columns.append(column if column < len(words) else None)
+            elif character in ")]}" and columns:
+                columns.pop()
+
+
+def test_misplaced_lines_are_found() -> None:
+    text = "def f(int a,\n      int b=g(\n          1)):\n    h(a,\n     b)\n"
+    assert list(misplaced(f"{text}    if (a\n            or b):\n")) == [5]
+
+
+def test_parameters_and_arguments_stand_under_each_other() -> None:
+    found = [
+        f"{path.relative_to(NATIVE)}:{number}"
+        for path in NATIVE.glob("*/*.p[yx][xd]")
+        for number in misplaced(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
 def test_sources_name_what_they_take_of_a_header() -> None:
     sources = [*NATIVE.glob("*/*.p[yx][xd]"), *NATIVE.parent.glob("pylink/_native/*.pxd")]
     assert len(sources) > 100

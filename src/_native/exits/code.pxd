@@ -24,7 +24,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from base.elf64 cimport WORD
+from base.elf64 cimport WORD, round_up
 from base.vector cimport Vec, vec_extend
 from exits.capsule cimport (
     APPENDED, CAPSULE_HEADER, CAPSULE_SLOTS, CAPSULE_VERSION, INSERTED, VERSION, CodeBuffer, Slot,
@@ -114,7 +114,7 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
             while after // WORD < count and sources[after // WORD] == <uint64_t>APPENDED:
                 after += WORD
         rows[i].range_start = rows[i].instruction
-    code.rewritten_size = (count * WORD + PADDING + ALIGNMENT - 1) & ~<uint64_t>(ALIGNMENT - 1)
+    code.rewritten_size = round_up(count * WORD + PADDING, ALIGNMENT)
     nops = code.rewritten_size // WORD - count
     if replace_contents(text, code.rewritten_size) == NULL:
         return False
@@ -123,7 +123,7 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
         source = sources[i]
         if source < <uint64_t>APPENDED:
             retarget_branch(text.rewritten + i * WORD, source + WORD, (i + 1) * WORD, code,
-                     <const InstructionMap*>rewriting.places.data)
+                            <const InstructionMap*>rewriting.places.data)
     for i in range(count, count + nops):
         put_instruction(text.rewritten + i * WORD, W_NOP)
     return put_capsule(rewriting.capsule, &rewriting.buffer, nops + 1)

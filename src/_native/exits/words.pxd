@@ -195,7 +195,7 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
 
 
 cdef inline bint retarget_branch(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
-                          const InstructionMap* places) noexcept nogil:
+                                 const InstructionMap* places) noexcept nogil:
     """Correct the distance in an instruction if it is a relative branch.
 
     `old` and `new` are the offsets in .text after the instruction, from which the distance counts.

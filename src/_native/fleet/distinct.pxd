@@ -66,7 +66,7 @@ cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number
 
 
 cdef inline void insert_value(int32_t* slots, size_t mask, const Vec* distinct,
-                             size_t number) noexcept nogil:
+                              size_t number) noexcept nogil:
     """Insert the number of a value that the hash table does not have yet."""
     cdef size_t slot = hash_value(distinct.data + number * distinct.row, distinct.row) & mask
     while slots[slot] >= 0:

@@ -105,7 +105,7 @@ cdef inline void start_dictionary(Dictionary* dictionary, Scratch* scratch) noex
 
 
 cdef inline int32_t number_name(Dictionary* dictionary, const uint8_t* text,
-                              uint32_t size) noexcept nogil:
+                                uint32_t size) noexcept nogil:
     """Return the number of a name, which is added if it is new; -1 without memory.
 
     The index keeps a pointer to `text`.

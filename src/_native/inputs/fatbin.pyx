@@ -225,7 +225,7 @@ cdef bint take_faults(Picking* picking, uint32_t source) noexcept:
 
 
 cdef int64_t pick_best_entries(Picking* picking, const PickedSource* source, set chosen,
-                             rank) except -1:
+                               rank) except -1:
     """Add the best entry of each container, or of each in `chosen`. Returns how many it added."""
     cdef const EntryRow* best
     cdef uint32_t container

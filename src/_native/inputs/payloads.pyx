@@ -32,7 +32,7 @@ ctypedef struct Packed:
     uint64_t full_size          # bytes that it becomes
 
 
-def use_codec(int codec, bytes path):
+def open_library(int codec, bytes path):
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 

@@ -12,7 +12,7 @@ from inputs.compression cimport frame_room, make_frame, open_frames
 from picknumbers cimport CODEC_ZSTD_FRAME
 
 
-def use_codec(int codec, bytes path not None):
+def open_library(int codec, bytes path not None):
     if codec == CODEC_ZSTD_FRAME:       # for `frame_of`; without it payloads can still be read
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))

@@ -47,7 +47,7 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
     if not can_fold(plan.objects.arena, source):
         return True
     if plan.is_lean and is_named(plan.objects.arena + source.name, source.name_size,
-                             b".nv.merc.debug_info"):
+                                 b".nv.merc.debug_info"):
         return True
     return (row.marks & OF_OWN_BYTES == 0 and same_size
             and (plan.placed.outs[row.twin].rela < 0

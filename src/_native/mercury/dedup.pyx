@@ -159,7 +159,7 @@ cdef class Vectors:
         self.object.symbols = <Symbol*>scratch_zeros(&self.scratch, symbol_count, sizeof(Symbol))
         # There is one use of each symbol at most, so the smaller of both counts is room enough.
         self.object.uses = <Use*>scratch_zeros(&self.scratch, min(symbol_count, entry_count),
-                                          sizeof(Use))
+                                               sizeof(Use))
         scratch_init(&scratch)
         try:
             names = <Span*>scratch_zeros(&scratch, section_count, sizeof(Span))

@@ -21,6 +21,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from base.elf64 cimport round_up
 from base.nameindex cimport pool_allocate, pool_join_text
 from base.prefetch cimport AHEAD, prefetch
 from base.texts cimport put_text
@@ -30,11 +31,11 @@ from elfnumbers cimport (
     STB_WEAK, STT_FUNC,
 )
 from merge.newrows cimport (
-    OPTIMIZER_PREFIX, SectionHead, add_section_symbol, append_list_entry, create_debug_shared,
-    create_function_section, create_link_section, create_named_section, create_pool_relocations,
-    create_unnamed_section, find_or_create_file_section, find_or_create_optimizer_twin, head_of,
-    head_of_kind, name_out, new_local, new_out, new_symbol, number_dead_section, reserve_name,
-    reserve_number,
+    OPTIMIZER, OPTIMIZER_PREFIX, SectionHead, add_section_symbol, append_list_entry,
+    create_debug_shared, create_function_section, create_link_section, create_named_section,
+    create_pool_relocations, create_unnamed_section, find_or_create_file_section,
+    find_or_create_optimizer_twin, head_of, head_of_kind, name_out, new_local, new_out, new_symbol,
+    number_dead_section, reserve_name, reserve_number,
 )
 from merge.state cimport (
     DEAD_INFO, DEAD_PARAMETERS, DEAD_POOL, DEAD_TEXT, MARK_DEFINITION, MARK_OWN_BYTES, MARK_SYMBOL,
@@ -240,7 +241,7 @@ cdef inline void create_optimizer_symbol(Merge* merge, EntityNumber entity, Enti
     if text == NULL:
         merge.failed = True
         return
-    put_text(text, b".nv.constant.optimizer.")
+    put_text(text, OPTIMIZER)
     memcpy(text + OPTIMIZER_PREFIX, name, size)
     text[OPTIMIZER_PREFIX + size] = c"."
     for i in range(digits):
@@ -398,7 +399,7 @@ cdef inline OutNumber create_optimizer_section(Merge* merge, EntityNumber functi
     """Create the pool of a function under its first name, on family C; -1 without memory."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(merge, function, &size)
-    cdef uint8_t* text = pool_join_text(&merge.work.texts, b".nv.constant.optimizer.", name, &size)
+    cdef uint8_t* text = pool_join_text(&merge.work.texts, OPTIMIZER, name, &size)
     cdef OutNumber out
     if text == NULL:
         merge.failed = True
@@ -607,8 +608,7 @@ cdef inline void append_piece(Merge* merge, SectionNumber section, OutNumber out
     """Append the bytes of an input section to an output section, at their alignment."""
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef OutRow* row = out_row(merge, out)
-    merge.columns.base[section] = ((row.size + section_row.align - 1)
-                                   & ~<uint64_t>(section_row.align - 1))
+    merge.columns.base[section] = round_up(row.size, section_row.align)
     row.size = merge.columns.base[section] + section_row.size
     if section_row.align > row.align:
         row.align = section_row.align

@@ -28,12 +28,18 @@ cdef extern from *:
     """
     #define SHNDX ".symtab_shndx"
     #define INSTANCE "externsharedinstance"
+    #define OPTIMIZER ".nv.constant.optimizer."
+    #define OPTIMIZER_RELA ".rela" OPTIMIZER
+    #define OPTIMIZER_RESOLVED ".nv.resolvedrela" OPTIMIZER
+    #define OPTIMIZER_PREFIX ((uint32_t)sizeof OPTIMIZER - 1)
     """
     const char* SHNDX
     const char* INSTANCE
-
-cdef enum:
-    OPTIMIZER_PREFIX = 23   # bytes of ".nv.constant.optimizer."
+    # What the first name of a pool, and of its relocations, begins with on family C.
+    const char* OPTIMIZER
+    const char* OPTIMIZER_RELA
+    const char* OPTIMIZER_RESOLVED
+    uint32_t OPTIMIZER_PREFIX   # bytes of OPTIMIZER
 
 
 cdef inline ListEntry* append_list_entry(Merge* merge, Vec* list, const uint8_t* text,
@@ -333,7 +339,7 @@ cdef inline OutNumber find_or_create_optimizer_relocations(Merge* merge,
     if relocations >= 0:
         return relocations
     name = entity_name(merge, out_row(merge, out).entity, &size)
-    text = pool_join_text(&merge.work.texts, b".rela.nv.constant.optimizer.", name, &size)
+    text = pool_join_text(&merge.work.texts, OPTIMIZER_RELA, name, &size)
     relocations = new_relocations(merge, out, True)
     if text == NULL or relocations < 0:
         merge.failed = True

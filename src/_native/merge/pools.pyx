@@ -33,6 +33,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
+from base.elf64 cimport round_up
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -249,11 +250,6 @@ cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
     return has_device_pool
 
 
-cdef inline uint64_t align_up(uint64_t size, uint64_t align) noexcept nogil:
-    """Return `size` rounded up to a multiple of `align`, a power of two."""
-    return (size + align - 1) & ~(align - 1)
-
-
 cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, EntityNumber kernel,
                              EntityRef function) noexcept nogil:
     """Add a row for a piece in the pool of a kernel, otherwise zeros; NULL without memory."""
@@ -291,7 +287,7 @@ cdef bint place_own(PoolPlacement* pools, EntityRef function) noexcept nogil:
         row.flags = POOL_LOST | (POOL_ALONE if is_only_lost else 0)
         if section == pools.first_lost[function]:
             row.flags |= POOL_NEW
-        row.offset = align_up(pools.pool_size[function], pools.objects.sections[section].align)
+        row.offset = round_up(pools.pool_size[function], pools.objects.sections[section].align)
         pools.pool_size[function] = row.end = row.offset + pools.objects.sections[section].size
         pools.pool_align[function] = row.align = max(pools.pool_align[function],
                                                      pools.objects.sections[section].align)
@@ -343,11 +339,11 @@ cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
     while piece:
         align = max(align, pools.objects.sections[piece].align)
         piece = pools.next_piece[piece]
-    start = align_up(start, align)
+    start = round_up(start, align)
     size = 0
     piece = pools.first_piece[function]
     while piece:
-        size = align_up(size, pools.objects.sections[piece].align)
+        size = round_up(size, pools.objects.sections[piece].align)
         for i in range(row_count):
             row = <PoolRow*>pools.rows.data + first_row + i
             if piece != pools.first_piece[function]:
@@ -358,7 +354,7 @@ cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
             row.offset = start + size
         size += pools.objects.sections[piece].size
         piece = pools.next_piece[piece]
-    size = align_up(start + size, align)
+    size = round_up(start + size, align)
     for i in range(first_row, pools.rows.count):
         row = <PoolRow*>pools.rows.data + i
         row.end = pools.pool_size[row.kernel] = size

@@ -35,7 +35,9 @@ from merge.entries cimport (
     find_or_create_relocations, needs_other_form,
 )
 from merge.lostbytes cimport find_lost_bytes, is_removed_with_lost_bytes
-from merge.newrows cimport create_pool_relocations, number_dead_section, reserve_name
+from merge.newrows cimport (
+    OPTIMIZER_RESOLVED, create_pool_relocations, number_dead_section, reserve_name,
+)
 from merge.sharedusers cimport NO_KERNEL, add_user, is_unrecorded
 from merge.state cimport (
     DEAD_REL, DEAD_RELA, MARK_DECIDED, MARK_ENTRIES, MARK_MERC_ENTRIES, MARK_MERC_SHNDX,
@@ -213,8 +215,7 @@ cdef inline void reserve_resolved_pool_name(Merge* merge, EntityNumber function)
     if function < 0 or not merge.merged.entities[function].flags & EF_LIVE:
         return
     name = entity_name(merge, function, &size)
-    text = pool_join_text(&merge.work.texts, b".nv.resolvedrela.nv.constant.optimizer.", name,
-                          &size)
+    text = pool_join_text(&merge.work.texts, OPTIMIZER_RESOLVED, name, &size)
     reserve_name(merge, text, size)
 
 

@@ -197,7 +197,7 @@ cdef void read_unabbreviated(Cursor* cursor, Record* record) noexcept nogil:
 
 
 cdef void read_abbreviated(Cursor* cursor, const Abbreviation* abbreviation,
-                     Record* record) noexcept nogil:
+                           Record* record) noexcept nogil:
     """Read a record with an abbreviation, after its id."""
     cdef uint64_t count, _index
     cdef uint32_t i

@@ -155,7 +155,7 @@ def list_calls(MergedTables merged not None):
             raise MemoryError
         for i in range(entity_count, nodes):
             candidate_numbers = [list_number[graph.edges[j]] for j in range(graph.start[i],
-                                                                       graph.start[i + 1])]
+                                                                            graph.start[i + 1])]
             candidates[i] = sorted(set(candidate_numbers), reverse=True)
         for i in range(entity_count):
             if entities[i].kind != E_FUNC:

@@ -113,7 +113,7 @@ ctypedef struct SharedPlaces:
 
 
 def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
-          bint reserves=True):
+                 bint reserves=True):
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects

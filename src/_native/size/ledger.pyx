@@ -93,7 +93,7 @@ cdef class Repeat:
     cdef readonly uint64_t size
 
 
-def use_codec(int codec, bytes path not None):
+def open_library(int codec, bytes path not None):
     # Compressing payloads again needs functions for frames, too; payloads are counted without them.
     if codec == CODEC_ZSTD_FRAME:
         open_frames(PyBytes_AS_STRING(path))

@@ -60,7 +60,7 @@ cdef inline uint64_t skip_string(const uint8_t* data, uint64_t offset,
 
 
 cdef inline uint64_t find_body_end(const uint8_t* data, uint64_t offset,
-                                 uint64_t size) noexcept nogil:
+                                   uint64_t size) noexcept nogil:
     """Return the offset after the brace that closes the one at `offset`."""
     cdef uint64_t depth = 0, next
     while True:
@@ -85,7 +85,7 @@ cdef inline uint64_t find_body_end(const uint8_t* data, uint64_t offset,
 
 
 cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t size,
-                             uint64_t* end) noexcept nogil:
+                               uint64_t* end) noexcept nogil:
     """Return the offset of the name after `.entry` or `.func`, and set that of its end.
 
     A function's return parameter in parentheses may stand before the name.
@@ -135,7 +135,7 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
             offset += 1
             continue
         name = find_name(data, offset + (ENTRY_WORD if data[offset + 1] == c"e" else FUNC_WORD),
-                       size, &end)
+                         size, &end)
         next = end
         while next < size and data[next] not in (c";", c"{"):
             next += 1

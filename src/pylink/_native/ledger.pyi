@@ -48,7 +48,7 @@ class Repeat:
     entry: int
     size: int
 
-def use_codec(codec: int, path: bytes) -> bool:
+def open_library(codec: int, path: bytes) -> bool:
     """Use the library at `path` for a codec from now on; False if it cannot decompress.
 
     Without a library for its codec a payload cannot be decompressed.

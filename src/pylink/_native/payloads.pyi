@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-def use_codec(codec: int, path: bytes) -> bool:
+def open_library(codec: int, path: bytes) -> bool:
     """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`.
 
     False if it cannot be used; then `gather` calls `produce` for these payloads.

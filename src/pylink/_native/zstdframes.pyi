@@ -1,6 +1,6 @@
 """Compresses payloads with the library of the package `zstandard`."""
 
-def use_codec(codec: int, path: bytes) -> bool:
+def open_library(codec: int, path: bytes) -> bool:
     """Use the library at `path` for a codec from now on; False if it cannot decompress."""
 
 def frame_of(payload: bytes, level: int, *, checked: bool = True) -> bytes | None:
@@ -8,6 +8,6 @@ def frame_of(payload: bytes, level: int, *, checked: bool = True) -> bytes | Non
 
     It calls the library of the package `zstandard`, so the frame is equal to the package's.
 
-    None if `use_codec` found no library that compresses, or decompressing does not give the
+    None if `open_library` found no library that compresses, or decompressing does not give the
     payload.
     """

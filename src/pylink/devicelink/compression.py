@@ -81,7 +81,7 @@ def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
         )
     from pylink._native import zstdframes  # small steps do not need it
 
-    if load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec):
+    if load_codec(Codec.ZSTD_FRAME, zstdframes.open_library):
         frame = zstdframes.frame_of(data, mode.level, checked=False)
         if frame is not None:
             return FLAG_ZSTD, frame

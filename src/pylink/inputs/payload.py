@@ -51,7 +51,7 @@ def open_libraries(codecs: int) -> None:
 
 def open_library(codec: int) -> bool:
     """Load the library of a codec's package into native code; False if it was not found."""
-    return load_codec(codec, payloads.use_codec)
+    return load_codec(codec, payloads.open_library)
 
 
 def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:

@@ -118,7 +118,7 @@ class Counter:
         self._sizes, self._experiments = sizes, experiments
         self._recompress = recompress
         if recompress:
-            load_codec(Codec.ZSTD_FRAME, native.use_codec)
+            load_codec(Codec.ZSTD_FRAME, native.open_library)
         self._thread_count = min(_MOST_THREADS, count_cores())
         self._pool = Pool(self._thread_count)
         self._batch: _Batch | None = None
@@ -182,7 +182,7 @@ class Counter:
         self._sizes.entry_count += 1
         source, offset, size = payload_range
         native_codec = _CODECS.get(codec, Codec.STORED)
-        is_native = not native_codec or load_codec(native_codec, native.use_codec)
+        is_native = not native_codec or load_codec(native_codec, native.open_library)
         # Payloads in files are read by the thread that counts them.
         file_place = source.place_of(offset) if is_native and not self._experiments else None
         file = file_place[0] if file_place else None

@@ -55,7 +55,7 @@ def _compress_checked(payload: bytes) -> bytes | None:
 
     None if the frame does not decompress to the payload.
     """
-    if load_codec(Codec.ZSTD_FRAME, zstdframes.use_codec):
+    if load_codec(Codec.ZSTD_FRAME, zstdframes.open_library):
         frame = zstdframes.frame_of(payload, DEFAULT_LEVEL)
         if frame is not None:
             return frame
