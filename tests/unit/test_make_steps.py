@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from fuzz.__main__ import parser as fuzz_parser
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -155,6 +157,25 @@ def test_the_workflow_runs_what_every_change_must_pass() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
     commands = [step.get("run") for job in workflow["jobs"].values() for step in job["steps"]]
     assert ".ci/run" in commands
+
+
+def test_a_workflow_runs_each_week_what_takes_long() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text(encoding="utf-8"))
+    assert workflow[True].keys() == {"schedule", "workflow_dispatch"}  # YAML reads `on` as true
+    jobs = workflow["jobs"]
+    targets = jobs["make"]["strategy"]["matrix"]["target"]
+    assert targets == ["races", "features", "hazards", "test-wheels"]
+    assert jobs["make"]["steps"][-1]["run"] == "make ${{ matrix.target }}"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
+    (command,) = [step["run"] for step in jobs["fuzz"]["steps"] if "run" in step]
+    make, target, options = shlex.split(command.replace("${{ github.run_number }}", "17"))
+    assert (make, target) == ("make", "fuzz")
+    parsed = fuzz_parser().parse_args(shlex.split(options.removeprefix("FUZZ=")))
+    assert parsed.seed == 17
+    assert parsed.seconds < 60 * jobs["fuzz"]["timeout-minutes"] - 1800
+    (stored,) = [step["with"]["path"] for step in jobs["fuzz"]["steps"] if "if" in step]
+    assert stored == str(parsed.found)
 
 
 def test_workflows_run_what_was_reviewed() -> None:
