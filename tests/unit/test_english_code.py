@@ -151,17 +151,18 @@ def test_functions_say_what_they_return() -> None:
 # What the docstrings of functions begin with.
 VERBS = frozenset(
     """
-    add allocate analyze answer append apply ask assemble assign attribute block build call cancel
-    change check choose classify close collect combine commit compare compile complete compress
-    compute concatenate continue convert copy count create decide decode decompress define describe
-    destroy divide do draw drop duplicate emit encode end enter expand fill find fit fix flush fold
-    follow forget fork form format forward give go group handle hide import index inflate join keep
-    kill label lay leave let limit link list load lock make map mark match measure merge move name
-    number omit open overwrite pack pad parse pass pick pickle place plan print propose prune put
-    query quote raise read rebuild record reduce refuse release remove rename render replace report
-    require reserve resolve restart return rewrite run scale scan select send serve set show shrink
-    skip split start stop store sum support take tell undo unmap unpack update use wait warn work
-    wrap write yield
+    absorb add advance allocate analyze answer append apply ask assemble assign attribute begin
+    block build call cancel chain change check choose classify clear close collect combine commit
+    compare compile complete compress compute concatenate continue convert copy correct count create
+    cut decide decode decompress define describe destroy divide do double draw drop duplicate emit
+    empty encode end enter expand fetch fill find finish fit fix flag flush fold follow forget fork
+    form format forward free give go group grow guard handle hash hide import index inflate insert
+    intern join keep kill label lay leave let limit link list load lock make map mark match measure
+    merge move name number omit open order overwrite pack pad parse pass pick pickle place plan
+    print propose prune put query quote raise read rebuild record recycle reduce refuse release
+    remove rename render replace report require reserve resolve restart return rewrite run scale
+    scan select send serve set show shrink skip sort split start stop store sum support swap take
+    tell undo unmap unpack update use wait warn work wrap write yield
     """.split()  # noqa: SIM905 -- as above
 )
 
@@ -191,6 +192,39 @@ def test_docstrings_of_functions_begin_with_verbs() -> None:
         and not is_property(node)
     ]
     assert nouns == []
+
+
+# The docstring of a native function.
+NATIVE_DOCSTRING = re.compile(
+    r'^ *(?:cdef|cpdef|def)\b(?! class)[^\n]*\((?:[^:]|:(?!\n))*:\n\s+"""((?:.|\n)*?)"""',
+    re.MULTILINE,
+)
+
+
+def test_docstrings_of_native_functions_begin_with_verbs() -> None:
+    docstrings = {
+        path: NATIVE_DOCSTRING.findall(path.read_text(encoding="utf-8"))
+        for path in FILES
+        if path.suffix in (".pyx", ".pxd")
+    }
+    assert sum(map(len, docstrings.values())) > 1000
+    assert [
+        f"{path.relative_to(SOURCES)}: {text.strip().splitlines()[0]}"
+        for path, texts in docstrings.items()
+        for text in texts
+        if not begins_with_verb(text.strip())
+    ] == []
+
+
+def test_functions_in_c_return_whether() -> None:
+    """A comment that begins with Whether is that of a variable."""
+    function = re.compile(r"/\* Whether (?:[^*]|\*(?!/))*\*/\n[\w ]*\w+ \*?\w+\(")
+    assert [
+        f"{path.relative_to(SOURCES)}: {found[0].splitlines()[0]}"
+        for path in FILES
+        if path.suffix in (".c", ".h")
+        for found in function.finditer(path.read_text(encoding="utf-8"))
+    ] == []
 
 
 def test_comments_say_what_is_done_or_what_a_thing_is() -> None:

@@ -54,7 +54,7 @@ static inline int pylink_set_divided(size_t at, uint64_t from, uint64_t to) {
                                        __ATOMIC_RELAXED);
 }
 
-/* Whether the address space of the process is limited (ulimit -v), or that is not known. */
+/* Return whether the address space of the process is limited (ulimit -v), or that is not known. */
 static inline int pylink_space_is_limited(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;

@@ -150,7 +150,7 @@ cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
 
 
 cdef inline bint has_recycled() noexcept nogil:
-    """Whether there are recycled pages: the process has linked before, and keeps them."""
+    """Return whether there are recycled pages: the process has linked before, and keeps them."""
     cdef size_t i
     for i in range(RECYCLED_RUNS):
         if peek_run(i):
@@ -235,7 +235,7 @@ cdef inline void* allocate_parts(size_t size) noexcept nogil:
 
 
 cdef inline bint is_in_parts(const void* block) noexcept nogil:
-    """Whether a medium block is in a recycled page."""
+    """Return whether a medium block is in a recycled page."""
     cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page
     cdef size_t i
     for i in range(DIVIDED):

@@ -85,12 +85,12 @@ cdef inline int open_table(ElfFile* elf) noexcept nogil:
 
 
 cdef inline bint is_in_file(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """Whether the bytes of a section are in the file, if it has any."""
+    """Return whether the bytes of a section are in the file, if it has any."""
     return section.sh_offset <= elf.size and section.sh_size <= elf.size - section.sh_offset
 
 
 cdef inline bint is_string_table(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """Whether every offset into a section is that of a string which ends in the section."""
+    """Return whether every offset into a section is that of a string which ends in the section."""
     return (is_in_file(elf, section) and section.sh_size != 0
             and elf.data[section.sh_offset + section.sh_size - 1] == 0)
 
@@ -120,7 +120,7 @@ cdef inline const char* name_at(const ElfFile* elf, const Shdr* section) noexcep
 
 
 cdef inline bint has_bytes(uint32_t type) noexcept nogil:
-    """Whether sections of a type have bytes in the file; those of uninitialized memory have none.
+    """Return whether sections of a type have bytes in the file: not those of uninitialized memory.
     """
     return type not in (SHT_NULL, SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED,
                         SHT_CUDA_RESERVED_SHARED)

@@ -27,7 +27,7 @@ static inline uint64_t pylink_time(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Whether a large page was slow of late. */
+/* Return whether a large page was slow of late. */
 static inline int pylink_large_pages_slow(void) {
     uint64_t slow = __atomic_load_n(&pylink_slow_page, __ATOMIC_RELAXED);
     return slow != 0 && pylink_time(CLOCK_MONOTONIC) - slow < PYLINK_SLOW_FOR;
@@ -38,7 +38,7 @@ static inline void pylink_note_slow_page(void) {
     __atomic_store_n(&pylink_slow_page, pylink_time(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 }
 
-/* Whether large pages pay. `page` is a large page of new memory, in which a byte is set to 0. */
+/* Return whether large pages pay. `page` is a large page of new memory; sets a byte in it to 0. */
 static inline int pylink_large_pages_pay(char* page) {
     uint64_t start;
     if (pylink_large_pages_slow())
@@ -66,7 +66,7 @@ static inline int pylink_collapse_page(char* page) {
     return 0;
 }
 
-/* Whether memory with small pages was taken, and no large page was slow of late. */
+/* Return whether memory with small pages was taken, and no large page was slow of late. */
 static inline int pylink_may_collapse(void) {
     return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) &&
            !pylink_large_pages_slow();

@@ -11,22 +11,22 @@ cdef enum:
 
 
 cdef inline bint is_named(const void* name, size_t size, const char* text) noexcept nogil:
-    """Whether a name of `size` bytes is this text."""
+    """Return whether a name of `size` bytes is this text."""
     return size == strlen(text) and memcmp(name, text, strlen(text)) == 0
 
 
 cdef inline bint has_prefix(const void* name, size_t size, const char* text) noexcept nogil:
-    """Whether a name of `size` bytes begins with this text."""
+    """Return whether a name of `size` bytes begins with this text."""
     return size >= strlen(text) and memcmp(name, text, strlen(text)) == 0
 
 
 cdef inline bint has_start(const char* name, const char* text) noexcept nogil:
-    """Whether a name that ends with NUL begins with this text."""
+    """Return whether a name that ends with NUL begins with this text."""
     return strncmp(name, text, strlen(text)) == 0
 
 
 cdef inline bint has_text(const void* data, const char* text) noexcept nogil:
-    """Whether data, which has at least as many bytes as this text, begins with it."""
+    """Return whether data, which has at least as many bytes as this text, begins with it."""
     return memcmp(data, text, strlen(text)) == 0
 
 

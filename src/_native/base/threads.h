@@ -36,7 +36,7 @@ extern size_t pylink_core_count(void) __attribute__((visibility("hidden")));
    its stack and 64 MB for a heap, which a small process needs for the link itself. */
 #define PYLINK_SPACE_FOR_THREADS ((uint64_t)1 << 30)
 
-/* Whether the address space of the process has room for threads; mostly it is not limited. */
+/* Return whether the address space of the process has room for threads; mostly it has no limit. */
 static inline int pylink_has_space(void) {
     struct rlimit limit;
     unsigned long long pages = 0;

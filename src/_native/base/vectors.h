@@ -24,7 +24,7 @@ static inline pylink_row pylink_same(pylink_row row, pylink_row other) {
     return (pylink_row)(row == other);
 }
 
-/* Whether any bit is set. */
+/* Return whether any bit is set. */
 static inline int pylink_any(pylink_row row) {
     uint64_t halves[2];
     memcpy(halves, &row, sizeof halves);

@@ -32,7 +32,7 @@ cdef enum:
 
 
 cdef inline bint is_dropped(uint32_t record) noexcept nogil:
-    """Whether only 12.8 has this capsule record of 4 bytes.
+    """Return whether only 12.8 has this capsule record of 4 bytes.
 
     Seen with opcodes 0x941 and 0x945 (BSYNC, BSSY), with conversions, and some with one other
     instruction each. All other records stay.
@@ -88,7 +88,7 @@ cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
 
 
 cdef inline bint is_wait(const Slot* slot) noexcept nogil:
-    """Whether a slot is a NOP that only fills time."""
+    """Return whether a slot is a NOP that only fills time."""
     return (slot.record_size == 2 and slot.count == 1 and load16(slot.record) == ONE_WORD
             and opcode(slot.words) == OP_NOP)
 

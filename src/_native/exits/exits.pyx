@@ -75,12 +75,12 @@ cdef enum:
 
 
 cdef inline bint is_defined_function(const SymbolRow* symbol) noexcept nogil:
-    """Whether the symbol is a function that its file defines."""
+    """Return whether the symbol is a function that its file defines."""
     return symbol.info & 0xf == STT_FUNC and symbol.section >= 0
 
 
 cdef inline bint has_exit(const View* text) noexcept nogil:
-    """Whether any instruction of the text is an EXIT."""
+    """Return whether any instruction of the text is an EXIT."""
     cdef uint64_t offset
     for offset in range(text.size // WORD):
         if opcode(text.data + offset * WORD) == OP_EXIT:

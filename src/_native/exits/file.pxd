@@ -84,5 +84,5 @@ cdef inline FileSectionNumber code_index_of(const RewrittenFile* file,
 
 
 cdef inline bint has_section_name(const View* view, const char* name) noexcept nogil:
-    """Whether a section has that name."""
+    """Return whether a section has that name."""
     return is_named(view.name, view.name_size, name)

@@ -41,7 +41,7 @@ ctypedef struct Guarded:
 
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
-    """Whether an instruction is DADD, DMUL, DFMA, DSETP or IMMA."""
+    """Return whether an instruction is DADD, DMUL, DFMA, DSETP or IMMA."""
     cdef uint32_t op = operation(word)
     return OP_DMUL <= op <= OP_DFMA or op == OP_IMMA
 
@@ -52,7 +52,7 @@ cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
-    """Whether an instruction is one of the five without a scoreboard, so that nothing can wait.
+    """Return whether an instruction is one of the five without a scoreboard: nothing can wait.
 
     Unoptimized code from 13.3 on, which never has one, does not count.
     """
@@ -106,7 +106,7 @@ cdef inline void guard_scheduled(uint8_t* word, uint8_t* following,
 
 
 cdef inline bint needs_guard(const View* text) noexcept nogil:
-    """Whether any instruction of a function needs a scoreboard."""
+    """Return whether any instruction of a function needs a scoreboard."""
     cdef uint64_t i
     for i in range(text.size // WORD):
         if needs_scoreboard(text.data + i * WORD):

@@ -53,7 +53,7 @@ cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
-    """Whether a slot is an EXIT with an error barrier that ptxas made."""
+    """Return whether a slot is an EXIT with an error barrier that ptxas made."""
     return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == BARRIER_RECORD
 
 
@@ -115,7 +115,7 @@ cdef inline uint32_t remove_waits(CodeBuffer* buffer) noexcept nogil:
 
 cdef inline bint is_predicate_ready(const uint8_t* words, size_t count,
                                     uint32_t predicate) noexcept nogil:
-    """Whether a predicate can be read if the last instruction of `words` stalls for one cycle.
+    """Return whether a predicate can be read if the last instruction of `words` stalls one cycle.
 
     `count` is the number of instructions so far. `can_write_predicate` may take other bits for a
     result: then the wait gets longer, never shorter.

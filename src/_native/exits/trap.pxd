@@ -18,7 +18,7 @@ cdef enum:
 
 
 cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil:
-    """Whether the kernel consists of these three instructions; the trap waits for R1 alone."""
+    """Return whether the kernel has just these three instructions; the trap waits only for R1."""
     cdef uint32_t scoreboard
     if (size < 3 * WORD or opcode(code) != OP_LDC or code[DESTINATION_BYTE] != STACK_POINTER
             or opcode(code + WORD) != OP_BPT or opcode(code + 2 * WORD) != OP_BRANCH):

@@ -75,13 +75,13 @@ cdef enum:
 
 
 cdef inline bint needs_nop(const uint8_t* word) noexcept nogil:
-    """Whether the instruction is a BSYNC that has a NOP in front of it from 13.2.86 on."""
+    """Return whether the instruction is a BSYNC that has a NOP in front of it from 13.2.86 on."""
     return (opcode(word) == OP_BSYNC
             and word[BSYNC_FORM_BYTE] & (RELIABLE | RECONVERGENT) != 0)
 
 
 cdef inline bint is_code_unoptimized(const uint8_t* code, uint64_t size) noexcept nogil:
-    """Whether ptxas up to 13.2 compiled the function without optimizing it.
+    """Return whether ptxas up to 13.2 compiled the function without optimizing it.
 
     Then each instruction has the longest stall and waits for scoreboards 0 and 1, except for those
     that only wait, dummy loads, and NOPs and branches that nothing waits for.
@@ -117,7 +117,7 @@ cdef inline bint emit_guarded_bsync(CodeBuffer* buffer, const Slot* slot) noexce
 
 
 cdef inline bint is_guarded(const Slot* slot) noexcept nogil:
-    """Whether a slot is a NOP and a BSYNC, as `emit_guarded_bsync` makes them."""
+    """Return whether a slot is a NOP and a BSYNC, as `emit_guarded_bsync` makes them."""
     return (slot.count == 2 and slot.record_size == 2 + BSYNC_BODY
             and load32(slot.record + 2) & BSYNC_MASK == BSYNC_RECORD
             and opcode(slot.words) == OP_NOP and needs_nop(slot.words + WORD))
@@ -129,7 +129,7 @@ cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
 
 
 cdef inline bint is_short(const uint8_t* word) noexcept nogil:
-    """Whether an instruction is an IADD3 of two operands, with a carry or without."""
+    """Return whether an instruction is an IADD3 of two operands, with a carry or without."""
     cdef uint64_t high = load64(word + 8)
     return (operation(word) == OP_IADD3 and high & THIRD == THIRD_NONE
             and high >> 16 & 1 != 0)
@@ -186,7 +186,7 @@ cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint unoptimized
 
 
 cdef inline bint is_acquire(const Slot* slot) noexcept nogil:
-    """Whether the slot acquires a tensor map, as code from before 13.1 does."""
+    """Return whether the slot acquires a tensor map, as code from before 13.1 does."""
     return (slot.count == ACQUIRE_COUNT and slot.record_size > 6
             and load32(slot.record + 2) == ACQUIRE_RECORD
             and opcode(slot.words + (ACQUIRE_COUNT - 1) * WORD) == OP_ACQUIRE)
@@ -247,7 +247,7 @@ cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint is_barrier_end(const uint8_t* word) noexcept nogil:
-    """Whether an instruction is the last of an error barrier.
+    """Return whether an instruction is the last of an error barrier.
 
     It must have an instruction before it and one after it.
     """
@@ -256,7 +256,7 @@ cdef inline bint is_barrier_end(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint has_error_barriers(const uint8_t* code, uint64_t size) noexcept nogil:
-    """Whether a function has an EXIT with an error barrier."""
+    """Return whether a function has an EXIT with an error barrier."""
     cdef uint64_t offset
     for offset in range(WORD, size - WORD if size > WORD else 0, 16):
         if is_barrier_end(code + offset):

@@ -77,7 +77,7 @@ cdef inline void put_instruction(uint8_t* place, WordKind kind) noexcept nogil:
 
 
 cdef inline bint is_dummy_load(const uint8_t* word) noexcept nogil:
-    """Whether an instruction is `@!PT LDS RZ, [RZ]`, with any schedule."""
+    """Return whether an instruction is `@!PT LDS RZ, [RZ]`, with any schedule."""
     return load64(word) == 0xfffff984ULL and load64(word + 8) & 0xffffffffffULL == 0x0800
 
 
@@ -121,7 +121,7 @@ cdef inline void put_waits(uint8_t* word, uint32_t waits) noexcept nogil:
 
 
 cdef inline bint can_write_predicate(const uint8_t* word, uint32_t predicate) noexcept nogil:
-    """Whether bits 81 to 83 or 84 to 86 name a predicate, which many instructions then write.
+    """Return whether bits 81 to 83 or 84 to 86 name a predicate, which many instructions write.
 
     In those of FP64 arithmetic and in NOPs they are 0.
     """
@@ -131,7 +131,7 @@ cdef inline bint can_write_predicate(const uint8_t* word, uint32_t predicate) no
 
 
 cdef inline bint is_unoptimized(const uint8_t* word) noexcept nogil:
-    """Whether the schedule of an instruction is that of code which was not optimized."""
+    """Return whether the schedule of an instruction is that of code which was not optimized."""
     cdef uint32_t control = load16(word + CONTROL_BYTE)
     return control == UNOPTIMIZED_WAITING or control == UNOPTIMIZED_BARE
 
@@ -167,7 +167,7 @@ cdef inline uint32_t operation(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
-    """Whether an instruction is a MEMBAR."""
+    """Return whether an instruction is a MEMBAR."""
     return opcode(word) == OP_MEMBAR
 
 

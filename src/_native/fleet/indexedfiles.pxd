@@ -58,7 +58,7 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Whether an index has the path, one of its parent directories, or the root (an empty path)."""
+    """Return whether an index has the path, a parent of it, or the root (an empty path)."""
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

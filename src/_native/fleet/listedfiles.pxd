@@ -62,7 +62,7 @@ cdef inline tuple file_columns(const Vec* listed, list roots):
 
 
 cdef inline tuple sort_columns(Vec* listed, list roots):
-    """Like `file_columns`, sorted by root name and path."""
+    """Return what `file_columns` does, sorted by root name and path."""
     cdef ListedFile* row = <ListedFile*>listed.data
     cdef list order = sorted(range(len(roots)), key=roots.__getitem__)
     cdef dict rank = {number: place for place, number in enumerate(order)}

@@ -195,7 +195,7 @@ cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t siz
 
 
 cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nogil:
-    """Whether all sections lie in the file; else `row` has the fault and its section."""
+    """Return whether all sections lie in the file; else `row` has the fault and its section."""
     cdef const Shdr* header
     cdef const char* name
     cdef uint64_t i, names = 0, stored = 0      # names, stored: bytes of all so far

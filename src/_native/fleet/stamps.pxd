@@ -36,11 +36,11 @@ cdef inline Stamp stamp_of(const Stat* status) noexcept nogil:
 
 
 cdef inline bint is_same(const Stamp* stamp, const Stamp* other) noexcept nogil:
-    """Whether two stamps are of one version of a file."""
+    """Return whether two stamps are of one version of a file."""
     return (stamp.size == other.size and stamp.mtime == other.mtime and stamp.ctime == other.ctime
             and stamp.inode == other.inode)
 
 
 cdef inline bint is_unknown(const Stamp* stamp) noexcept nogil:
-    """Whether only the size is known, as for a file that changed a moment before."""
+    """Return whether only the size is known, as for a file that changed a moment before."""
     return stamp.mtime == 0 and stamp.ctime == 0 and stamp.inode == 0

@@ -139,7 +139,7 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantRe
 
 
 cdef inline bint is_operand(const uint8_t* record, uint32_t bank) noexcept nogil:
-    """Whether a record holds an operand of that constant bank: the table at the head."""
+    """Return whether a record holds an operand of that constant bank: the table at the head."""
     if record[0] != 0x02 or record[1] != 0x22 or record[13] != 0:
         return False
     if bank == POOL_BANK:

@@ -61,8 +61,8 @@ ctypedef struct Contents:
     OutNumber bad               # lowest OutRow of a capsule that breaks its format, or -1
 
 
-cdef inline bint is_copied(const Contents* contents, SectionCounter section) noexcept nogil:
-    """Whether input section `section` is a part of an output section that keeps the input's bytes.
+cdef inline bint is_copied(const Contents* contents, size_t section) noexcept nogil:
+    """Return whether an input section is a part of an output section that keeps the input's bytes.
     """
     cdef OutNumber out = contents.merged.out_of[section]
     if (out < 0 or is_nobits(&contents.placed.outs[out])

@@ -55,7 +55,7 @@ cdef inline uint64_t early_strings_size(Writer* writer, uint64_t size) noexcept 
 
 
 cdef inline bint is_late(const OutRow* row) noexcept nogil:
-    """Whether the second program creates the section, so that the mercury file lacks it."""
+    """Return whether the second program creates the section, so that the mercury file lacks it."""
     return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 

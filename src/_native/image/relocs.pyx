@@ -52,7 +52,7 @@ def find_unfit(Patches patches not None, uint64_t size):
 
 
 cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
-    """Whether the type can be resolved, and the field is inside an image of `size` bytes."""
+    """Return whether the type can be resolved, and the field is inside an image of `size` bytes."""
     cdef const RelocationFacts* facts
     cdef uint64_t field_bytes
     if row.type >= PLAIN_TYPES:
@@ -102,7 +102,7 @@ ctypedef struct Patching:
 
 
 cdef inline bint is_done_elsewhere(const Patching* patching, const FixupRow* fixup) noexcept nogil:
-    """Whether an entry of the mercury form needs no patch.
+    """Return whether an entry of the mercury form needs no patch.
 
     Its field is a copy of the plain section's, or is filled in a capsule (capsules.pxd).
     """
@@ -162,7 +162,7 @@ cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
 
 
 cdef inline bint is_crowded(const Patching* patching, size_t i) noexcept nogil:
-    """Whether fixup `i` has room for the low half of its value alone.
+    """Return whether fixup `i` has room for the low half of its value alone.
 
     ptxas asks for 64-bit addresses in 32-bit variables, too. Then the section ends after 4 bytes,
     or the next 4 bytes have another address of the same table, whose fixup stands beside this one.
@@ -178,7 +178,7 @@ cdef inline bint is_crowded(const Patching* patching, size_t i) noexcept nogil:
 
 
 cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
-    """Whether `other` patches the word that follows the field's first."""
+    """Return whether `other` patches the word that follows the field's first."""
     return other.out == fixup.out and other.offset == fixup.offset + 4
 
 

@@ -209,7 +209,7 @@ cdef inline bint compat_finish(Compat* compat, bint arch_specific, uint64_t feat
 
 
 cdef inline bint is_missing_attribute(Compat* compat, const uint8_t* record) noexcept nogil:
-    """Whether the output omits a record, since an input lacks it or gives it as unknown."""
+    """Return whether the output omits a record, since an input lacks it or gives it as unknown."""
     cdef const CompatRow* row = compat.row_of[record[1]]
     if row == NULL or not row.flags & COMPAT_REQUIRED:
         return False

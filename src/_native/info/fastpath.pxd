@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) noexcept nogil:
-    """Whether an instruction (16 bytes) clears the bit.
+    """Return whether an instruction (16 bytes) clears the bit.
 
     `follows_scoreboards`: the link follows a release whose code has these scoreboards.
     """
@@ -52,7 +52,7 @@ cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) 
 
 cdef inline bint has_code_off_fastpath(const uint8_t* code, uint64_t size,
                                        bint follows_scoreboards) noexcept nogil:
-    """Whether any instruction of a code section of `size` bytes clears the bit."""
+    """Return whether any instruction of a code section of `size` bytes clears the bit."""
     cdef uint64_t number
     for number in range(size // WORD):
         if is_off_fastpath(code + number * WORD, follows_scoreboards):

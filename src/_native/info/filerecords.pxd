@@ -23,13 +23,13 @@ from traits cimport TRAIT_MERCURY
 
 
 cdef inline bint has_function_symbol(const uint8_t* record) noexcept nogil:
-    """Whether the value of a record begins with the symbol of a function."""
+    """Return whether the value of a record begins with the symbol of a function."""
     return record[0] == EIFMT_SVAL and ATTRIBUTE[record[1]].of_function
 
 
 cdef inline bint is_file_record_kept(Info* info, const uint8_t* record,
                                      const FileRow* file) noexcept nogil:
-    """Whether the output keeps a record of an input's .nv.info.
+    """Return whether the output keeps a record of an input's .nv.info.
 
     Records of functions are kept with the copy of the function. An executable has new stack sizes.
     """

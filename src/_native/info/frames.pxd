@@ -20,7 +20,7 @@ ctypedef struct CodeFrame:
 
 
 cdef inline bint has_whole_program_file(const Info* info) noexcept nogil:
-    """Whether an input is a whole program (-ewp)."""
+    """Return whether an input is a whole program (-ewp)."""
     cdef size_t file
     for file in range(info.objects.file_count):
         if info.objects.files[file].flags & FILE_WHOLE_PROGRAM:

@@ -88,7 +88,7 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint is_closing_record(Info* info, uint8_t attribute) noexcept nogil:
-    """Whether the link omits an attribute of the inputs, since it writes the record itself."""
+    """Return whether the link omits an attribute of inputs, since it writes the record itself."""
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):
         # The record describes code that the link has rewritten. Releases before 13.2 do not know

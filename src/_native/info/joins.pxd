@@ -120,7 +120,7 @@ cdef inline bint put_value(Info* info, uint8_t attribute, uint16_t value) noexce
 
 
 cdef inline bint is_list(uint8_t how) noexcept nogil:
-    """Whether attributes with a JOIN_ rule are lists of u32."""
+    """Return whether attributes with a JOIN_ rule are lists of u32."""
     return how == JOIN_SYMBOLS or how == JOIN_NUMBERS or how == JOIN_WORDS
 
 
@@ -131,7 +131,7 @@ cdef enum:
 
 
 cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
-    """Whether an attribute says that tcgen05 is used by single CTAs, or by pairs of CTAs."""
+    """Return whether an attribute says that tcgen05 is used by single CTAs, or by pairs of CTAs."""
     return attribute == EIATTR_TCGEN05_1CTA_USED or attribute == EIATTR_TCGEN05_2CTA_USED
 
 
@@ -143,7 +143,7 @@ cdef inline uint8_t cta_groups(Info* info, uint64_t start) noexcept nogil:
 
 
 cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
-    """Whether a kernel of these `cta_groups` cannot inherit the attribute of the other group."""
+    """Return whether a kernel of these `cta_groups` cannot inherit the other group's attribute."""
     return ((attribute == EIATTR_TCGEN05_1CTA_USED and groups == PAIRED_CTAS)
             or (attribute == EIATTR_TCGEN05_2CTA_USED and groups == SINGLE_CTAS))
 
@@ -175,7 +175,7 @@ cdef inline uint32_t output_item(Info* info, const uint8_t* record, FileRef file
 
 
 cdef inline bint has_empty_list(Info* info, uint64_t start) noexcept nogil:
-    """Whether a list of the kernel's records has no items."""
+    """Return whether a list of the kernel's records has no items."""
     cdef uint64_t offset = start
     cdef const uint8_t* data
     while offset < info.blob.count:

@@ -152,7 +152,7 @@ cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
 
 
 cdef bint is_padding(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether these bytes after the last member are line feeds and zeros."""
+    """Return whether these bytes after the last member are line feeds and zeros."""
     cdef uint64_t i
     for i in range(size):
         if data[i] != c"\n" and data[i] != 0:

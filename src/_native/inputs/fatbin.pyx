@@ -259,7 +259,7 @@ cdef const EntryRow* take_best_entry(Picking* picking, rank) except? NULL:
 
 
 cdef inline bint is_special(const PickRow* pick) noexcept nogil:
-    """Whether Python must look at a pick: it is not a cubin, or cannot be linked."""
+    """Return whether Python must look at a pick: it is not a cubin, or cannot be linked."""
     return pick.kind != IN_CUBIN or pick.state != PICK_GOOD
 
 

@@ -31,7 +31,7 @@ static int64_t pylink_time_of(const struct stat* status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-/* Whether a mapping keeps the lease of its file. On file systems that lie on others, such as
+/* Return whether a mapping keeps the lease of its file. On file systems that lie on others, such as
    overlayfs, the kernel maps a file of the lower one, which the lease is not on. */
 static int pylink_can_lease(int file) {
     struct statfs system;
@@ -49,10 +49,10 @@ static int pylink_can_lease(int file) {
     }
 }
 
-/* Whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file, which
-   is added. So a file is mapped once, even if several inputs are links to it: when the kernel adds
-   a lease, it walks all leases of the file. The multiplier spreads the inode to the highest bits,
-   which are the index. */
+/* Return whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file,
+   which is added. So a file is mapped once, even if several inputs are links to it: when the
+   kernel adds a lease, it walks all leases of the file. The multiplier spreads the inode to the
+   highest bits, which are the index. */
 static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
     uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
     return __atomic_exchange_n(&seen_keys[key >> 52], key, __ATOMIC_RELAXED) == key;
@@ -134,7 +134,7 @@ static int pylink_fetch_pages(void* place, uint64_t size) {
     return madvise(place, size, MADV_POPULATE_READ) == 0;
 }
 
-/* Whether the mapped file was written to. A file that took its path does not count. */
+/* Return whether the mapped file was written to. A file that took its path does not count. */
 static int pylink_was_written(const char* path, const pylink_mapped* row) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_dev == row->device &&

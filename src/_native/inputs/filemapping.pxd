@@ -53,7 +53,7 @@ cdef enum:
 
 
 cdef inline bint is_mappable(const Ehdr* head, bint hosts) noexcept nogil:
-    """Whether a file with this head is a cubin or, with `hosts`, an object of the host."""
+    """Return whether a file with this head is a cubin or, with `hosts`, an object of the host."""
     cdef uint8_t kind = input_kind(<const uint8_t*>head, sizeof(Ehdr))
     return kind == IN_CUBIN or (hosts and kind == IN_HOST and head.e_type == ET_REL)
 

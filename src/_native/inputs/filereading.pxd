@@ -102,7 +102,7 @@ cdef inline int read_whole_file(const char* path, uint8_t* place, uint64_t size)
 
 
 cdef inline bint is_mapped(const Reading* reading, size_t item) noexcept nogil:
-    """Whether an input is mapped."""
+    """Return whether an input is mapped."""
     return reading.mapped != NULL and reading.mapped[item].size != 0
 
 
@@ -151,7 +151,7 @@ cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexc
 
 
 cdef inline bint is_shared(const Reading* reading, size_t item) noexcept nogil:
-    """Whether all threads read an input together: a large file that is not mapped."""
+    """Return whether all threads read an input together: a large file that is not mapped."""
     return (reading.path[item] != NULL and reading.extent[2 * item + 1] >= SHARED
             and not is_mapped(reading, item))
 

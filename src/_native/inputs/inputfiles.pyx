@@ -118,7 +118,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
 
 
 cdef Py_ssize_t find_written(list paths, const MappedRow* row) except -2:
-    """The number of the first mapped file that was written to, or -1."""
+    """Return the number of the first mapped file that was written to, or -1."""
     cdef bytes path
     cdef Py_ssize_t i
     for i in range(len(paths)):
@@ -157,7 +157,7 @@ cdef bint has_mapped = False
 
 
 cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
-    """Whether `size` bytes of files are read to recycled pages, which is faster than mapping.
+    """Return whether `size` bytes of files are read to recycled pages: faster than mapping.
 
     Only a process that has linked before has recycled pages. The arena's are recycled, too, later.
     """

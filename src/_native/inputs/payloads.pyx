@@ -153,7 +153,7 @@ cdef int fill_packed(Packed* packed, const PickRow* pick, Py_ssize_t number,
 
 
 cdef inline bint has_elf(const Packed* packed) noexcept nogil:
-    """Whether stored bytes begin like an ELF file, if they must be one."""
+    """Return whether stored bytes begin like an ELF file, if they must be one."""
     return not packed.is_elf or has_prefix(packed.start, packed.size, b"\x7fELF")
 
 

@@ -219,7 +219,7 @@ cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t coun
 
 
 cdef inline bint is_of_runtime(const char* name) noexcept nogil:
-    """Whether only a CUDA runtime has a function of that name: `__cudaFoo` or `cudaFoo`."""
+    """Return whether only a CUDA runtime has a function of that name: `__cudaFoo` or `cudaFoo`."""
     if name[0] == c"_" and name[1] == c"_":
         name += 2
     return has_start(name, b"cuda") and c"A" <= name[4] <= c"Z"
@@ -239,7 +239,7 @@ cdef bint add_row(Library* library, uint32_t kind, const char* name, uint64_t in
 
 
 cdef bint is_symbolic(const Library* library) noexcept nogil:
-    """Whether the library was linked with -Bsymbolic: it uses its own definitions first."""
+    """Return whether the library was linked with -Bsymbolic: it uses its own definitions first."""
     cdef uint64_t i, j, tag
     cdef const uint8_t* entry
     for i in range(1, library.elf.count):

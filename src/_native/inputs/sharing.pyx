@@ -30,7 +30,7 @@ cdef inline object payload_place(uint64_t number, uint64_t offset):
 
 cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
                            Py_ssize_t arena_count) noexcept:
-    """Whether the payload is compressed and in a shared arena."""
+    """Return whether the payload is compressed and in a shared arena."""
     return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
             and 0 <= pick.arena < arena_count and arena_number[pick.arena] >= 0)
 

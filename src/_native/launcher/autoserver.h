@@ -40,7 +40,8 @@ static int find_auto_socket(const char* script, char* path, size_t room) {
     return 1;
 }
 
-/* Whether a directory, the first `size` bytes of a path, is `bin` of an overlay with a server. */
+/* Return whether a directory, the first `size` bytes of a path, is an overlay's `bin`, with a
+   server. */
 static int is_served_directory(const char* directory, size_t size) {
     char path[PATH_MAX + sizeof MARK];
     if (size >= PATH_MAX)
@@ -49,7 +50,8 @@ static int is_served_directory(const char* directory, size_t size) {
     return access(path, F_OK) == 0;
 }
 
-/* Whether the program that was started under this path is nvlink of an overlay with a server. */
+/* Return whether the program that was started under this path is nvlink of an overlay with a
+   server. */
 static int is_served_overlay(const char* started) {
     const char* slash = started ? strrchr(started, '/') : NULL;
     return slash != NULL && strcmp(slash + 1, "nvlink") == 0 &&

@@ -36,7 +36,7 @@ static int ends_with(const char* argument, const char* end) {
     return size >= tail && strcmp(argument + size - tail, end) == 0;
 }
 
-/* Whether an argument starts with one of the texts before NULL. */
+/* Return whether an argument starts with one of the texts before NULL. */
 static int starts_with_any(const char* argument, const char* const* starts) {
     for (; *starts; starts++)
         if (strncmp(argument, *starts, strlen(*starts)) == 0)
@@ -44,7 +44,7 @@ static int starts_with_any(const char* argument, const char* const* starts) {
     return 0;
 }
 
-/* Whether an argument is one of the texts before NULL. */
+/* Return whether an argument is one of the texts before NULL. */
 static int is_any(const char* argument, const char* const* texts) {
     for (; *texts; texts++)
         if (strcmp(argument, *texts) == 0)
@@ -190,7 +190,7 @@ static void take_variable(struct command_line* line, const char* name) {
     free(text);
 }
 
-/* Whether a command line of nvcc is a device-link step, or a link that has one in it. */
+/* Return whether a command line of nvcc is a device-link step, or a link that has one in it. */
 static int is_step(int argc, char** argv) {
     struct command_line line = {NULL, 0, 0, 0, 0, 0, 0, 0};
     int i;

@@ -56,8 +56,8 @@ static int find_cache(char* path, size_t room) {
     return snprintf(path, room, is_own ? "%s/pylink" : "%s/.cache/pylink", base) < (int)room;
 }
 
-/* Whether an open file is a complete bundle for this interpreter's bytecode that only this user can
-   have written. */
+/* Return whether an open file is a complete bundle for this interpreter's bytecode that only this
+   user can have written. */
 static int is_own_bundle(int file) {
     static const unsigned char magic[4] = PYLINK_MAGIC;
     struct stat status;

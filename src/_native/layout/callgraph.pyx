@@ -61,7 +61,7 @@ ctypedef struct CallLists:
 
 
 cdef bint has_callees(int32_t block) noexcept nogil:
-    """Whether rows of a block name a callee; those of other blocks name a prototype."""
+    """Return whether rows of a block name a callee; those of other blocks name a prototype."""
     return block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
 
 

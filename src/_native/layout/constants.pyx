@@ -92,8 +92,8 @@ def fold_pieces(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-cdef bint is_piece(const Bank* bank, SectionCounter section) noexcept nogil:
-    """Whether input section `section` is a piece of the bank."""
+cdef bint is_piece(const Bank* bank, size_t section) noexcept nogil:
+    """Return whether input section `section` is a piece of the bank."""
     cdef const SectionRow* row = &bank.objects.sections[section]
     return is_user_bank(row.kind, row.bank) and bank.merged.out_of[section] >= 0
 
@@ -181,12 +181,15 @@ cdef bint place_piece(Bank* bank, SectionCounter number) noexcept nogil:
 
 
 cdef bint has_lost_bytes(const Bank* bank, uint64_t offset) noexcept nogil:
-    """Whether the physical bank lacks the byte at a logical offset: dropped, or past its end."""
+    """Return whether the physical bank lacks the byte at a logical offset.
+
+    It was dropped, or lies past the end.
+    """
     return offset < bank.size and (bank.is_dropped[offset] or offset >= bank.blob.count)
 
 
 cdef bint has_lost_emitted(const Bank* bank) noexcept nogil:
-    """Whether the bytes of an emitted relocation are lost."""
+    """Return whether the bytes of an emitted relocation are lost."""
     cdef const EmittedRow* emitted = bank.merged.emitted
     cdef const OutRow* row
     cdef size_t i
@@ -202,7 +205,7 @@ cdef bint has_lost_emitted(const Bank* bank) noexcept nogil:
 
 
 cdef bint has_lost_fixup(const Bank* bank) noexcept nogil:
-    """Whether the bytes of a relocation that the link resolves are lost."""
+    """Return whether the bytes of a relocation that the link resolves are lost."""
     cdef const FixupRow* fixup = bank.merged.fixups
     cdef size_t i
     for i in range(bank.merged.fixup_count):

@@ -123,7 +123,7 @@ cdef Indices start_indices(size_t count, uint32_t** rows):
 
 
 cdef bint has_prototypes(const MergedView* merged) noexcept nogil:
-    """Whether .nv.prototype will have rows."""
+    """Return whether .nv.prototype will have rows."""
     cdef const EntityRow* caller
     cdef size_t i
     for i in range(merged.call_count):

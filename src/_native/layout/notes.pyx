@@ -120,7 +120,7 @@ def fastpath_bits(MergedTables merged not None):
 
 
 cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether a file's .nv.compat says that all its code is on the fast path.
+    """Return whether a file's .nv.compat says that all its code is on the fast path.
 
     The value of the attribute is a list of bytes after the first 4 of its record.
     """

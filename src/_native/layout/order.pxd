@@ -43,7 +43,7 @@ ctypedef struct Ordering:
 
 
 cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
-    """Whether a section that was created is omitted; its name stays in the string tables."""
+    """Return whether a section that was created is omitted; its name stays in the string tables."""
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
         return not ordering.has_file_records
@@ -58,7 +58,7 @@ cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcep
 
 
 cdef inline bint has_lean_names(uint32_t traits) noexcept nogil:
-    """Whether a release omits the names and sections that only the mercury file needs.
+    """Return whether a release omits the names and sections that only the mercury file needs.
 
     docs/format-notes/releases.md has the differences. Such files are called lean here.
     """

@@ -144,7 +144,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
 
 
 cdef bint are_of_kernels(const MergedPool* merged_pool) noexcept:
-    """Whether `place_pools` placed all pieces in pools of kernels, none in a device function's."""
+    """Return whether `place_pools` placed all pieces in pools of kernels, not of functions."""
     cdef size_t i
     cdef EntityNumber kernel
     for i in range(merged_pool.merged.pool_count):
@@ -414,7 +414,7 @@ cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
 
 
 cdef inline bint is_value_correct(const MergedPool* merged_pool, const Piece* piece) noexcept nogil:
-    """Whether the bytes of a piece are in the one pool at the value that nvlink gives."""
+    """Return whether the bytes of a piece are in the one pool at the value that nvlink gives."""
     cdef const uint8_t* data = (merged_pool.objects.arena + piece.value
                                 + merged_pool.objects.sections[piece.section].offset)
     if (piece.nvlink_value > merged_pool.blob.count

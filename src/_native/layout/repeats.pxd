@@ -7,7 +7,7 @@ from base.nameindex cimport NameIndex, NameSlot, TextPool, index_find, pool_join
 
 
 cdef inline bint is_small(uint64_t size, uint64_t align) noexcept nogil:
-    """Whether nvlink folds pieces of this size: short vectors, and literals of 4 or 8 bytes.
+    """Return whether nvlink folds pieces of this size: short vectors, and literals of 4 or 8 bytes.
 
     A literal is aligned to its size.
     """
@@ -15,7 +15,7 @@ cdef inline bint is_small(uint64_t size, uint64_t align) noexcept nogil:
 
 
 cdef inline bint is_null(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether a piece is a literal of value 0, which nvlink does not fold with others."""
+    """Return whether a piece is a literal of value 0, which nvlink does not fold with others."""
     cdef uint64_t i
     if size > 8:
         return False

@@ -19,7 +19,7 @@ from tables.rows cimport OutNumber, OutRow, PlaceRow
 
 
 cdef inline bint is_in_segment(const OutRow* row) noexcept nogil:
-    """Whether a section of family C is in a load."""
+    """Return whether a section of family C is in a load."""
     return row.flags & SHF_ALLOC != 0 and row.flags & SHF_MERCURY == 0
 
 

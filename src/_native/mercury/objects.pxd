@@ -111,18 +111,18 @@ cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
 
 cdef inline bint is_equal_span(const uint8_t* a, size_t a_size, const uint8_t* b,
                                size_t b_size) noexcept nogil:
-    """Whether the `a_size` bytes of `a` are the `b_size` bytes of `b`."""
+    """Return whether the `a_size` bytes of `a` are the `b_size` bytes of `b`."""
     return a_size == b_size and (a_size == 0 or memcmp(a, b, a_size) == 0)
 
 
 cdef inline bint is_equal_header(const Header* a, const Header* b) noexcept nogil:
-    """Whether two headers have equal fields and names."""
+    """Return whether two headers have equal fields and names."""
     return (a.size == b.size and a.link_info == b.link_info and a.addralign == b.addralign
             and is_equal_span(a.name, a.name_size, b.name, b.name_size))
 
 
 cdef inline bint is_equal_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
-    """Whether two targets have equal names and bytes; counts the work."""
+    """Return whether two targets have equal names and bytes; counts the work."""
     cdef size_t difference
     if a.size != b.size or not is_equal_span(a.name, a.name_size, b.name, b.name_size):
         return False

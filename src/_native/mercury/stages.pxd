@@ -86,7 +86,7 @@ cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict* out,
                                  Comparison* work) noexcept nogil:
-    """Stage 1: compare primary data by position. Returns a Comparison.
+    """Compare primary data by position, as stage 1. Returns a Comparison.
 
     The reference may have more entries, and longer ones: only the candidate's bytes count.
     """
@@ -130,7 +130,7 @@ cdef inline size_t find_header_twin(const Object* ref, const Header* header, bin
 
 cdef inline int compare_section_headers(const Object* ref, const Object* cand, bint hashed,
                                         Verdict* out, Comparison* work) noexcept nogil:
-    """Stage 2: equal numbers of section headers, and a twin for each of the candidate's.
+    """Compare numbers of section headers, and find a twin for each of the candidate's, as stage 2.
 
     Returns a Comparison.
     """
@@ -151,7 +151,7 @@ cdef inline int compare_section_headers(const Object* ref, const Object* cand, b
 
 
 cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept nogil:
-    """Whether stage 3 needs a digest that is not filled: only targets that tie need one."""
+    """Return whether stage 3 needs a digest that is not filled: only targets that tie need one."""
     cdef size_t i
     cdef uint32_t head
     if not ref.ties:
@@ -191,7 +191,7 @@ cdef inline size_t find_target_twin(const Object* ref, const Target* target, bin
 
 cdef inline int compare_relocation_targets(const Object* ref, const Object* cand, bint hashed,
                                            Verdict* out, Comparison* work) noexcept nogil:
-    """Stage 3: equal numbers of relocation targets, and a twin for each of the candidate's.
+    """Compare numbers of relocation targets, and find twins for the candidate's, as stage 3.
 
     Returns a Comparison.
     """

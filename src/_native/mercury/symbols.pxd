@@ -85,7 +85,7 @@ cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbol_count,
 
 
 cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Whether index `i` stands for one symbol in both, once names are resolved."""
+    """Return whether index `i` stands for one symbol in both, once names are resolved."""
     cdef const Symbol* a
     cdef const Symbol* b
     if i >= ref.symbol_count or i >= cand.symbol_count:

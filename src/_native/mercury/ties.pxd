@@ -27,7 +27,7 @@ cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
 
 
 cdef inline bint has_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether Mercury debug sections of this name have no bytes of their own.
+    """Return whether Mercury debug sections of this name have no bytes of their own.
 
     `name` is what follows `.nv.merc`. Their headers point to the bytes of the plain section, so
     folding would save nothing.
@@ -41,7 +41,7 @@ cdef inline bint has_plain_bytes(const uint8_t* name, uint32_t size) noexcept no
 
 
 cdef inline bint can_fold(const uint8_t* arena, const SectionRow* s) noexcept nogil:
-    """Whether a section is Mercury debug data with bytes of its own."""
+    """Return whether a section is Mercury debug data with bytes of its own."""
     return (is_merc(s.kind, IS_DEBUG) and s.name_size > MERC_PREFIX
             and not has_plain_bytes(arena + s.name + MERC_PREFIX,
                                     s.name_size - MERC_PREFIX))

@@ -18,7 +18,7 @@ cdef class Twins:
     cdef readonly uint64_t bytes_compared
 
     cdef bint are_equal(self, const Py_buffer* a, const Py_buffer* b) noexcept nogil:
-        """Whether two buffers have equal bytes; counts the work."""
+        """Return whether two buffers have equal bytes; counts the work."""
         cdef size_t difference
         if a.len != b.len:
             return False

@@ -62,7 +62,7 @@ from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_WEAK_GLOBAL
 
 
 cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
-    """Whether the output's symbol table has the entity, by kind and state space."""
+    """Return whether the output's symbol table has the entity, by kind and state space."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef const SymbolRow* symbol = &merge.objects.symbols[entity_row.winner]
     if entity_row.kind == E_FUNC:
@@ -81,7 +81,7 @@ cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil:
-    """Whether an entity lies in the pool of a device function, which goes to kernels' pools."""
+    """Return whether an entity lies in the pool of a device function, copied to kernels' pools."""
     cdef SectionNumber section = merge.objects.symbols[entity.winner].section
     return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
@@ -90,13 +90,13 @@ cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil
 
 
 cdef inline bint is_lost_pool(Merge* merge, SectionNumber section) noexcept nogil:
-    """Whether a section is the pool of a copy that lost: the output has no symbols for these."""
+    """Return whether a section is the pool of a copy that lost, without symbols in the output."""
     return (section >= 0 and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
             and has_lost(merge.merged.section_resolution[section]))
 
 
 cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
-    """Whether a shared variable has a symbol: with -r, -g and --preserve-relocs only."""
+    """Return whether a shared variable has a symbol: with -r, -g and --preserve-relocs only."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef const SymbolRow* symbol = &merge.objects.symbols[entity_row.winner]
     if merge.objects.mode & LINK_RELOCATABLE:
@@ -205,7 +205,7 @@ cdef inline void reserve_shared_name(Merge* merge, EntityNumber kernel) noexcept
 
 cdef inline bint is_listed_local(Merge* merge, const SymbolRow* symbol,
                                  bint is_definition) noexcept nogil:
-    """Whether a new symbol enters the list of local symbols.
+    """Return whether a new symbol enters the list of local symbols.
 
     Releases before 13.4 list weak definitions there, too.
     """
@@ -477,7 +477,7 @@ cdef inline void prepare_sections(Merge* merge, const FileRow* file) noexcept no
 
 
 cdef inline bint is_to_place(uint16_t kind) noexcept nogil:
-    """Whether `create_other_sections` may create sections for a kind, or may place their bytes."""
+    """Return whether `create_other_sections` may create sections of a kind, or place bytes."""
     return (is_a(kind, IS_CAPSULE | IS_DEBUG | IS_LITERALS | IS_COMMON_SHARED)
             or is_plain(kind, IS_CODE | IS_PARAMETERS) or KIND[kind].place == PLACE_JOINED)
 
@@ -590,9 +590,9 @@ cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* 
         row.flags = row.flags & ~<uint64_t>SHF_BARRIERS | barriers << SHF_BARRIERS_FIRST
 
 
-cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, SectionRef first,
-                                    SectionRef end) noexcept nogil:
-    """Whether a plain debug section, `first` to `end` - 1, has this mercury section's bytes."""
+cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, uint32_t first,
+                                    uint32_t end) noexcept nogil:
+    """Return whether a plain debug section, `first` to `end` - 1, has a mercury section's bytes."""
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* plain
     cdef SectionRef i

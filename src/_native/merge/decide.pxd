@@ -106,7 +106,7 @@ cdef inline Action action_of_fate(Fate fate, const RelocationFacts* facts) noexc
 
 cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
                                        bint is_cleared) noexcept nogil:
-    """Whether the frames and lines of the copy of a function that `symbol` defines are removed.
+    """Return whether frames and lines of the copy of a function that `symbol` defines are removed.
 
     They are if the copy lost, or if it was replaced and its code has relocations. The second holds
     only where `is_cleared`, which is `is_cleared_of_replaced` of the debug section.
@@ -118,7 +118,7 @@ cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
 
 
 cdef inline bint is_cleared_of_replaced(Merge* merge, OutNumber out, bint is_rela) noexcept nogil:
-    """Whether a debug section of the output loses its entries that name replaced code.
+    """Return whether a debug section of the output loses its entries that name replaced code.
 
     It does if its first relocation section is RELA. `is_rela` is the form of the entries at hand,
     which create the first one if there is none yet.
@@ -130,12 +130,12 @@ cdef inline bint is_cleared_of_replaced(Merge* merge, OutNumber out, bint is_rel
 
 
 cdef inline bint is_line(Merge* merge, const SectionRow* section) noexcept nogil:
-    """Whether a section is the plain `.debug_line`."""
+    """Return whether a section is the plain `.debug_line`."""
     return is_named(merge.objects.arena + section.name, section.name_size, b".debug_line")
 
 
 cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept nogil:
-    """Whether a section is `.debug_info` or its mercury twin."""
+    """Return whether a section is `.debug_info` or its mercury twin."""
     cdef const uint8_t* name = merge.objects.arena + target.name
     if is_merc(target.kind, IS_DEBUG):
         return is_named(name, target.name_size, b".nv.merc.debug_info")
@@ -143,7 +143,7 @@ cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept 
 
 
 cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexcept nogil:
-    """Whether a section is one of the frames and lines, or the mercury twin of one."""
+    """Return whether a section is one of the frames and lines, or the mercury twin of one."""
     cdef const uint8_t* name = merge.objects.arena + target.name
     cdef uint32_t size = target.name_size
     if is_merc(target.kind, IS_DEBUG):
@@ -157,12 +157,12 @@ cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexce
 
 
 cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nogil:
-    """Whether family C computes this debug section again, instead of joining the inputs' bytes."""
+    """Return whether family C computes this debug section again, not joining the inputs' bytes."""
     return merge.has_finalizer and not KIND[target.kind].mercury and is_frame_or_line(merge, target)
 
 
 cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
-    """Whether a later stage may define an entity: never an extern array, which -g places now."""
+    """Return whether a later stage may define an entity; never an extern array, placed with -g."""
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
 

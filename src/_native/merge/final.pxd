@@ -74,7 +74,7 @@ cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline bint needs_final_name(Merge* merge, const OutRow* row) noexcept nogil:
-    """Whether a section, or the section that it relocates, is renamed."""
+    """Return whether a section, or the section that it relocates, is renamed."""
     cdef const OutRow* target
     if row.target >= 0 and row.type == SHT_RELA:
         target = out_row(merge, row.target)
@@ -220,7 +220,7 @@ cdef inline size_t count_final_sections(Merge* merge, const OutRow* row) noexcep
 
 
 cdef inline bint needs_twin(Merge* merge, const OutRow* row) noexcept nogil:
-    """Whether a section gets a mercury twin that no input has brought."""
+    """Return whether a section gets a mercury twin that no input has brought."""
     cdef const KindFacts* twin = &KIND[KIND[row.kind].twin]
     return (twin.mercury and not twin.brought and not twin.trait & ~merge.objects.traits
             and has_twin(row.kind, row.bank))

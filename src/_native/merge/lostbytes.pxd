@@ -38,13 +38,12 @@ cdef inline int compare_ranges(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline bint is_initialized_data(uint16_t kind) noexcept nogil:
-    """Whether sections of a kind, or the plain form of these, hold initialized data."""
+    """Return whether sections of a kind, or the plain form of these, hold initialized data."""
     return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
-cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
-                                    bint in_data) noexcept nogil:
-    """Whether relocations in the bytes of a definition may be removed.
+cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint in_data) noexcept nogil:
+    """Return whether relocations in the bytes of a definition may be removed.
 
     For initialized data (`in_data`) this is a definition that lost against a weak one:
     RESOLUTION_LOST with a weak winner, or RESOLUTION_LOST_EARLY, as only a weak winner is replaced
@@ -101,13 +100,13 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
 
 cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint16_t kind,
                                             uint64_t offset, SymbolNumber symbol) noexcept nogil:
-    """Whether an entry with this offset and symbol is removed, in a section of that kind."""
+    """Return whether an entry with this offset and symbol is removed, in a section of that kind."""
     return ((is_initialized_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))
 
 
 cdef inline bint is_in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:
-    """Whether an offset lies in one of the ranges."""
+    """Return whether an offset lies in one of the ranges."""
     cdef const LostRange* ranges = <const LostRange*>lost.data
     cdef size_t low = 0, high = lost.count, middle
     while low < high:

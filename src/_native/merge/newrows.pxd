@@ -35,7 +35,7 @@ cdef extern from *:
     """
     const char* SHNDX
     const char* INSTANCE
-    # What the first name of a pool, and of its relocations, begins with on family C.
+    # The beginning of the first name of a pool on family C, and of names of its relocations.
     const char* OPTIMIZER
     const char* OPTIMIZER_RELA
     const char* OPTIMIZER_RESOLVED

@@ -108,12 +108,12 @@ def cut_pools(MergedTables merged not None):
 
 
 cdef inline bint is_pool_section(const SectionRow* section) noexcept nogil:
-    """Whether an input section is the pool of a function."""
+    """Return whether an input section is the pool of a function."""
     return is_pool(section.kind, section.bank)
 
 
 cdef bint has_pool(const ObjectsView* objects) noexcept:
-    """Whether any input section is a pool."""
+    """Return whether any input section is a pool."""
     cdef size_t i
     for i in range(objects.section_count):
         if is_pool_section(&objects.sections[i]):
@@ -210,8 +210,8 @@ cdef inline EntityNumber find_pool_function(const PoolPlacement* pools,
     return function if pools.merged.entities[function].flags & EF_LIVE else -1
 
 
-cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) noexcept nogil:
-    """Whether a function's pool goes to kernels: it is a device function's and has constants.
+cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t function) noexcept nogil:
+    """Return whether a function's pool goes to kernels: a device function's that has constants.
 
     A pool without constants comes from an earlier stage of linking, which made it of the pools of
     copies that lost.

@@ -112,7 +112,7 @@ cdef inline SectionNumber find_mercury_relocations(Merge* merge, const FileRow* 
 
 
 cdef inline bint is_twin(Merge* merge, SectionNumber plain, SectionNumber mercury) noexcept nogil:
-    """Whether input section `mercury` is the mercury form of input section `plain`."""
+    """Return whether input section `mercury` is the mercury form of input section `plain`."""
     cdef const SectionRow* plain_row = &merge.objects.sections[plain]
     cdef const SectionRow* mercury_row = &merge.objects.sections[mercury]
     if not KIND[mercury_row.kind].mercury or KIND[plain_row.kind].twin != mercury_row.kind:
@@ -268,7 +268,7 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 
 
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
-    """Whether entries of this section count for the rule of two forms (`needs_other_form`).
+    """Return whether entries of this section count for the rule of two forms (`needs_other_form`).
 
     On family C those of the mercury form count, if the input has it, since they can differ: its
     `.debug_line` also names `.debug_str`, and its tables in whole programs name functions, for
@@ -424,7 +424,7 @@ cdef inline bint create_plain_relocations(Merge* merge, const RelocList* relocs)
 
 cdef inline bint has_recorded_field(const Merge* merge, const RelocList* relocs,
                                     const Rela* input) noexcept nogil:
-    """Whether the record of a resolved REL entry says what the field held (--preserve-relocs).
+    """Return whether the record of a resolved REL entry has what the field had (--preserve-relocs).
 
     ptxas uses R_CUDA_64 in 32-bit variables, too. The field of 8 bytes is then not 0: it includes
     half of what comes after the variable.
@@ -453,7 +453,7 @@ cdef inline EntityNumber resolve_alias(const Merge* merge, EntityNumber entity) 
 
 cdef inline bint is_of_lost_bytes(Merge* merge, const RelocList* relocs, const Rela* input,
                                   SymbolNumber symbol) noexcept nogil:
-    """Whether an entry is removed with its field: bytes that lost, or that were cut off a pool."""
+    """Return whether an entry is removed with its field: lost bytes, or bytes cut off a pool."""
     cdef const OutRow* out = out_row(merge, relocs.out)
     if (merge.work.lost_ranges.count
             and is_removed_with_lost_bytes(merge, &merge.work.lost_ranges, relocs.target.kind,
@@ -490,7 +490,7 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
 
 cdef inline bint is_into_unlinked_copy(Merge* merge, const RelocList* relocs, SymbolNumber symbol,
                                        int64_t addend) noexcept nogil:
-    """Whether an entry of plain debug data points into a function copy that is not linked."""
+    """Return whether an entry of plain debug data points into a copy of code that is not linked."""
     cdef EntityNumber entity = merge.merged.symbol_entity[symbol]
     return (merge.has_finalizer and is_plain(relocs.target.kind, IS_DEBUG) and addend > 0
             and entity >= 0 and merge.merged.entities[entity].kind == E_FUNC

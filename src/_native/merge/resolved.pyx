@@ -110,7 +110,7 @@ cdef bint record_all(Record* record) noexcept nogil:
 
 
 cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
-    """Whether a resolved relocation has a record: its symbol must be one of the output."""
+    """Return whether a resolved relocation has a record: its symbol must be one of the output."""
     cdef const EntityRow* entity = NULL
     if fixup.entity >= 0:
         entity = &record.merged.entities[fixup.entity]

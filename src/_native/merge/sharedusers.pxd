@@ -36,7 +36,7 @@ cdef enum:
 
 
 cdef inline bint needs_users(const Merge* merge) noexcept nogil:
-    """Whether the options of the link make the users of shared variables matter."""
+    """Return whether the options of the link make the users of shared variables matter."""
     cdef uint32_t mode = merge.objects.mode
     return mode & (LINK_KEEP_RELOCS | LINK_KEEP_CODE) and not mode & (LINK_RELOCATABLE | LINK_DEBUG)
 
@@ -49,7 +49,7 @@ cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
 
 
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
-    """Whether a variable has its place in .nv_debug.shared, so that extern arrays keep symbols.
+    """Return whether a variable has its place in .nv_debug.shared, so extern arrays keep symbols.
 
     All users must be known.
     """
@@ -100,8 +100,8 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
                     depth += 1
 
 
-cdef inline bint is_common(const Merge* merge, EntityCounter entity) noexcept nogil:
-    """Whether an entity is a defined shared variable that does not belong to one kernel."""
+cdef inline bint is_common(const Merge* merge, size_t entity) noexcept nogil:
+    """Return whether an entity is a defined shared variable that does not belong to one kernel."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef SectionNumber section = merge.objects.symbols[entity_row.winner].section
     return (entity_row.kind == E_SHARED and entity_row.flags & EF_DEFINED
@@ -111,7 +111,7 @@ cdef inline bint is_common(const Merge* merge, EntityCounter entity) noexcept no
 
 cdef inline bint is_unrecorded(const Merge* merge, EntityNumber entity,
                                EntityNumber function) noexcept nogil:
-    """Whether --preserve-relocs has no record of what `function` has resolved against an entity.
+    """Return whether --preserve-relocs does not record what `function` resolved against an entity.
 
     That is so for extern arrays which keep their symbols, in code that a kernel reaches: nvlink
     resolves these entries with the kernel's own address of the array, before it makes records.

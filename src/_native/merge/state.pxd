@@ -135,7 +135,7 @@ ctypedef struct Merge:
 
 
 cdef inline bint is_folded(Merge* merge, SectionNumber section) noexcept nogil:
-    """Whether a fold omits an input section: the output has an earlier input's copy of it."""
+    """Return whether a fold omits an input section: the output has an earlier input's copy."""
     return merge.merged.stand_ins != NULL and merge.merged.stand_ins[section] >= 0
 
 

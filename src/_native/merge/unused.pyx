@@ -102,7 +102,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
 
 
 cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) except -1:
-    """Whether the name of an entity contains one of `names`."""
+    """Return whether the name of an entity contains one of `names`."""
     cdef const SymbolRow* symbol = &uses.objects.symbols[uses.merged.entities[entity].winner]
     for name in names:
         if has_parts_of_pattern(uses.objects.arena + symbol.name, symbol.name_size,
@@ -123,7 +123,7 @@ cdef uint64_t measure_bank(const Uses* uses) noexcept nogil:
 
 
 cdef inline bint is_in_user_bank(const Uses* uses, SectionNumber section) noexcept nogil:
-    """Whether an input section holds constants of a file, `.nv.constant3`."""
+    """Return whether an input section holds constants of a file, `.nv.constant3`."""
     return is_user_bank(uses.objects.sections[section].kind, uses.objects.sections[section].bank)
 
 
@@ -150,7 +150,7 @@ cdef SectionNumber find_plain_constants(const Uses* uses, SectionNumber mercury)
 
 
 cdef inline bint has_unused_constants(const Uses* uses, SectionNumber section) noexcept nogil:
-    """Whether a section holds constants that nothing uses, in either form."""
+    """Return whether a section holds constants that nothing uses, in either form."""
     cdef SectionNumber plain = (section if is_in_user_bank(uses, section)
                                 else find_plain_constants(uses, section))
     return plain >= 0 and not uses.is_used[plain]

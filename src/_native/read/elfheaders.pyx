@@ -188,6 +188,6 @@ def file_image(ObjectTables objects not None, FileCounter number):
 
 
 cdef inline bint is_moved(const FileRow* file, const SectionRow* section) noexcept:
-    """Whether the link gave the section contents that do not lie in the file."""
+    """Return whether the link gave the section contents that do not lie in the file."""
     return KIND[section.kind].given and not (
         file.offset <= section.offset <= file.offset + file.size)

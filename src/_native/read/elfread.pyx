@@ -210,14 +210,14 @@ cdef void find_kernel(void* context, FileCounter number) noexcept nogil:
 
 cdef bint is_rewritten_code(bint is_kernel, bint every, const uint8_t* code,
                             uint64_t size) noexcept nogil:
-    """Whether the code of a function is rewritten where kernels exit: see `find_kernels`."""
+    """Return whether the code of a function is rewritten where kernels exit: see `find_kernels`."""
     if is_kernel:
         return every or has_operation(code, size, OP_FENCE) or is_only_trap(code, size)
     return every and has_operation(code, size, OP_EXIT)
 
 
 cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) noexcept nogil:
-    """Whether code has an instruction with this OP_ number."""
+    """Return whether code has an instruction with this OP_ number."""
     cdef uint64_t offset
     for offset in range(0, size, 16):       # bytes of an instruction
         if code[offset] == operation and (code[offset + 1] & 0x0f) == OP_GROUP:

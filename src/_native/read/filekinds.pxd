@@ -43,7 +43,7 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
 
 
 cdef inline bint is_ptx(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether `.version` comes first after blanks and comments (PTX ISA, Module Directives)."""
+    """Return whether `.version` comes first after blanks and comments (PTX ISA, Directives)."""
     cdef uint64_t offset = 0
     while offset < size:
         if data[offset] == c' ' or (data[offset] >= c'\t' and data[offset] <= c'\r'):

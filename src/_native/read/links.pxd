@@ -90,7 +90,7 @@ cdef inline bint check_references(Reader* reader, FileRow* file) noexcept nogil:
 
 cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const SectionRow* section,
                                    const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether a section is named after the function or section `name`, as its kind asks.
+    """Return whether a section is named after the function or section `name`, as its kind asks.
 
     nvlink finds sections of a function by name in some places and by sh_info in others, so both
     must agree. Always True for kinds whose names nvlink ignores.
@@ -109,7 +109,7 @@ cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const Se
 
 cdef inline bint has_name_of_target(Reader* reader, const FileRow* file,
                                     const SectionRow* section) noexcept nogil:
-    """Whether relocations are named after the section they patch, as its plain form is called."""
+    """Return whether relocations are named after the section they patch, by its plain form."""
     cdef const SectionRow* target = <const SectionRow*>reader.sections.data + section.target
     cdef uint32_t skip = 0
     if is_merc(section.kind, IS_ENTRIES):
@@ -214,12 +214,12 @@ cdef inline bint mark_section_of_function(Reader* reader, FileRow* file, Section
 
 
 cdef inline bint can_be_patched(uint16_t kind, uint16_t target_kind) noexcept nogil:
-    """Whether relocation sections of a kind can patch sections of `target_kind`."""
+    """Return whether relocation sections of a kind can patch sections of `target_kind`."""
     return KIND[target_kind].patched and KIND[target_kind].mercury == KIND[kind].mercury
 
 
 cdef inline bint is_narrow(uint32_t type, uint16_t target_kind) noexcept nogil:
-    """Whether a field can be half as wide as its type says: addresses in 32-bit variables."""
+    """Return whether a field can be half as wide as its type is: addresses in 32-bit variables."""
     return (is_a(target_kind, IS_VARIABLES)
             and type in (R_CUDA_64, R_CUDA_G64, R_CUDA_FUNC_DESC_64, R_CUDA_UNIFIED))
 

@@ -6,7 +6,7 @@ from libc.string cimport strchr
 
 
 cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether the driver supplies a function of that name."""
+    """Return whether the driver supplies a function of that name."""
     # One name in each line; a star at its end stands for any characters.
     cdef const char* line = (
         b"malloc\nfree\nvprintf\nvfprintf\n__assertfail\n__cuda_syscall*\n"

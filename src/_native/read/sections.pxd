@@ -24,7 +24,7 @@ cdef enum:
 
 
 cdef inline bint is_mercury(const FileRow* file) noexcept nogil:
-    """Whether a file is for an architecture with mercury sections, sm_100 or later."""
+    """Return whether a file is for an architecture with mercury sections, sm_100 or later."""
     return file.sm >= FIRST_MERCURY_SM
 
 
@@ -145,7 +145,7 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
 
 cdef inline bint has_name_of_rule(const uint8_t* name, uint32_t size, const KindRule* rule,
                                   uint32_t bank) noexcept nogil:
-    """Whether a name is that of a rule, or begins with it.
+    """Return whether a name is that of a rule, or begins with it.
 
     The rule of a constant bank asks for the number `bank` after its own text, such as 3 in
     `.nv.constant3`, and then for the end of the name or for a dot.

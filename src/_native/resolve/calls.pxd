@@ -24,8 +24,8 @@ from tables.rows cimport (
 )
 
 
-cdef inline bint can_be_node(Resolver* resolver, SymbolRef symbol) noexcept nogil:
-    """Whether a symbol can be in the call graph: not a function whose name is a variable's.
+cdef inline bint can_be_node(Resolver* resolver, uint32_t symbol) noexcept nogil:
+    """Return whether a symbol can be in the call graph: not a function whose name is a variable's.
 
     The variable came before it.
     """

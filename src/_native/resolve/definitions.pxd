@@ -30,7 +30,7 @@ from traits cimport TRAIT_COMMON_YIELDS
 
 cdef inline bint is_preferred(Resolver* resolver, SymbolNumber symbol,
                               const EntityRow* entity) noexcept nogil:
-    """Whether the weak function copy `symbol` replaces the current one.
+    """Return whether the weak function copy `symbol` replaces the current one.
 
     It does if it needs fewer registers. If both need as many, it does if it was compiled for a
     newer virtual architecture than the first of all copies (not than the current one).
@@ -103,7 +103,7 @@ cdef inline bint replace_common(Resolver* resolver, SymbolNumber symbol,
 
 
 cdef inline bint has_initializer(Resolver* resolver, SymbolNumber symbol) noexcept nogil:
-    """Whether the symbol defines a variable that has an initializer."""
+    """Return whether the symbol defines a variable that has an initializer."""
     cdef SectionNumber section = resolver.objects.symbols[symbol].section
     return section >= 0 and KIND[resolver.objects.sections[section].kind].given
 

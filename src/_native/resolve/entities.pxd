@@ -106,7 +106,7 @@ cdef inline int count_symbol_turns(uint32_t traits) noexcept nogil:
 
 
 cdef inline bint is_of_other_turn(const SymbolRow* symbol, int turn, int turn_count) noexcept nogil:
-    """Whether a symbol belongs to the other one of two turns."""
+    """Return whether a symbol belongs to the other one of two turns."""
     return turn_count == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
 
 

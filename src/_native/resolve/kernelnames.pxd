@@ -9,7 +9,7 @@ from base.nameindex cimport NameIndex, NameSlot, index_find
 
 cdef inline bint has_parts_of_pattern(const uint8_t* text, size_t size, const char* pattern,
                                       size_t length) noexcept nogil:
-    """Whether the parts of `pattern` between its stars occur in `text`, one after the other.
+    """Return whether the parts of `pattern` between its stars occur in `text`, one after the other.
 
     Each part is taken at the first place where it occurs, which leaves most room for the rest, so
     no place is tried twice.
@@ -38,7 +38,7 @@ ctypedef struct Pattern:
 
 cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t* pattern,
                                uint32_t length) noexcept nogil:
-    """Whether the whole text fits a pattern with stars.
+    """Return whether the whole text fits a pattern with stars.
 
     After a mismatch only the last star takes one character more: what stands before that star has
     been fitted as early as possible.
@@ -68,7 +68,7 @@ cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t
 cdef inline bint is_matched_by_any(NameIndex* index, const Pattern* patterns, const uint8_t* used,
                                    uint32_t longest, const uint8_t* name,
                                    uint32_t size) noexcept nogil:
-    """Whether a name fits any of the patterns.
+    """Return whether a name fits any of the patterns.
 
     `index` has the first pattern of each stem. `used` says for each size up to `longest` whether a
     stem has it.

@@ -107,7 +107,7 @@ cdef enum:
 
 
 cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
-    """Whether a name is __UFT or __UDT, alone or with _OFFSET, _CANONICAL or _END after it."""
+    """Return whether a name is __UFT or __UDT, alone or before _OFFSET, _CANONICAL or _END."""
     if not has_prefix(name, size, b"__UFT") and not has_prefix(name, size, b"__UDT"):
         return False
     name += UNIFIED_PREFIX
@@ -117,7 +117,7 @@ cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
 
 
 cdef inline bint is_const0_size(Resolver* resolver, const SymbolRow* symbol) noexcept nogil:
-    """Whether a symbol is .nv.ptx.const0.size, whose value the link computes."""
+    """Return whether a symbol is .nv.ptx.const0.size, whose value the link computes."""
     return is_named(resolver.objects.arena + symbol.name, symbol.name_size, b".nv.ptx.const0.size")
 
 
@@ -147,7 +147,7 @@ cdef inline uint32_t kind_of(Resolver* resolver, const SymbolRow* symbol) noexce
 
 
 cdef inline bint is_label(const SymbolRow* symbol) noexcept nogil:
-    """Whether a symbol is an undefined label of debug data, which no other file can define.
+    """Return whether a symbol is an undefined label of debug data, which no other file can define.
 
     It stands for the null symbol. Compilers leave such labels, `$L__tmp...` of .debug_loc, where
     they removed the code.
@@ -156,9 +156,9 @@ cdef inline bint is_label(const SymbolRow* symbol) noexcept nogil:
 
 
 cdef inline bint is_system_alias(Resolver* resolver, const SymbolRow* symbol) noexcept nogil:
-    """Whether a symbol is a whole program's name for the beginning of the system's shared memory.
+    """Return whether a symbol is a whole program's name for the system's shared memory.
 
-    A link drops it.
+    It names the beginning of that memory. A link drops it.
     """
     return (symbol.section >= 0 and (symbol.info & 15) == STT_NOTYPE
             and KIND[resolver.objects.sections[symbol.section].kind].holds == E_SYSTEM_SHARED)
@@ -177,7 +177,7 @@ cdef inline bint add_clash(Resolver* resolver, uint32_t kind, SymbolNumber symbo
 
 
 cdef inline bint is_inner(const Resolver* resolver, SymbolNumber symbol) noexcept nogil:
-    """Whether a function lies inside of another one, which its code section is named after."""
+    """Return whether a function lies inside of another one, which names its code section."""
     cdef SectionNumber section = resolver.objects.symbols[symbol].section
     return (section >= 0 and is_a(resolver.objects.sections[section].kind, IS_CODE)
             and function_symbol(&resolver.objects.sections[section]) != symbol)

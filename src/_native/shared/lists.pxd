@@ -148,7 +148,7 @@ cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint has_whole_program(const SharedLists* lists) noexcept nogil:
-    """Whether one of the files is a whole program (-ewp)."""
+    """Return whether one of the files is a whole program (-ewp)."""
     cdef size_t i = 0
     while i < lists.objects.section_count:
         if lists.objects.files[lists.objects.sections[i].file].flags & FILE_WHOLE_PROGRAM:

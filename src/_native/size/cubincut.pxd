@@ -92,7 +92,7 @@ cdef inline int64_t find_owner_by_name(Cutting* cutting, const char* name) noexc
 
 
 cdef inline bint is_function_code(const char* name) noexcept nogil:
-    """Whether a section of that name, `.text.F`, has the code of a function."""
+    """Return whether a section of that name, `.text.F`, has the code of a function."""
     return has_start(name, b".text.") and name[CODE_PREFIX] != 0
 
 

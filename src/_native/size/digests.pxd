@@ -39,7 +39,7 @@ cdef inline void absorb_text(Fingerprint* fingerprint, const char* text) noexcep
 
 
 cdef inline bint has_records(const char* name) noexcept nogil:
-    """Whether a section of that name consists of attribute records."""
+    """Return whether a section of that name consists of attribute records."""
     return has_start(name, b".nv.info")
 
 

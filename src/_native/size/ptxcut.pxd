@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline bint is_name_character(uint8_t character) noexcept nogil:
-    """Whether a name in PTX may have this character."""
+    """Return whether a name in PTX may have this character."""
     return (c"0" <= character <= c"9" or c"A" <= character <= c"Z" or c"a" <= character <= c"z"
             or character in (c"_", c"$", c"%"))
 

@@ -78,7 +78,7 @@ cdef inline bint widen_table(SumTable* table) noexcept nogil:
 
 
 cdef inline bint is_grouped(const Grouping* grouping, const LedgerRow* row) noexcept nogil:
-    """Whether the entry and the function of a row have groups."""
+    """Return whether the entry and the function of a row have groups."""
     return (row.entry < grouping.entry_count and row.function < grouping.function_count
             and grouping.entries[row.entry] >= 0 and grouping.functions[row.function] >= 0)
 

@@ -55,7 +55,7 @@ ctypedef struct CallGraph:
 
 
 cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
-    """Whether a kernel is idle: it is not selected, and no device code launches it.
+    """Return whether a kernel is idle: it is not selected, and no device code launches it.
 
     Only links that keep all code have code of such kernels.
     """

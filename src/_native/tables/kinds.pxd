@@ -13,57 +13,57 @@ from tables.rows cimport OutRow, start_out_row
 
 
 cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
-    """Whether a kind has one of the IS_ bits."""
+    """Return whether a kind has one of the IS_ bits."""
     return KIND[kind].what & bits != 0
 
 
 cdef inline bint is_function(uint16_t kind) noexcept nogil:
-    """Whether sections are code of a function, in either form."""
+    """Return whether sections are code of a function, in either form."""
     return is_a(kind, IS_CODE | IS_CAPSULE)
 
 
 cdef inline bint is_owned(uint16_t kind) noexcept nogil:
-    """Whether sections belong to a function: their `target` is its code or its capsule."""
+    """Return whether sections belong to a function: their `target` is its code or its capsule."""
     return KIND[kind].owner != K_NULL
 
 
 cdef inline bint is_plain(uint16_t kind, uint32_t bits) noexcept nogil:
-    """Whether a kind has one of the IS_ bits, and plain form."""
+    """Return whether a kind has one of the IS_ bits, and plain form."""
     return is_a(kind, bits) and not KIND[kind].mercury
 
 
 cdef inline bint is_merc(uint16_t kind, uint32_t bits) noexcept nogil:
-    """Whether a kind has one of the IS_ bits, and mercury form."""
+    """Return whether a kind has one of the IS_ bits, and mercury form."""
     return is_a(kind, bits) and KIND[kind].mercury
 
 
 cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
-    """Whether sections have the attributes of a function: `.nv.info.F`."""
+    """Return whether sections have the attributes of a function: `.nv.info.F`."""
     return is_plain(kind, IS_RECORDS) and is_owned(kind)
 
 
 cdef inline bint is_pool(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Whether sections have the literals and jump tables of a function: `.nv.constant2.F`."""
+    """Return whether sections have literals and jump tables of a function: `.nv.constant2.F`."""
     return bank == POOL_BANK and is_plain(kind, IS_LITERALS)
 
 
 cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
-    """Whether sections are a constant bank of a function, such as `.nv.constant0.F`."""
+    """Return whether sections are a constant bank of a function, such as `.nv.constant0.F`."""
     return is_plain(kind, IS_PARAMETERS | IS_LITERALS)
 
 
 cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Whether sections have the constants of a file: `.nv.constant3`."""
+    """Return whether sections have the constants of a file: `.nv.constant3`."""
     return bank == USER_BANK and KIND[kind].first_bank == USER_BANK
 
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
-    """Whether the second program renames a section from its first name (docs/order.md)."""
+    """Return whether the second program renames a section from its first name (docs/order.md)."""
     return KIND[row.kind].shrinks != 0 and has_twin(row.kind, row.bank)
 
 
 cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Whether sections of this bank have a twin, if sections of their kind have any."""
+    """Return whether sections of this bank have a twin, if sections of their kind have any."""
     cdef uint16_t first = KIND[kind].first_bank
     return first == 0 or bank == first or bank == PIC_BANK
 
@@ -81,7 +81,7 @@ cdef inline uint8_t shrinks(const OutRow* row) noexcept nogil:
 
 
 cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
-    """Whether the section takes memory but no bytes of the file."""
+    """Return whether the section takes memory but no bytes of the file."""
     return KIND[row.kind].nobits
 
 

@@ -139,16 +139,16 @@ cdef enum:
     SYSTEM_RESERVE = 0x40
 
 cdef inline bint is_root(const EntityRow* entity) noexcept nogil:
-    """Whether an entity is a kernel that is not there only because device code launches it."""
+    """Return whether an entity is a kernel, and not only there because device code launches it."""
     return entity.flags & EF_KERNEL and not entity.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
-    """Whether a definition did nothing: another definition was current and stayed current."""
+    """Return whether a definition did nothing: another one was current and stayed current."""
     return resolution == RESOLUTION_LOST or resolution == RESOLUTION_LOST_EARLY
 
 
 cdef inline bint was_current(uint8_t resolution) noexcept nogil:
-    """Whether a definition was the current one when its file was read, so that it created sections.
+    """Return whether a definition was current when its file was read, so that it created sections.
     """
     return resolution == RESOLUTION_WON or resolution == RESOLUTION_REPLACED
 
@@ -303,7 +303,7 @@ cdef packed struct PatchRow:
 
 
 cdef inline bint is_instance(const EntityRow* entity) noexcept nogil:
-    """Whether an entity is an instance of an extern array, which an earlier -r link made.
+    """Return whether an entity is an instance of an extern array, which an earlier -r link made.
 
     The output may have its name.
     """
@@ -311,6 +311,6 @@ cdef inline bint is_instance(const EntityRow* entity) noexcept nogil:
 
 
 cdef inline bint is_missing(const EntityRow* entity, const SymbolRow* symbol) noexcept nogil:
-    """Whether an entity is a variable that -r leaves to a later link: it has no place and value."""
+    """Return whether -r leaves an entity, a variable, to a later link, without place and value."""
     return (not entity.flags & (EF_DEFINED | EF_UNSIZED) and symbol.info & 15 == STT_CUDA_OBJECT
             and (entity.kind == E_GLOBAL or entity.kind == E_CONSTANT or entity.kind == E_SHARED))

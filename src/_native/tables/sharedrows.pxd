@@ -59,7 +59,7 @@ cdef packed struct KernelRow:
 
 cdef inline bint is_before(const VariableRow* variable, const VariableRow* other,
                            bint by_align) noexcept nogil:
-    """Whether a variable stands before another one: larger alignments first, then smaller sizes.
+    """Return whether a variable stands before another: larger alignments first, then smaller sizes.
 
     Alignments count only `by_align`.
     """
