@@ -14,18 +14,18 @@ Members = Sequence[tuple[str, bytes]]
 
 
 def header(name: bytes, size: int | bytes, end: bytes = b"`\n") -> bytes:
-    """The header of a member, 60 bytes; `size` as bytes is written unchanged."""
+    """Return the header of a member, 60 bytes; `size` as bytes is written unchanged."""
     count = size if isinstance(size, bytes) else b"%d" % size
     return b"%-16s%-12d%-6d%-6d%-8s%-10s%s" % (name, 0, 0, 0, b"644", count, end)
 
 
 def member(name: bytes, data: bytes) -> bytes:
-    """A member: header and contents, padded to an even size."""
+    """Return a member: header and contents, padded to an even size."""
     return header(name, len(data)) + data + b"\n" * (len(data) % 2)
 
 
 def gnu(members: Members, *, index: bytes | None = None, wide: bool = False) -> bytes:
-    """An archive as GNU ar writes it.
+    """Return an archive as GNU ar writes it.
 
     `index` is an index of symbols, with `wide` one of 64 bits.
     """
@@ -49,7 +49,7 @@ def _is_long(name: bytes) -> bool:
 
 
 def bsd(members: Members, *, index: bool = False) -> bytes:
-    """An archive as the BSDs and macOS write it, with long names in front of the contents."""
+    """Return an archive as the BSDs and macOS write it, with long names before the contents."""
     parts = [MAGIC]
     if index:
         parts.append(member(b"__.SYMDEF", struct.pack("<II", 0, 0)))
@@ -61,7 +61,7 @@ def bsd(members: Members, *, index: bool = False) -> bytes:
 
 
 def thin(names: Sequence[str], sizes: Sequence[int] | None = None) -> bytes:
-    """A thin archive of these files; an item FILE:OFFSET stands for a member of an archive."""
+    """Return a thin archive of these files; an item FILE:OFFSET is a member of an archive."""
     table = b"".join(name.partition(":")[0].encode() + b"/\n" for name in names)
     parts = [THIN, member(b"//", table)]
     offset = 0
@@ -74,7 +74,7 @@ def thin(names: Sequence[str], sizes: Sequence[int] | None = None) -> bytes:
 
 
 def device(defines: Sequence[str] = (), calls: Sequence[str] = (), kernel: str = "") -> bytes:
-    """A cubin that defines functions, and whose kernel or first function calls others."""
+    """Return a cubin that defines functions, and whose kernel or first function calls others."""
     cubin = Cubin()
     own = [cubin.function(name) for name in defines]
     if kernel:

@@ -63,7 +63,7 @@ def members(data: bytes, start: int, size: int) -> Iterator[Row]:
 
 
 def _name_length(field: bytes, size: int, at: int) -> int:
-    """N of a name `#1/N`: the bytes of the name in front of the contents."""
+    """Return N of a name `#1/N`: the bytes of the name in front of the contents."""
     digits = field[3:]
     if not (digits.isascii() and digits.isdigit()) or int(digits) > size:
         _fail(f"its name has {_field_text(digits)} bytes, of {size} in all", field, at)
@@ -71,7 +71,7 @@ def _name_length(field: bytes, size: int, at: int) -> int:
 
 
 def _long_name(field: bytes, long_names: bytes | None, at: int) -> tuple[bytes, int]:
-    """The long name at OFFSET of a name `/OFFSET` or `/OFFSET:PLACE`, and PLACE or -1."""
+    """Return the long name at OFFSET of a name `/OFFSET` or `/OFFSET:PLACE`, and PLACE or -1."""
     digits, colon, place = field[1:].partition(b":")
     if not (digits.isascii() and digits.isdigit()):
         _fail("its name begins with a slash and is not an offset", field, at)
@@ -98,7 +98,7 @@ def _long_name(field: bytes, long_names: bytes | None, at: int) -> tuple[bytes, 
 
 
 def _field_text(field: bytes) -> str:
-    """The text of a header's field as diagnostics show it."""
+    """Return the text of a header's field as diagnostics show it."""
     return "'" + field.decode("utf-8", "backslashreplace") + "'"
 
 

@@ -26,7 +26,7 @@ class Record:
     words: tuple[int, ...] = ()
 
     def packed(self) -> bytes:
-        """The bytes of the record."""
+        """Return the bytes of the record."""
         if self.form != SVAL:
             return struct.pack("<BBH", self.form, self.attribute, self.value)
         size = 4 * len(self.words)
@@ -34,7 +34,7 @@ class Record:
 
 
 def records(contents: bytes) -> list[bytes]:
-    """The bytes of each record of one section."""
+    """Return the bytes of each record of one section."""
     packed_records = []
     at = 0
     while at < len(contents):
@@ -48,7 +48,7 @@ def records(contents: bytes) -> list[bytes]:
 def plant(
     cubin: bytes, function: str, added: Iterable[Record], dropped: Collection[int] = ()
 ) -> bytes:
-    """The cubin without a function's records of `dropped` attributes and with `added` at the end.
+    """Return the cubin without a function's records of `dropped` attributes, and with `added`.
 
     `function` is a mangled name. From sm_100 on both lists of the function are changed.
     """

@@ -45,7 +45,7 @@ class Program:
 
 
 def rows_of(program: Program, block: int) -> list[tuple[int, int]]:
-    """The rows of one block, which follow its marker in the section."""
+    """Return the rows of one block, which follow its marker in the section."""
     rows = [call for call in program.calls if call.block == block]
     rows = [call for call in rows if program.symbols[call.function]]
     pairs = []
@@ -66,7 +66,7 @@ def rows_of(program: Program, block: int) -> list[tuple[int, int]]:
 
 
 def callgraph_reference(program: Program) -> tuple[bytes, bytes]:
-    """Contents of .nv.callgraph and of .nv.prototype."""
+    """Return contents of .nv.callgraph and of .nv.prototype."""
     graph = b""
     for block in (DIRECT, TAKEN, INDIRECT, CANDIDATE):
         graph += pack("<Ii", 0, block)

@@ -28,7 +28,7 @@ class Slot:
         return self.body is not None and self.body[0] == 0x31
 
     def record(self) -> bytes:
-        """The bytes of the record: the body, after a count if there are several instructions."""
+        """Return bytes of the record: the body, after a count if there are several instructions."""
         if self.is_hint:
             return bytes(self.body or b"")
         if self.body is not None and self.count == 1 and not self.recorded:
@@ -51,7 +51,7 @@ class Constant:
 
 
 def encode(slots: list[Slot]) -> bytes:
-    """The bytes of a capsule with these slots."""
+    """Return the bytes of a capsule with these slots."""
     bits = sum(1 << number for number, slot in enumerate(slots) if not slot.has_record)
     words = -(-len(slots) // 32)
     head = b"".join(word.to_bytes(4, "little") for word in (7, *HEAD_WORDS, len(slots)))

@@ -126,7 +126,7 @@ PyMODINIT_FUNC PyInit_r() { return PyModule_Create(&module); }
 
 
 def module(name: str, calls: Sequence[str] = ()) -> str:
-    """A source with a device function, a kernel and a host function, which use those of `calls`."""
+    """Return a source with a device function, a kernel and a host function that use `calls`."""
     return MODULE.format(
         declared="".join(f"__device__ int {other}(int); void run_{other}();" for other in calls),
         called="".join(f" + {other}(x)" for other in calls),
@@ -135,12 +135,12 @@ def module(name: str, calls: Sequence[str] = ()) -> str:
 
 
 def plugin(name: str, called: str) -> str:
-    """The source of a plugin that calls a function."""
+    """Return the source of a plugin that calls a function."""
     return PLUGIN.replace("NAME", name).replace("CALLED", called)
 
 
 def loader(called: str) -> str:
-    """A program that calls a host function, and opens plugins."""
+    """Return a program that calls a host function, and opens plugins."""
     declared = f"void {called}();" if called else ""
     return LOADER.replace("DECLARED", declared).replace("CALLED", f"{called}()" if called else "")
 
@@ -193,7 +193,7 @@ def configure(build: HostBuild, source: str, target: str, *words: str, cmake: st
 
 
 def compiler(build: HostBuild) -> tuple[str, ...]:
-    """The variables that `land` needs: the compiler, and Python."""
+    """Return the variables that `land` needs: the compiler, and Python."""
     return (
         f"-DCMAKE_CUDA_COMPILER={build.nvcc}",
         "-DCMAKE_CUDA_ARCHITECTURES=90",

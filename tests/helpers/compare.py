@@ -24,7 +24,7 @@ SHOWN = 4  # differences to list for one section
 
 
 def compare(actual: bytes, expected: bytes) -> list[str]:
-    """The differences of the linked image `actual` from `expected`, the likeliest causes first."""
+    """Return differences of the linked image `actual` from `expected`, likeliest causes first."""
     if actual == expected:
         return []
     collected.note(actual, expected)
@@ -32,7 +32,7 @@ def compare(actual: bytes, expected: bytes) -> list[str]:
 
 
 def image_differences(actual: bytes, expected: bytes) -> list[str]:
-    """The differences of two images, which may be damaged; like `compare`."""
+    """Return the differences of two images, which may be damaged; like `compare`."""
     expected_image = Image(expected)
     ignore = Ignore(tool_note=True, scoreboards=expected_image.sm >= FIRST_MERCURY_SM)
     try:
@@ -51,7 +51,7 @@ def image_differences(actual: bytes, expected: bytes) -> list[str]:
 
 
 def _line(difference: Difference) -> str:
-    """The line about one difference."""
+    """Return the line about one difference."""
     note = f" ({difference.note})" if difference.note else ""
     got = difference.first if difference.first is not None else "nothing"
     expected_value = difference.second if difference.second is not None else "nothing"

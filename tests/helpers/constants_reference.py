@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 
 def fold_reference(pieces: list[Piece], written: Sequence[int] = ()) -> tuple[bytes, int]:
-    """The contents of the bank and the value of the null symbol.
+    """Return the contents of the bank and the value of the null symbol.
 
     `written` are the offsets of relocations, and of fields that the link sets, without folding.
     """
@@ -36,7 +36,7 @@ def fold_reference(pieces: list[Piece], written: Sequence[int] = ()) -> tuple[by
 
 
 def _lay_out(pieces: list[Piece], *, folds: bool) -> tuple[bytes, int, set[int]]:
-    """The bank, the null symbol's value, and the offsets (without folding) of omitted bytes."""
+    """Return bank, the null symbol's value, and the offsets (without folding) of omitted bytes."""
     bank, null_value, dropped = b"", 0, set[int]()
     for number, (piece, place) in enumerate(zip(pieces, places(pieces), strict=True)):
         zero_word = len(piece.data) in (4, 8) and not any(piece.data)
@@ -51,7 +51,7 @@ def _lay_out(pieces: list[Piece], *, folds: bool) -> tuple[bytes, int, set[int]]
 
 
 def places(pieces: list[Piece]) -> list[int]:
-    """The offset of each piece if none is omitted."""
+    """Return the offset of each piece if none is omitted."""
     offsets, end = [], 0
     for piece in pieces:
         end += -end % piece.align

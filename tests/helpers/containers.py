@@ -14,7 +14,7 @@ Entries = list[tuple[bytes, bytes]]
 
 
 def split(data: bytes) -> Entries:
-    """The header and the decompressed payload of each entry."""
+    """Return the header and the decompressed payload of each entry."""
     entries = []
     offset = CONTAINER.size
     while offset < len(data):
@@ -32,7 +32,7 @@ def split(data: bytes) -> Entries:
 
 
 def _without_padding(cubin: bytes) -> bytes:
-    """A cubin without the zeros after it that make an entry's size a multiple of 8.
+    """Return a cubin without the zeros after it that make an entry's size a multiple of 8.
 
     Its last part is the table of segments or, without one, the table of sections.
     """
@@ -51,12 +51,12 @@ def _without_padding(cubin: bytes) -> bytes:
 
 
 def without_sizes(entries: Entries) -> Entries:
-    """The entries without the fields with sizes of stored payloads."""
+    """Return the entries without the fields with sizes of stored payloads."""
     return [(header[:8] + header[20:], payload) for header, payload in entries]
 
 
 def differences(actual: bytes, expected: bytes) -> list[str]:
-    """The differences of two fat binaries, without tool notes and the sizes that these change."""
+    """Return differences of two fat binaries, without tool notes and sizes that these change."""
     actual_entries, expected_entries = split(actual), split(expected)
     if len(actual_entries) != len(expected_entries):
         return [f"{len(actual_entries)} entries, not {len(expected_entries)}"]
@@ -71,5 +71,5 @@ def differences(actual: bytes, expected: bytes) -> list[str]:
 
 
 def _fixed(header: bytes) -> bytes:
-    """A header without the sizes of the payload."""
+    """Return a header without the sizes of the payload."""
     return header[:8] + header[20:56] + header[64:]

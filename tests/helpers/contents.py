@@ -26,7 +26,7 @@ class Piece(NamedTuple):
 
 
 def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
-    """The tables of an output of `size` bytes with these pieces, in the order of the file."""
+    """Return tables of an output of `size` bytes with these pieces, in the order of the file."""
     arena, sections, out_of = b"", [], []
     for number, piece in enumerate(pieces):
         if not piece.made:
@@ -59,7 +59,7 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
 
 
 def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool = False) -> bytes:
-    """The bytes of the output, written to memory or, with `file`, to a file."""
+    """Return the bytes of the output, written to memory or, with `file`, to a file."""
     placed = place(pieces, size)
     if not file:
         canvas = Canvas(size)
@@ -73,6 +73,6 @@ def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool 
 
 
 def patched(data: bytes, patches: Patches) -> tuple[int, bytes]:
-    """The number of the first patch that is refused, or -1, and the patched bytes."""
+    """Return the number of the first patch that is refused, or -1, and the patched bytes."""
     bad = relocs.find_unfit(patches, len(data))
     return bad, data if bad >= 0 else written([Piece(0, data)], len(data), patches)

@@ -47,7 +47,7 @@ def file(
     *,
     target: str = "",
 ) -> bytes:
-    """The cubin of a file whose own names end in `mark`.
+    """Return the cubin of a file whose own names end in `mark`.
 
     `tables` are entries by linkage and name.
     """

@@ -148,11 +148,11 @@ class Cubin:
         return self.section(Section(name, kind, b"".join(rows), 0x40, 3, section, 8, size))
 
     def find(self, name: str) -> int:
-        """The index of a section by its name."""
+        """Return the index of a section by its name."""
         return [section.name for section in self.sections].index(name) + 1
 
     def build(self) -> bytes:
-        """The bytes of the file; sets `starts` and `table`."""
+        """Return the bytes of the file; sets `starts` and `table`."""
         sections = [Section(**vars(section)) for section in self.sections]
         strings = Strings()
         callgraph = b""
@@ -229,7 +229,7 @@ class Strings:
 
 
 def with_wide_counts(image: bytes) -> bytes:
-    """The file with its section counts in section 0, like files with more than 0xfeff sections.
+    """Return the file with its section counts in section 0, like files with too many sections.
 
     Section 0 then has the number of sections, and that of the section names' table (System V gABI,
     chapter 4).
@@ -245,7 +245,7 @@ def with_wide_counts(image: bytes) -> bytes:
 
 
 def one_kernel(name: str = "kernel") -> Cubin:
-    """The smallest cubin that links."""
+    """Return the smallest cubin that links."""
     cubin = Cubin()
     cubin.function(name, kernel=True)
     return cubin

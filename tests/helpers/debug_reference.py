@@ -122,7 +122,7 @@ def rebuild_line(
 
 
 def function_rows(piece: Piece) -> list[tuple[int, tuple[int, ...]]]:
-    """The relocations against functions, by offset."""
+    """Return the relocations against functions, by offset."""
     rows = [row for row in piece.rows if row[1][2] != OTHER]
     return sorted(rows, key=lambda row: row[1][0])
 

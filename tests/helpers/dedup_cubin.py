@@ -45,7 +45,7 @@ class Cubin:
     symbols: Sequence[Symbol]
 
     def image(self) -> bytes:
-        """The bytes of the file."""
+        """Return the bytes of the file."""
         strings = Strings()
         names = ["", ".shstrtab", STRTAB, *(section.name for section in self.sections), SYMTAB]
         rows = [bytes(SYM.size)]
@@ -77,7 +77,7 @@ class Cubin:
         return bytes(body + table)
 
     def with_section(self, name: str, **changes: object) -> Cubin:
-        """A copy of the cubin with one section changed."""
+        """Return a copy of the cubin with one section changed."""
         return replace(
             self,
             sections=[
@@ -87,14 +87,14 @@ class Cubin:
         )
 
     def with_symbol(self, number: int, symbol: Symbol) -> Cubin:
-        """A copy of the cubin with symbol `number` (from 1) replaced."""
+        """Return a copy of the cubin with symbol `number` (from 1) replaced."""
         symbols = list(self.symbols)
         symbols[number - 1] = symbol
         return replace(self, symbols=symbols)
 
 
 def rela(*symbols: int) -> bytes:
-    """Relocation entries that name these symbols."""
+    """Return relocation entries that name these symbols."""
     return b"".join(
         struct.pack("<QIIq", 8 * i, 0x10002, symbol, 0) for i, symbol in enumerate(symbols)
     )

@@ -28,12 +28,12 @@ class Plain:
     name: str = field(default="", compare=False)
 
     def build(self) -> MercuryObject:
-        """The object for the native functions."""
+        """Return the object for the native functions."""
         return MercuryObject(self.primary, self.headers, self.targets, self.name)
 
 
 def strip(name: str) -> str:
-    """The name without its prefix `.nv.merc`; the dot after that stays."""
+    """Return the name without its prefix `.nv.merc`; the dot after that stays."""
     return name[8:] if name.startswith(".nv.merc.") else name
 
 
@@ -65,7 +65,7 @@ def compare_reference(reference: Plain, candidate: Plain) -> Decision:
 
 
 def fold_reference(objects: Sequence[Plain]) -> tuple[list[int | None], list[Decision | None]]:
-    """By object: the number of the one that it folds into, and its last comparison."""
+    """Return, by object, the number of the one that it folds into, and its last comparison."""
     kept_numbers: list[int] = []
     reference: list[int | None] = []
     decisions: list[Decision | None] = []
@@ -101,7 +101,7 @@ NAMES = (
 
 
 def random_plain(rng: random.Random, most: int = 5) -> Plain:
-    """Random vectors with few different values: ties, duplicates and near misses are common."""
+    """Return random vectors with few different values: ties and near misses are common."""
     return Plain(
         [_bytes(rng) for _ in range(rng.randrange(most))],
         [
@@ -113,12 +113,12 @@ def random_plain(rng: random.Random, most: int = 5) -> Plain:
 
 
 def _bytes(rng: random.Random) -> bytes:
-    """Random bytes of a few sizes and two values."""
+    """Return random bytes of a few sizes and two values."""
     return bytes(rng.choices(b"ab", k=rng.choice((0, 1, 2, 7, 8, 9, 24))))
 
 
 def near_miss(rng: random.Random, item: Plain) -> Plain:
-    """Vectors with one change: of a byte, length, field, name, order, or number of entries."""
+    """Return vectors with one change: a byte, length, field, name, order, or number of entries."""
     vector = rng.choice(("primary", "headers", "targets"))
     vectors: dict[str, list[Any]] = {
         "primary": list(item.primary),
@@ -151,7 +151,7 @@ def near_miss(rng: random.Random, item: Plain) -> Plain:
 
 
 def _spoil(rng: random.Random, data: bytes) -> bytes:
-    """The bytes with one byte more, one byte less, or one bit changed."""
+    """Return the bytes with one byte more, one byte less, or one bit changed."""
     if not data or rng.randrange(3) == 0:
         return data + b"a"
     if rng.randrange(2):

@@ -9,5 +9,5 @@ ARCHES = sorted(folder.name for folder in DEMO.iterdir())
 
 
 def cubins(arch: str) -> list[Path]:
-    """The inputs of the demo's link for an architecture, such as sm_90a, in link order."""
+    """Return the inputs of the demo's link for an architecture, such as sm_90a, in link order."""
     return sorted((DEMO / arch).glob("*.cubin"))

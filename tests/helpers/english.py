@@ -54,7 +54,7 @@ LONGEST = 35  # words of a sentence
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text.
+    """Return the sentences of a text.
 
     Items of a list after a colon or with semicolons count as sentences.
     """
@@ -62,19 +62,19 @@ def sentences(text: str) -> list[str]:
 
 
 def long_sentences(texts: Iterable[str]) -> list[str]:
-    """The sentences with more than LONGEST words."""
+    """Return the sentences with more than LONGEST words."""
     found = [sentence for text in texts for sentence in sentences(text)]
     return [sentence for sentence in found if len(sentence.split()) > LONGEST]
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs, items of lists and cells of tables in a text, each in one line."""
+    """Return the paragraphs, items of lists and cells of tables in a text, each in one line."""
     parts = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) +|\n?\s*\|| {3,}", text)
     return [" ".join(part.split()) for part in parts]
 
 
 def pages(root: Path) -> dict[str, str]:
-    """The texts of the project's pages by path."""
+    """Return the texts of the project's pages by path."""
     roots = (root / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"))
     return {
         str(path.relative_to(root)): path.read_text(encoding="utf-8")

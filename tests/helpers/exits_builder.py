@@ -62,48 +62,48 @@ class Kernel:
 
 
 def plain(word: bytes = MOVE) -> Slot:
-    """A slot of one instruction without a record."""
+    """Return a slot of one instruction without a record."""
     return Slot([word])
 
 
 def recorded(word: bytes = LOAD, body: bytes = BODY16) -> Slot:
-    """A slot of one instruction with a record."""
+    """Return a slot of one instruction with a record."""
     return Slot([word], body)
 
 
 def expanded(words: list[bytes], body: bytes) -> Slot:
-    """A slot whose one record expands to several instructions."""
+    """Return a slot whose one record expands to several instructions."""
     return Slot(words, struct.pack("<H", 0x51 | len(words) << 7) + body)
 
 
 def hint() -> Slot:
-    """A slot without an instruction, for a hint of the compiler."""
+    """Return a slot without an instruction, for a hint of the compiler."""
     return Slot([], HINT)
 
 
 def fence() -> Slot:
-    """The slot of a fence: loads that wait, MEMBAR and its companions."""
+    """Return the slot of a fence: loads that wait, MEMBAR and its companions."""
     return expanded([DUMMY] * 4 + [MEMBAR_GUARD, MEMBAR_GPU, ERRBAR, CCTL], FENCE_BODY)
 
 
 def wait(cycles: int) -> Slot:
-    """A slot of a NOP that waits for some cycles."""
+    """Return a slot of a NOP that waits for some cycles."""
     return Slot([NOP[:13] + bytes([0xC0 | cycles << 1]) + NOP[14:]], b"\xd0\0")
 
 
 def exit_(predicate: int = 7) -> Slot:
-    """A slot of an EXIT under a predicate (7: always)."""
+    """Return a slot of an EXIT under a predicate (7: always)."""
     return plain(bytes([EXIT[0], 9 | predicate << 4]) + EXIT[2:])
 
 
 def guarded_exit() -> Slot:
-    """The slot of an EXIT with a barrier in front, as the rewriting makes it."""
+    """Return the slot of an EXIT with a barrier in front, as the rewriting makes it."""
     body = bytes.fromhex("0111000af8000000000000f800000000")
     return expanded([MEMBAR, ERRBAR, CCTL, EXIT], body)
 
 
 def branch(distance: int) -> Slot:
-    """A branch by `distance` bytes, counted from the instruction after it."""
+    """Return a branch by `distance` bytes, counted from the instruction after it."""
     value = int.from_bytes(bytes.fromhex("47790000000000000000800300ea0f00"), "little")
     quarter = distance // 4
     value |= (quarter & 0xFF) << 16 | (quarter >> 8 & (1 << 48) - 1) << 34
@@ -111,14 +111,14 @@ def branch(distance: int) -> Slot:
 
 
 def text_of(kernel: Kernel) -> bytes:
-    """The code of a kernel, with the branch to itself and the padding at its end."""
+    """Return the code of a kernel, with the branch to itself and the padding at its end."""
     code = b"".join(word for slot in kernel.slots for word in slot.words) + SPIN
     size = (len(code) + 0x80 + 127) // 128 * 128
     return code + NOP * ((size - len(code)) // 16)
 
 
 def capsule_of(kernel: Kernel, section: int) -> bytes:
-    """The capsule of a kernel, whose text is section `section`."""
+    """Return the capsule of a kernel, whose text is section `section`."""
     slots = [*kernel.slots, Slot([SPIN])]
     code = 16 * sum(len(slot.words) for slot in slots)
     nops = (len(text_of(kernel)) - code) // 16
@@ -132,7 +132,7 @@ def capsule_of(kernel: Kernel, section: int) -> bytes:
 
 
 def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
-    """A unit with a sequence for each kernel, and the offsets of the sequences' addresses."""
+    """Return a unit with a sequence for each kernel, and the offsets of their addresses."""
     lengths = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
     header = struct.pack("<BBbBB", 1, 1, -5, 14, 10) + lengths + b"\0a.cu\0\0\0\0\0"
     out = bytearray(struct.pack("<IHI", 0, 2, len(header)) + header)
@@ -150,7 +150,7 @@ def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
 
 
 def frames(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
-    """A CIE and an FDE for each kernel, and the offsets of the FDEs' addresses."""
+    """Return a CIE and an FDE for each kernel, and the offsets of the FDEs' addresses."""
     out = bytearray(struct.pack("<IQQ", 0xFFFFFFFF, 16, 0xFFFFFFFFFFFFFFFF) + bytes(8))
     found = []
     for kernel in kernels:
@@ -165,7 +165,7 @@ def frames(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
 
 
 def info_of(kernel: Kernel) -> bytes:
-    """The attribute records of a kernel: its lists of offsets."""
+    """Return the attribute records of a kernel: its lists of offsets."""
     return b"".join(
         struct.pack(f"<BBH{len(offsets)}I", 4, attribute, 4 * len(offsets), *offsets)
         for attribute, offsets in kernel.lists
@@ -173,7 +173,7 @@ def info_of(kernel: Kernel) -> bytes:
 
 
 def registers(kernels: list[Kernel]) -> bytes:
-    """The contents of .nv_debug_info_reg_sass for these kernels."""
+    """Return the contents of .nv_debug_info_reg_sass for these kernels."""
     out = b""
     for kernel in kernels:
         out += kernel.name.encode() + b"\0" + struct.pack("<I", 1)
@@ -182,7 +182,7 @@ def registers(kernels: list[Kernel]) -> bytes:
 
 
 def build(kernels: list[Kernel]) -> bytes:
-    """The bytes of the file: strings, symbols, four sections for each kernel, debug sections."""
+    """Return bytes of the file: strings, symbols, four sections for each kernel, debug sections."""
     # Name, type, flags, link, info, contents.
     sections: list[tuple[str, int, int, int, int, bytes]] = []
 
@@ -251,7 +251,7 @@ def build(kernels: list[Kernel]) -> bytes:
 
 
 def random_kernel(rng: random.Random, name: str, more: Sequence[Slot] = ()) -> Kernel:
-    """A kernel of random slots and those of `more`, with offsets of and branches to all of them."""
+    """Return a kernel of random slots and `more`, with offsets of and branches to all of them."""
     special = rng.choice([MOVE, MOVE, CALL, LDGSTS, SYNCS, SURFACE_STORE])
     slots: list[Slot] = []
     for _ in range(rng.randrange(1, 50)):

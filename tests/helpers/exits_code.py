@@ -52,15 +52,15 @@ class Code:
         self.size = text.size
 
     def moved(self, offset: int) -> int:
-        """The new offset to which jumps to an old offset lead."""
+        """Return the new offset to which jumps to an old offset lead."""
         return self.place(offset, self.label)
 
     def moved_own(self, offset: int) -> int:
-        """The new offset of the instruction at an old offset."""
+        """Return the new offset of the instruction at an old offset."""
         return self.place(offset, self.own)
 
     def place(self, offset: int, table: list[int]) -> int:
-        """The new offset for an old one, by a table of instructions; the end maps to the end."""
+        """Return the new offset for an old one, by a table of instructions; that of the end is last."""
         if offset == self.text.size:
             return self.size
         if offset // 16 >= len(table) or offset < 0:
@@ -205,7 +205,7 @@ class Code:
         self.text.put(b"".join(code) + NOP * self.nops)
 
     def branch(self, word: bytes, old: int, new: int) -> bytes:
-        """A branch whose target is changed, for its old and its new offset."""
+        """Return a branch whose target is changed, for its old and its new offset."""
         value = int.from_bytes(word, "little")
         opcode = value & 0x1FF
         if opcode in (0x144, 0x147, 0x148, 0x149, 0x158):
@@ -246,12 +246,12 @@ def is_nop(word: bytes) -> bool:
 
 
 def stall(word: bytes) -> int:
-    """The stall count of an instruction, in cycles."""
+    """Return the stall count of an instruction, in cycles."""
     return word[13] >> 1 & 15
 
 
 def stalled(word: bytes, cycles: int) -> bytes:
-    """The instruction with another stall count; the bit above it is set for counts below 12."""
+    """Return an instruction with another stall count; the bit above is set for counts below 12."""
     control = word[13] & ~0x3E | cycles << 1
     if cycles < 12 and not is_nop(word):
         control |= 0x20
@@ -276,23 +276,23 @@ def is_known(code: list[bytes], predicate: int) -> bool:
 
 
 def waits_of(word: bytes) -> int:
-    """The scoreboards that an instruction waits for, a bit each."""
+    """Return the scoreboards that an instruction waits for, a bit each."""
     return int.from_bytes(word, "little") >> 116 & 0x3F
 
 
 def put_waits(word: bytes, waiting: int) -> bytes:
-    """The instruction, changed to wait for these scoreboards, too."""
+    """Return the instruction, changed to wait for these scoreboards, too."""
     return (int.from_bytes(word, "little") | waiting << 116).to_bytes(16, "little")
 
 
 def sets_of(word: bytes) -> int:
-    """The scoreboards that an instruction sets, a bit each; the field is 7 for none."""
+    """Return the scoreboards that an instruction sets, a bit each; the field is 7 for none."""
     bits = int.from_bytes(word, "little")
     return (1 << (bits >> 110 & 7) | 1 << (bits >> 113 & 7)) & 0x3F
 
 
 def bitmap(records: list[bytes]) -> bytes:
-    """A bit for each slot, set if it has no record."""
+    """Return a bit for each slot, set if it has no record."""
     bits = bytearray((len(records) + 31) // 32 * 4)
     for slot, record in enumerate(records):
         if not record:
@@ -301,12 +301,12 @@ def bitmap(records: list[bytes]) -> bytes:
 
 
 def guard(word: bytes, predicate: int) -> bytes:
-    """The instruction under another predicate."""
+    """Return the instruction under another predicate."""
     return word[:1] + bytes([word[1] & 15 | predicate]) + word[2:]
 
 
 def barrier_record(exit_: bytes) -> bytes:
-    """The record of a barrier inserted before an EXIT, with both predicates of the EXIT."""
+    """Return the record of a barrier inserted before an EXIT, with both predicates of the EXIT."""
     word = int.from_bytes(exit_, "little")
     first, second = (
         bytes([(0x1F if word >> at & 7 == 7 else word >> at & 7) << 3 | word >> at + 3 & 1])

@@ -9,14 +9,14 @@ from helpers.line_program import sleb
 
 
 def skip_leb(data: bytes | bytearray, at: int) -> int:
-    """The offset after a LEB128 number."""
+    """Return the offset after a LEB128 number."""
     while data[at] & 0x80:
         at += 1
     return at + 1
 
 
 def read_uleb(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned LEB128 number and the offset after it."""
+    """Return an unsigned LEB128 number and the offset after it."""
     value = shift = 0
     while True:
         value |= (data[at] & 0x7F) << shift
@@ -27,7 +27,7 @@ def read_uleb(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_sleb(data: bytes, at: int) -> tuple[int, int]:
-    """A signed LEB128 number and the offset after it."""
+    """Return a signed LEB128 number and the offset after it."""
     value, end = read_uleb(data, at)
     return (value - (1 << 7 * (end - at)) if data[end - 1] & 0x40 else value), end
 

@@ -30,7 +30,7 @@ class MalformedKernel(ValueError):
 
 
 def read(image: bytes) -> ObjectTables:
-    """The tables of a file; Refused if the reader refuses it."""
+    """Return the tables of a file; Refused if the reader refuses it."""
     arena, extents, _, _ = inputfiles.read_files([None], [len(image)], [image])
     files, sections, symbols, faults = elfread.parse(arena, extents)
     if faults:
@@ -39,7 +39,7 @@ def read(image: bytes) -> ObjectTables:
 
 
 def rewrite(objects: ObjectTables, *modes: int) -> ObjectTables:
-    """The tables after rewriting in these modes; `objects` itself if nothing changed."""
+    """Return the tables after rewriting in these modes; `objects` itself if nothing changed."""
     arena, sections, symbols, faults, _ = rewrite_native(objects, [(0, mode) for mode in modes])
     for _, section, offset, reason in faults:
         raise MalformedKernel(section_name(objects, section), offset, reason)
@@ -53,7 +53,7 @@ def rewrite(objects: ObjectTables, *modes: int) -> ObjectTables:
 
 
 def rewrite_exits(image: bytes, mode: int) -> bytes:
-    """The file with changed sections after its end; `image` itself if nothing changed."""
+    """Return the file with changed sections after its end; `image` itself if nothing changed."""
     objects = read(image)
     rewritten = rewrite(objects, mode)
     if rewritten is objects:

@@ -23,7 +23,7 @@ OFFSET_LISTS = {
 
 
 def string_at(data: bytes, at: int) -> str:
-    """The string at an offset of a string table."""
+    """Return the string at an offset of a string table."""
     return data[at : data.index(0, at)].decode()
 
 
@@ -218,7 +218,7 @@ class Object:
         section.put(bytes(data))
 
     def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
-        """The new start and end of a range of a register."""
+        """Return the new start and end of a range of a register."""
         return code.moved(first), code.moved(last)
 
     def rewrite_registers(self) -> None:
@@ -242,7 +242,7 @@ class Object:
         section.put(bytes(data))
 
     def file(self) -> bytes:
-        """The file with changed sections after its old end."""
+        """Return the file with changed sections after its old end."""
         out = bytearray(self.image)
         for section in self.sections:
             if section.changed:
@@ -253,12 +253,12 @@ class Object:
 
 
 def rewrite_exits(image: bytes, mode: int) -> bytes:
-    """The file after the rewriting of its kernels for a mode."""
+    """Return the file after the rewriting of its kernels for a mode."""
     return rewritten(Object(image), mode)
 
 
 def rewritten(kernels: Object, mode: int) -> bytes:
-    """The file of an object after all parts were rewritten; unchanged without kernels."""
+    """Return the file of an object after all parts were rewritten; unchanged without kernels."""
     kernels.rewrite_kernels(mode)
     if not kernels.kernels:
         return kernels.image

@@ -22,7 +22,7 @@ def is_function(info: int) -> bool:
 
 
 def bits(word: bytes, first: int, last: int) -> int:
-    """The number in bits `first` to `last` (inclusive) of an instruction."""
+    """Return the number in bits `first` to `last` (inclusive) of an instruction."""
     return int.from_bytes(word, "little") >> first & (1 << last - first + 1) - 1
 
 
@@ -37,12 +37,12 @@ def is_dummy(word: bytes) -> bool:
 
 
 def control(word: bytes) -> int:
-    """The bits of an instruction for its schedule."""
+    """Return the bits of an instruction for its schedule."""
     return bits(word, 104, 119)
 
 
 def with_bits(word: bytes, first: int, last: int, value: int) -> bytes:
-    """The instruction with another number in bits `first` to `last` (inclusive)."""
+    """Return the instruction with another number in bits `first` to `last` (inclusive)."""
     mask = (1 << last - first + 1) - 1 << first
     number = int.from_bytes(word, "little") & ~mask | value << first
     return number.to_bytes(16, "little")
@@ -62,7 +62,7 @@ def is_careful(text: bytes) -> bool:
 
 
 def bsync_record(word: bytes) -> bytes:
-    """The record of a BSYNC in a slot of its own."""
+    """Return the record of a BSYNC in a slot of its own."""
     reliable = bits(word, 72, 72)
     predicate, negated = bits(word, 12, 14), bits(word, 15, 15)
     body = bytearray(16)
@@ -74,7 +74,7 @@ def bsync_record(word: bytes) -> bytes:
 
 
 def short_add(word: bytes) -> bytes:
-    """The IADD for an IADD3 of two operands; another instruction is returned unchanged."""
+    """Return the IADD for an IADD3 of two operands; another instruction is returned unchanged."""
     if bits(word, 0, 8) != 0x10 or bits(word, 64, 71) != 0xFF or bits(word, 75, 75):
         return word
     if bits(word, 77, 80) != 15 or bits(word, 84, 86) != 7:
@@ -86,7 +86,7 @@ def short_add(word: bytes) -> bytes:
 
 
 def add_record(word: bytes) -> bytes:
-    """The record of an IADD in a slot of its own; empty if it is not known."""
+    """Return the record of an IADD in a slot of its own; empty if it is not known."""
     kinds = {
         (2, 0): "410c4004",
         (2, 1): "420c3014",
@@ -98,7 +98,7 @@ def add_record(word: bytes) -> bytes:
 
 
 def awaited(words: list[bytes], *, careful: bool) -> list[bytes]:
-    """The instructions of a slot, changed so that the MEMBAR waits for the guards before it."""
+    """Return instructions of a slot, changed so that the MEMBAR waits for the guards before it."""
     words = list(words)
     for at in range(len(words) - 1):
         guard, own = words[at : at + 2]
@@ -121,7 +121,7 @@ def is_acquire(words: list[bytes], record: bytes) -> bool:
 
 
 def acquired(words: list[bytes], *, careful: bool) -> list[bytes]:
-    """The instructions of such a slot, with the two that releases from 13.1 on add."""
+    """Return the instructions of such a slot, with the two that releases from 13.1 on add."""
     last = words[2]
     if bits(last, 105, 108) == 2:
         words = [*words[:2], stalled(last, 1)]
@@ -137,7 +137,7 @@ class Updated(Code):
     """One function, changed to the code of another release."""
 
     def slots(self) -> list[Slot]:
-        """The instructions and the record of each slot; the last are the branch and the padding."""
+        """Return instructions and record of each slot; the last are the branch and the padding."""
         capsule, text = self.capsule.data, self.text.data
         (count,) = struct.unpack_from("<I", capsule, 8)
         marks, at, offset = capsule[12:], 12 + (count + 31) // 32 * 4, 0
@@ -215,7 +215,7 @@ class Updated(Code):
         return True
 
     def barriers(self) -> dict[int, int]:
-        """By offset of the last instruction of each error barrier: the offset of its first one."""
+        """Return, by offset of the last instruction of an error barrier, that of its first one."""
         text, found = self.text.data, {}
         words = [text[at : at + 16] for at in range(0, len(text), 16)]
         for at in range(1, len(words) - 1):
@@ -226,7 +226,7 @@ class Updated(Code):
         return found
 
     def begin(self, offset: int) -> int:
-        """The new start of a range of a register that began at `offset`."""
+        """Return the new start of a range of a register that began at `offset`."""
         if offset in self.begins and self.moved_own(self.begins[offset]) >= 16:
             return self.moved_own(self.begins[offset]) - 16
         return self.moved_own(offset)
@@ -245,11 +245,11 @@ class UpdatedObject(Object):
                     self.kernels[index] = code
 
     def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
-        """The new start and end of a range of a register."""
+        """Return the new start and end of a range of a register."""
         assert isinstance(code, Updated)
         return code.begin(first), code.moved_own(last)
 
 
 def update(image: bytes, mode: int) -> bytes:
-    """The file after its code was changed for the bits of `mode`."""
+    """Return the file after its code was changed for the bits of `mode`."""
     return rewritten(UpdatedObject(image), mode)

@@ -20,7 +20,7 @@ SEGMENT = (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0))
 
 
 def compress(payload: bytes, mode: str) -> bytes:
-    """The payload, compressed as a mode of MODES says."""
+    """Return the payload, compressed as a mode of MODES says."""
     if mode == "lz4":
         return bytes(lz4.block.compress(payload, store_size=False))
     if mode == "zstd":
@@ -40,7 +40,7 @@ def entry(
     size: int | None = None,
     header: int = 64,
 ) -> bytes:
-    """One entry.
+    """Return one entry.
 
     `stated`, `stored`, `size` and `header` replace its values, to make a damaged one.
     """
@@ -70,13 +70,13 @@ def entry(
 
 
 def container(*entries: bytes, size: int | None = None) -> bytes:
-    """A fat binary of these entries; `size` replaces that of its header."""
+    """Return a fat binary of these entries; `size` replaces that of its header."""
     body = b"".join(entries)
     return struct.pack("<IHHQ", MAGIC, 1, 16, len(body) if size is None else size) + body
 
 
 def host_object(sections: Sequence[tuple[str, bytes]], machine: int = 62) -> bytes:
-    """A relocatable host ELF file with these sections."""
+    """Return a relocatable host ELF file with these sections."""
     names = b"\0"
     table = [bytes(64)]
     body = b""

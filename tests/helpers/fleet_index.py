@@ -25,7 +25,7 @@ def made_index(folder: Path, tree: Path) -> Index:
 
 
 def read_state(index: Index) -> dict[tuple[bytes, bytes], Stamp]:
-    """By root and path of each file of the last run: size and times that the index has for it."""
+    """Return, by root and path of the files of the last run, size and times that the index has."""
     state: dict[tuple[bytes, bytes], Stamp] = {}
     for fragment in index.fragments:
         table = index.read_files(fragment, COLUMNS)

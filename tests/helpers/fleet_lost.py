@@ -11,7 +11,7 @@ from pylink.fleet.parts import Part
 
 
 def lost_marks(root: bytes) -> Path:
-    """The folder with a file for each task whose worker will be killed, until that happens."""
+    """Return the directory with a file for each task whose worker will be killed, until then."""
     return Path(os.fsdecode(root)).parent / "to-be-lost"
 
 

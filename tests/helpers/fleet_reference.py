@@ -38,7 +38,7 @@ class Section:
 
 
 def sections(cubin: bytes) -> list[Section]:
-    """The sections of a cubin, without section 0 and others of type SHT_NULL."""
+    """Return the sections of a cubin, without section 0 and others of type SHT_NULL."""
     at = int.from_bytes(cubin[40:48], "little")
     count, names_at = struct.unpack_from("<HH", cubin, 60)
     headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + 64 * i) for i in range(count)]
@@ -55,7 +55,7 @@ def sections(cubin: bytes) -> list[Section]:
 
 
 def owners(cubin: bytes, headers: list[tuple[int, ...]]) -> list[int]:
-    """By byte of the file: the first section that contains it, 0 for headers, -1 for padding."""
+    """Return, by byte of the file, the first section with it, 0 for headers, -1 for padding."""
     segments, table = struct.unpack_from("<QQ", cubin, 32)
     width, count = struct.unpack_from("<HH", cubin, 54)
     extents = [(0, 0, 64), (segments, 0, width * count), (table, 0, 64 * len(headers))]
@@ -70,7 +70,7 @@ def owners(cubin: bytes, headers: list[tuple[int, ...]]) -> list[int]:
 
 
 def unit(*functions: str, frame: bytes = b"frame") -> bytes:
-    """A cubin of sm_100 with these weak functions, whose code depends on their names."""
+    """Return a cubin of sm_100 with these weak functions, whose code depends on their names."""
     rows = [dedup_cubin.Symbol(".debug_frame", 0, 3, dedup_cubin.FRAME)]
     parts = [
         dedup_cubin.Section(dedup_cubin.FRAME, frame),
@@ -102,12 +102,12 @@ class Planted:
     cubins: list[tuple[str, str, str, bytes]]
 
     def repeats(self) -> dict[str, tuple[int, int, int, int]]:
-        """By family: number and bytes of the sections, and of those that repeat another one."""
+        """Return, by family, number and bytes of sections, and of those that repeat another."""
         return tally(cubin for _, _, _, cubin in self.cubins)
 
 
 def family(name: str) -> str:
-    """The part of a section's name before the function's."""
+    """Return the part of a section's name before the function's."""
     for stem in (".nv.capmerc.text", ".nv.merc.nv.info", ".nv.info", ".text", ".rela.text"):
         if name.startswith(stem + "."):
             return stem
@@ -115,7 +115,7 @@ def family(name: str) -> str:
 
 
 def tally(cubins: Iterable[bytes]) -> dict[str, tuple[int, int, int, int]]:
-    """The answer of `repeats`, found by comparing all sections with each other."""
+    """Return the answer of `repeats`, found by comparing all sections with each other."""
     contents: Counter[tuple[str, bytes]] = Counter()
     for cubin in cubins:
         for section in sections(cubin):
@@ -180,7 +180,7 @@ def settle() -> None:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """The bytes of all files of an index except its settings, by name."""
+    """Return the bytes of all files of an index except its settings, by name."""
     return {
         os.path.relpath(path, folder): path.read_bytes()
         for path in sorted(folder.rglob("*.parquet"))

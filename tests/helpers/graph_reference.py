@@ -37,7 +37,7 @@ class Graph:
         return len(self.registers)
 
     def entities(self) -> Entities:
-        """The table of entities for these functions."""
+        """Return the table of entities for these functions."""
         taken = {function for function, _ in self.taken}
         return table(
             Entities,
@@ -56,7 +56,7 @@ class Graph:
         )
 
     def call_rows(self) -> Calls:
-        """The table of calls."""
+        """Return the table of calls."""
         rows = [(a, b, -1) for a, b in self.calls] + [(a, p, -3) for a, p in self.indirect]
         rows += [(a, p, -2) for a, p in self.taken]
         return table(
@@ -68,7 +68,7 @@ class Graph:
         )
 
     def merged(self, inputs: ObjectTables | None = None) -> MergedTables:
-        """The tables of merge for this graph, before it finds which functions are alive."""
+        """Return the tables of merge for this graph, before it finds which functions are alive."""
         return merged(
             inputs,
             entities=self.entities(),
@@ -77,7 +77,7 @@ class Graph:
         )
 
     def callees(self, function: int) -> set[int]:
-        """The functions that `function` may call, directly or through a pointer."""
+        """Return the functions that `function` may call, directly or through a pointer."""
         reached_functions = {b for a, b in self.calls if a == function}
         for a, prototype in self.indirect:
             if a == function:
@@ -85,7 +85,7 @@ class Graph:
         return reached_functions
 
     def reached(self, function: int) -> set[int]:
-        """The functions that a call of `function` may run; itself only if it is recursive."""
+        """Return functions that a call of `function` may run; itself only if it is recursive."""
         reached_functions: set[int] = set()
         rest = self.callees(function)
         while rest:
@@ -95,18 +95,18 @@ class Graph:
 
 
 def live(graph: Graph) -> set[int]:
-    """The live functions: kernels, all that they reach, and those whose address is taken."""
+    """Return the live functions: kernels, all that they reach, and those whose address is taken."""
     reached_functions = set(graph.kernels) | {function for function, _ in graph.taken}
     return reached_functions.union(*(graph.reached(kernel) for kernel in graph.kernels))
 
 
 def registers(graph: Graph, kernel: int) -> int:
-    """The register count of a kernel: the largest of all functions that it may run."""
+    """Return the register count of a kernel: the largest of all functions that it may run."""
     return max(graph.registers[i] for i in graph.reached(kernel) | {kernel})
 
 
 def stack(graph: Graph, function: int) -> int:
-    """The bytes of stack on the deepest path; NO_BOUND if it can reach a recursion."""
+    """Return the bytes of stack on the deepest path; NO_BOUND if it can reach a recursion."""
     below = graph.reached(function)
     if any(i in graph.reached(i) for i in below | {function}):
         return NO_BOUND
@@ -115,12 +115,12 @@ def stack(graph: Graph, function: int) -> int:
 
 
 def random_graph(rng: Random) -> Graph:
-    """A random graph of few functions: recursion, indirect calls and dead code are common."""
+    """Return a random graph of few functions: recursion and indirect calls are common."""
     count = rng.randrange(1, 12)
     prototypes = rng.randrange(3)
 
     def pick() -> int:
-        """A random function."""
+        """Return a random function."""
         return rng.randrange(count)
 
     graph = Graph(

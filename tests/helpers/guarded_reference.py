@@ -21,7 +21,7 @@ IMMA, MEMBAR, DUMMY_LOAD = 0x37, 0x992, 0x984
 
 
 def control(word: int) -> int:
-    """The bits of an instruction for its schedule, from the stall count on."""
+    """Return the bits of an instruction for its schedule, from the stall count on."""
     return word >> STALL & 0x1FFFF
 
 
@@ -32,7 +32,7 @@ def lacks(word: int) -> bool:
 
 
 def guarded(words: Sequence[int]) -> tuple[list[int], int]:
-    """The changed code, and the number of changes that are not known to be those of nvlink."""
+    """Return changed code, and the number of changes that are not known to be those of nvlink."""
     result = list(words)
     uses = [sum(word >> WRITTEN & 7 == index for word in words) for index in range(6)]
     scoreboard = uses.index(min(uses))

@@ -58,7 +58,7 @@ class HostBuild:
         (runtime / "libcudart.so").symlink_to(soname)
 
     def run(self, *words: str | Path) -> str:
-        """The output of a command; Failed if it fails."""
+        """Return the output of a command; Failed if it fails."""
         done = subprocess.run(
             [str(word) for word in words],
             cwd=self.folder,

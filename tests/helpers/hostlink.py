@@ -24,7 +24,7 @@ SECTIONS = ("__nv_module_id", ".nv_fatbin", ".nvFatBinSegment", ".note.GNU-stack
 
 
 def __getattr__(name: str) -> object:
-    """The marker `needs_host_compiler`, made when a test first uses it, as in `oracle`."""
+    """Return the marker `needs_host_compiler`, made when a test first uses it, as in `oracle`."""
     if name != "needs_host_compiler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pytest  # noqa: PLC0415 -- see above
@@ -60,7 +60,7 @@ __global__ void third(int *p) { *p += factor + own; }
 
 
 def run(folder: Path, *words: str | Path, status: int = 0) -> str:
-    """The output of a command, which must end with this status."""
+    """Return the output of a command, which must end with this status."""
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,
@@ -74,7 +74,7 @@ def run(folder: Path, *words: str | Path, status: int = 0) -> str:
 
 
 def nvcc(folder: Path, *words: str, status: int = 0) -> str:
-    """The output of nvcc, which must end with this status."""
+    """Return the output of nvcc, which must end with this status."""
     return run(folder, oracle.toolchain().tool("nvcc"), *words, status=status)
 
 
@@ -105,12 +105,12 @@ def record(folder: Path, program: str) -> str:
 
 
 def without_hash(lines: str) -> str:
-    """The lines without the hash of the linked container, whose tool notes differ."""
+    """Return the lines without the hash of the linked container, whose tool notes differ."""
     return re.sub(r"(linked: \d+ bytes, hash )\w+", r"\1-", lines)
 
 
 def symbols(folder: Path, file: str) -> list[tuple[str, ...]]:
-    """The global and undefined symbols: type, binding, visibility, whether defined, name."""
+    """Return the global and undefined symbols: type, binding, visibility, whether defined, name."""
     rows = []
     for line in run(folder, "readelf", "-sW", file).splitlines():
         fields = line.split()
@@ -126,7 +126,7 @@ def symbols(folder: Path, file: str) -> list[tuple[str, ...]]:
 
 
 def sections(folder: Path, file: str) -> dict[str, tuple[str, str, str]]:
-    """The type, flags and alignment of each section of SECTIONS."""
+    """Return the type, flags and alignment of each section of SECTIONS."""
     rows = {}
     pattern = r"\] (\S+) +(\w+) +\w+ \w+ \w+ \w+ +([A-Za-z]*) +\d+ +\d+ +(\d+)$"
     text = run(folder, "readelf", "-SW", file)
@@ -137,7 +137,7 @@ def sections(folder: Path, file: str) -> dict[str, tuple[str, str, str]]:
 
 
 def contents(folder: Path, file: str, section: str) -> bytes:
-    """The bytes of a section."""
+    """Return the bytes of a section."""
     target = folder / "section.bin"
     target.unlink(missing_ok=True)
     copy = os.fspath(target)

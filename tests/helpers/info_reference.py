@@ -52,7 +52,7 @@ class Record:
     items: list[int] | None = None
 
     def data(self) -> bytes:
-        """The bytes of the record."""
+        """Return the bytes of the record."""
         head = bytes((self.format, self.number))
         if self.items is None:
             return head + self.value.to_bytes(2, "little")
@@ -92,7 +92,7 @@ class Program:
         return number >= self.graph.count or number in self.graph.kernels
 
     def listed(self, record: Record) -> list[int]:
-        """The items of a list record in the output."""
+        """Return the items of a list record in the output."""
         items = record.items or []
         if record.number != EXTERNS:
             return items
@@ -100,12 +100,12 @@ class Program:
 
 
 def find(records: list[Record], number: int) -> Record | None:
-    """The record of an attribute; None without one."""
+    """Return the record of an attribute; None without one."""
     return next((record for record in records if record.number == number), None)
 
 
 def others(program: Program, kernel: int, *, alone: bool) -> list[int]:
-    """The live functions from which a kernel inherits; with `alone` all, reached or not."""
+    """Return the live functions from which a kernel inherits; with `alone` all, reached or not."""
     reached = program.graph.reached(kernel)
     return [
         section
@@ -189,7 +189,7 @@ def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
 
 
 def function_reference(program: Program, function: int) -> bytes:
-    """The bytes of .nv.info.F."""
+    """Return the bytes of .nv.info.F."""
     kernel = program.executable and function in program.graph.kernels
     own = []
     for record in reversed(program.records.get(function, [])):
@@ -219,10 +219,10 @@ def function_reference(program: Program, function: int) -> bytes:
 
 
 def file_reference(program: Program, registers: list[int], stack: list[int]) -> bytes:
-    """The bytes of .nv.info, from the REGCOUNT and FRAME_SIZE of every function in order."""
+    """Return the bytes of .nv.info, from the REGCOUNT and FRAME_SIZE of every function in order."""
 
     def pair(number: int, function: int, value: int) -> bytes:
-        """The record with a function's symbol and a value."""
+        """Return the record with a function's symbol and a value."""
         return Record(number, SVAL, items=[program.symbols[function], value]).data()
 
     rows = []
@@ -240,7 +240,7 @@ def file_reference(program: Program, registers: list[int], stack: list[int]) -> 
 def two_lists(
     machine: list[Record], mercury: list[Record], closing: list[Record]
 ) -> tuple[bytes, bytes]:
-    """The .nv.info.F and .nv.merc.nv.info.F of a function after a link with -r of one input.
+    """Return the .nv.info.F and .nv.merc.nv.info.F of a function after a link with -r of one input.
 
     The link writes the attributes of `closing` again, at the end of .nv.info.F.
     """

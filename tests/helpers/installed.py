@@ -47,7 +47,7 @@ class Installed:
         self.folder = prefix
 
     def environment(self, **variables: str) -> dict[str, str]:
-        """The environment of the tests without the developer's cache, and with `variables`."""
+        """Return the tests' environment without the developer's cache, and with `variables`."""
         environment = {**os.environ, "PYTHONPATH": self.path, "HOME": "", "XDG_CACHE_HOME": ""}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         return {**environment, **variables}

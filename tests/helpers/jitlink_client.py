@@ -20,7 +20,7 @@ Step = tuple[Any, ...]
 Request = tuple[list[str], list[Step]]
 Reply = tuple[list[int], dict[str, bytes]]
 
-# Results that are asked for, and bytes behind the room for each, which must stay.
+# Results that are asked for, and bytes after the room for each, which must stay.
 NAMES = ("LinkedCubin", "ErrorLog", "InfoLog")
 GUARD = b"\xaa" * 8
 
@@ -49,7 +49,7 @@ def ask(library: ctypes.CDLL, request: Request) -> Reply:
 
 
 def fetch(library: ctypes.CDLL, handle: ctypes.c_void_p, name: str) -> bytes:
-    """The cubin, or a log with its NUL; empty if the library has none."""
+    """Return the cubin, or a log with its NUL; empty if the library has none."""
     size = ctypes.c_size_t()
     if getattr(library, f"nvJitLinkGet{name}Size")(handle, ctypes.byref(size)):
         return b""

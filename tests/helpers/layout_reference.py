@@ -66,12 +66,12 @@ class File(NamedTuple):
 
 
 def rounded(offset: int, align: int) -> int:
-    """The next multiple of an alignment; 0 is no alignment."""
+    """Return the next multiple of an alignment, and `offset` itself for 0."""
     return -(-offset // align) * align if align else offset
 
 
 def load(flags: int, placed: list[tuple[Section, int]]) -> Header:
-    """A program header for these sections: NOBITS follow in memory, each at its own alignment."""
+    """Return a program header for these sections: NOBITS follow in memory, each aligned."""
     start = placed[0][1]
     last, offset = placed[-1]
     end = memory = offset + last.bytes
@@ -82,7 +82,7 @@ def load(flags: int, placed: list[tuple[Section, int]]) -> Header:
 
 
 def loads(sections: list[Section], offsets: list[int], family: int) -> list[Header]:
-    """The PT_LOAD headers of a file.
+    """Return the PT_LOAD headers of a file.
 
     In family C there is one for each run of sections with the same permissions; in A and B one for
     sections that are not written, and one for the others.
@@ -100,7 +100,7 @@ def loads(sections: list[Section], offsets: list[int], family: int) -> list[Head
 
 
 def place_reference(sections: list[Section], family: int, *, executable: bool) -> File:
-    """The layout of an output with these sections, in the order of the file."""
+    """Return the layout of an output with these sections, in the order of the file."""
     at = EHDR
     offsets: list[int] = []
     for section in sections:

@@ -90,13 +90,13 @@ class Program:
 
 
 def library_files(number: int, kind: str, modules: str) -> list[str]:
-    """The file of library `number`, and those of the open libraries that it owns."""
+    """Return the file of library `number`, and those of the open libraries that it owns."""
     name = f"lib{kind}{modules}.so"
     return [name, *(f"libopen{module}.so" for module in modules)] if kind == "owned" else [name]
 
 
 def needs(modules: str) -> str:
-    """These modules, and all modules whose functions they call."""
+    """Return these modules, and all modules whose functions they call."""
     reached = set(modules)
     while more := {called for module in reached for called in CALLED[module]} - reached:
         reached |= more
@@ -104,11 +104,11 @@ def needs(modules: str) -> str:
 
 
 def draw(seed: int) -> Program:
-    """The program of a seed."""
+    """Return the program of a seed."""
     chance = random.Random(seed)
 
     def pick(letters: str, most: int) -> str:
-        """A random choice of letters, in order: at least one, at most `most`."""
+        """Return a random choice of letters, in order: at least one, at most `most`."""
         return "".join(sorted(chance.sample(letters, chance.randint(1, min(most, len(letters))))))
 
     first = pick(MODULES, 3)
@@ -155,7 +155,7 @@ def prepare(build: HostBuild) -> None:
 
 
 def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
-    """The messages of the device links, and the log of the program; None if it does not start."""
+    """Return messages of device links, and the log of the program; None if it does not start."""
     messages = ""
     earlier: list[str] = []
     for number, (kind, modules) in enumerate(program.libraries):

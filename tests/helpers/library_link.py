@@ -56,7 +56,7 @@ def main(library: str, argv: list[str]) -> int:
 
 
 def understand(argv: list[str]) -> tuple[list[str], list[jitlink_client.Step], str]:
-    """The options of the library, its inputs, and the file to write."""
+    """Return the options of the library, its inputs, and the file to write."""
     options, steps, output, folder = [], [], "a.out", Path()
     words = iter(argv)
     for word in words:

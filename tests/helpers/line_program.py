@@ -22,7 +22,7 @@ DW_FORM_UDATA, DW_FORM_LINE_STRP = 0x0F, 0x1F
 
 
 def uleb(value: int) -> bytes:
-    """An unsigned number in LEB128."""
+    """Return an unsigned number in LEB128."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -31,7 +31,7 @@ def uleb(value: int) -> bytes:
 
 
 def sleb(value: int) -> bytes:
-    """A signed number in LEB128."""
+    """Return a signed number in LEB128."""
     out = bytearray()
     while not -64 <= value < 64:
         out.append(value & 0x7F | 0x80)
@@ -40,7 +40,7 @@ def sleb(value: int) -> bytes:
 
 
 def text(value: str) -> bytes:
-    """A string with a NUL."""
+    """Return a string with a NUL."""
     return value.encode("utf-8", "surrogateescape") + b"\0"
 
 
@@ -85,7 +85,7 @@ class Lines:
         return index
 
     def build(self) -> tuple[bytes, list[tuple[int, int, int, int]], bytes]:
-        """The section, its relocations (offset, type, symbol, addend), and `.debug_line_str`."""
+        """Return section, its relocations (offset, type, symbol, addend), and `.debug_line_str`."""
         tables, strings = self._tables()
         # Instructions, is_stmt, line base and range, opcode base, operands of the opcodes 1 to 9.
         fixed = b"\1" + (b"\1" if self.version >= 4 else b"") + b"\1\xfb\x0e\x0a"
@@ -103,7 +103,7 @@ class Lines:
         return struct.pack("<I", len(body)) + body, entries, strings
 
     def _tables(self) -> tuple[bytes, bytes]:
-        """The tables of directories and files, and the contents of .debug_line_str."""
+        """Return the tables of directories and files, and the contents of .debug_line_str."""
         if self.version < 5:
             directories = b"".join(map(text, self.directories)) + b"\0"
             files = b"".join(text(name) + uleb(at) + b"\0\0" for name, at in self.files)
@@ -122,7 +122,7 @@ class Lines:
 
     @staticmethod
     def _program(rows: list[Row], size: int) -> bytes:
-        """The opcodes for the rows of a function."""
+        """Return the opcodes for the rows of a function."""
         out = bytearray()
         address, line, file, column = 0, 1, 1, 0
         inlined: tuple[int, int] | None = None

@@ -8,26 +8,26 @@ from pylink.inspect.image import Image
 
 
 def functions(cubin: bytes) -> set[str]:
-    """The functions with code."""
+    """Return the functions with code."""
     return _behind(".text.", cubin)
 
 
 def kernels(cubin: bytes) -> set[str]:
-    """The kernels: only these have a constant bank with parameters."""
+    """Return the kernels: only these have a constant bank with parameters."""
     return _behind(".nv.constant0.", cubin)
 
 
 def _behind(prefix: str, cubin: bytes) -> set[str]:
-    """The names of functions in section names with a prefix."""
+    """Return the names of functions in section names with a prefix."""
     names = (section.name for section in Image(cubin).sections)
     return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
 
 
 def runnable(image: bytes) -> list[str]:
-    """The kernels with one pointer argument, by their mangled names."""
+    """Return the kernels with one pointer argument, by their mangled names."""
     return sorted(name for name in kernels(image) if re.search(r"P[a-z]$", name))
 
 
 def forces(image: bytes) -> list[str]:
-    """The kernels of the demo that add up the energy of a force."""
+    """Return the kernels of the demo that add up the energy of a force."""
     return sorted(name for name in kernels(image) if name.startswith("_Z7field_"))

@@ -18,7 +18,7 @@ OPT_VIEWER = Path("/usr/lib/llvm-22/share/opt-viewer/opt-viewer.py")
 
 
 def remarkutil(release: str) -> Callable[..., Counter[str]]:
-    """A function that runs llvm-remarkutil and adds up the counts of each row."""
+    """Return a function that runs llvm-remarkutil and adds up the counts of each row."""
     tool = shutil.which(f"llvm-remarkutil-{release}")
     if tool is None:
         pytest.skip(f"no llvm-remarkutil-{release} (apt install llvm-{release})")
@@ -37,7 +37,7 @@ def remarkutil(release: str) -> Callable[..., Counter[str]]:
 
 
 def opt_viewer() -> Callable[..., None]:
-    """A function that runs opt-viewer on a file of remarks, which writes its pages to `html`."""
+    """Return a function that runs opt-viewer on a file of remarks, with pages in `html`."""
     if not OPT_VIEWER.is_file():
         pytest.skip("no opt-viewer (apt install llvm-22-tools)")
     for module in ("yaml", "pygments"):
@@ -55,7 +55,7 @@ def opt_viewer() -> Callable[..., None]:
 
 
 def run_llvm(tool: str, release: str, *words: str, data: bytes = b"") -> tuple[int, bytes, str]:
-    """Exit status, standard output and errors of an LLVM tool that reads `data`."""
+    """Return exit status, standard output and errors of an LLVM tool that reads `data`."""
     path = shutil.which(f"{tool}-{release}")
     if path is None:
         pytest.skip(f"no {tool}-{release} (apt install llvm-{release})")

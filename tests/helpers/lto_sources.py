@@ -149,14 +149,14 @@ def write_fatbin(folder: Path, name: str, code: str, flags: tuple[str, ...] = ()
 
 
 def _virtual(code: str) -> str:
-    """The virtual architecture for code such as sm_80 or lto_80."""
+    """Return the virtual architecture for code such as sm_80 or lto_80."""
     kind, _, arch = code.partition("_")
     return "compute_" + (LTO_ARCH if kind == "lto" else arch)
 
 
 @functools.cache
 def _compile(name: str, flags: tuple[str, ...]) -> bytes:
-    """The object of a source; its time is the same in every run, so the bytes are, too."""
+    """Return the object of a source; its time is the same in every run, so the bytes are, too."""
     with tempfile.TemporaryDirectory(prefix="pylink-oracle-") as folder:
         source = Path(folder) / f"{name}.cu"
         source.write_text(SOURCES[name])

@@ -203,6 +203,6 @@ READABLE = (
 
 
 def pairs(*tables: str) -> list[tuple[str, str]]:
-    """The mangled and readable names in these tables."""
+    """Return the mangled and readable names in these tables."""
     lines = [line for table in tables for line in table.strip().splitlines()]
     return [(name, text) for name, _, text in (line.partition(" | ") for line in lines)]

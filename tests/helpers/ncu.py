@@ -46,14 +46,14 @@ needs_samples = pytest.mark.skipif(
 
 @functools.cache
 def home() -> str:
-    """A home directory of the tests' own: ncu deploys files into it."""
+    """Return a home directory of the tests' own: ncu deploys files into it."""
     folder = tempfile.mkdtemp(prefix="pylink-ncu-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def ncu(path: Path, *options: str) -> str:
-    """The output of `ncu --import`; fails the test if it refuses the file."""
+    """Return the output of `ncu --import`; fails the test if it refuses the file."""
     result = subprocess.run(
         ["ncu", "--import", str(path), *options],
         capture_output=True,
@@ -70,7 +70,7 @@ def ncu(path: Path, *options: str) -> str:
 
 
 def ncu_csv(path: Path, *options: str) -> list[list[str]]:
-    """The rows that `ncu --import ... --csv` prints, without its notes."""
+    """Return the rows that `ncu --import ... --csv` prints, without its notes."""
     output = ncu(path, *options, "--csv")
     lines = [line for line in output.splitlines(keepends=True) if not line.startswith("==")]
     return list(csv.reader(io.StringIO("".join(lines))))
@@ -79,7 +79,7 @@ def ncu_csv(path: Path, *options: str) -> list[list[str]]:
 def real_dump(
     path: Path, skipped: Sequence[str] = (), filters: Sequence[tuple[list[str], list[str]]] = ()
 ) -> Any:
-    """The result of `ncu_dump.dump` with the module `ncu_report`."""
+    """Return the result of `ncu_dump.dump` with the module `ncu_report`."""
     return real("dump", str(path), list(skipped), [list(each) for each in filters])
 
 

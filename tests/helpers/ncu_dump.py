@@ -12,7 +12,7 @@ from typing import Any
 
 
 def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str]]]) -> Any:
-    """The ranges, actions, metrics, code and NVTX state; `skipped` metrics are only counted.
+    """Return the ranges, actions, metrics, code and NVTX state; `skipped` metrics are only counted.
 
     `filters` are pairs of include and exclude expressions, whose results are listed.
     """
@@ -27,7 +27,7 @@ def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str
 
 
 def _action(action: Any, skipped: list[str]) -> Any:
-    """All that an action has, except for `skipped` metrics."""
+    """Return all that an action has, except for `skipped` metrics."""
     found = {
         "names": [action.name(base) for base in range(4)],
         "str": str(action),
@@ -45,7 +45,7 @@ def _action(action: Any, skipped: list[str]) -> Any:
 
 
 def instructions(module: Any, path: str) -> list[str]:
-    """The instructions that `inst_executed` counts in the first action."""
+    """Return the instructions that `inst_executed` counts in the first action."""
     context = module.load_report(path)
     action = context[0][0]
     ids = action["inst_executed"].correlation_ids()
@@ -53,7 +53,7 @@ def instructions(module: Any, path: str) -> list[str]:
 
 
 def _line(action: Any, address: int) -> Any:
-    """The source file and line, SASS and PTX at an address of an action."""
+    """Return the source file and line, SASS and PTX at an address of an action."""
     place = action.source_info(address)
     return [
         address,
@@ -63,7 +63,7 @@ def _line(action: Any, address: int) -> Any:
 
 
 def _metric(metric: Any) -> Any:
-    """The values of a metric and of its instances."""
+    """Return the values of a metric and of its instances."""
     count = metric.num_instances()
     found = {
         "name": metric.name(),
@@ -83,7 +83,7 @@ def _metric(metric: Any) -> Any:
 
 
 def _values(metric: Any, *instance: int) -> Any:
-    """One value of a metric, in all types."""
+    """Return one value of a metric, in all types."""
     return [
         metric.kind(*instance),
         repr(metric.value(*instance)),
@@ -94,7 +94,7 @@ def _values(metric: Any, *instance: int) -> Any:
 
 
 def _nvtx(state: Any) -> Any:
-    """The NVTX state of an action, by domain."""
+    """Return the NVTX state of an action, by domain."""
     if state is None:
         return None
     return {
@@ -106,7 +106,7 @@ def _nvtx(state: Any) -> Any:
 
 
 def _domain(domain: Any) -> Any:
-    """The ranges of an NVTX domain."""
+    """Return the ranges of an NVTX domain."""
     pushed, started = domain.push_pop_ranges(), domain.start_end_ranges()
     return {
         "name": [domain.name(), str(domain)],
@@ -118,7 +118,7 @@ def _domain(domain: Any) -> Any:
 
 
 def _range(opened: Any) -> Any:
-    """The attributes of an NVTX range."""
+    """Return the attributes of an NVTX range."""
     if opened is None:
         return None
     return [

@@ -35,12 +35,12 @@ class CannotAssemble(Exception):
 
 
 def ptx_version(release: str) -> str:
-    """The newest version of PTX that ptxas of a release accepts: 9.2 for 13.2 and for 13.2.51."""
+    """Return the newest PTX version that ptxas of a release accepts: 9.2 for 13.2 and 13.2.51."""
     return PTX_VERSIONS.get(release) or f"9.{release.split('.')[1]}"
 
 
 def find(release: str) -> Path | None:
-    """The path of the ptxas of a release; None if it is not installed."""
+    """Return the path of the ptxas of a release; None if it is not installed."""
     if release in (*oracle.VERSIONS, *oracle.PATCHES):
         toolchain = oracle.find_release(release)
         return toolchain.bin / "ptxas" if toolchain else None
@@ -51,7 +51,7 @@ def find(release: str) -> Path | None:
 
 
 def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
-    """A relocatable cubin from ptxas of a release, cached by content; CannotAssemble if refused."""
+    """Return a relocatable cubin from a release's ptxas, cached; CannotAssemble if refused."""
     ptxas = find(release)
     if ptxas is None:
         raise oracle.OracleError(f"no ptxas {release} below build/oracles (PYLINK_ORACLES)")
@@ -63,7 +63,7 @@ def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
 
 
 def compile_module(module: Module, arch: str, release: str) -> bytes:
-    """The cubin of a module of a generated program; an empty release is that of `oracle`."""
+    """Return the cubin of a module of a generated program; an empty release is that of `oracle`."""
     if not release:
         return oracle.compile(module.source, arch, module.flags, name=module.name)
     if module.name.endswith(".ptx"):

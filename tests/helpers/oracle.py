@@ -87,11 +87,11 @@ class Toolchain:
     library: Path | None = None  # nvJitLink, if it is used in place of nvlink
 
     def tool(self, name: str) -> str:
-        """The path of a tool."""
+        """Return the path of a tool."""
         return str(self.bin / name)
 
     def linker(self) -> list[str]:
-        """The command that links, without its arguments."""
+        """Return the command that links, without its arguments."""
         if self.library is None:
             return [self.tool("nvlink")]
         return [sys.executable, library_link.__file__, str(self.library)]
@@ -116,7 +116,7 @@ _release = DEFAULT
 
 @contextlib.contextmanager
 def release(name: str) -> Iterator[None]:
-    """A context in which all functions of this module use the tools of a release."""
+    """Yield a context in which all functions of this module use the tools of a release."""
     global _release  # noqa: PLW0603 -- one setting for all functions, since tests nest their calls
     before, _release = _release, name
     try:
@@ -126,18 +126,18 @@ def release(name: str) -> Iterator[None]:
 
 
 def current() -> str:
-    """The release whose tools are used at present."""
+    """Return the release whose tools are used at present."""
     return _release
 
 
 def _folder(name: str) -> Path:
-    """The folder with the tools of a release other than the default."""
+    """Return the folder with the tools of a release other than the default."""
     root = os.environ.get("PYLINK_ORACLES")
     return (Path(root) if root else ROOT / "build" / "oracles") / name / "nvidia"
 
 
 def _candidates() -> list[Path]:
-    """The directories in which the tools of the default release may be."""
+    """Return the directories in which the tools of the default release may be."""
     site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
     found = [Path(root) / "nvidia/cu13/bin" for root in sorted(filter(None, site))]
     if home := os.environ.get("CUDA_HOME"):
@@ -148,18 +148,18 @@ def _candidates() -> list[Path]:
 
 
 def version() -> str:
-    """The version of the present release's nvlink."""
+    """Return the version of the present release's nvlink."""
     return VERSIONS.get(_release, _release)
 
 
 def find() -> Toolchain | None:
-    """The first complete toolchain whose nvlink is of the present release; None if not found."""
+    """Return first complete toolchain whose nvlink is of the present release; None if not found."""
     return find_release(_release)
 
 
 @functools.cache
 def find_release(name: str) -> Toolchain | None:
-    """The toolchain of a release; None if it is not installed."""
+    """Return the toolchain of a release; None if it is not installed."""
     if name in BY_LIBRARY:
         return _find_library(_folder(name))
     for path in [_folder(name) / "cu13/bin", *(_candidates() if name == DEFAULT else [])]:
@@ -175,14 +175,14 @@ def find_release(name: str) -> Toolchain | None:
 
 
 def _find_library(folder: Path) -> Toolchain | None:
-    """The toolchain in wheels of CUDA 12, each of which has a folder of its own."""
+    """Return the toolchain in wheels of CUDA 12, each of which has a folder of its own."""
     library = folder / "nvjitlink/lib/libnvJitLink.so.12"
     tools = folder / "cuda_nvcc/bin"
     return Toolchain(tools, library) if library.is_file() and (tools / "ptxas").is_file() else None
 
 
 def toolchain() -> Toolchain:
-    """The toolchain of the present release; OracleError if it is not installed."""
+    """Return the toolchain of the present release; OracleError if it is not installed."""
     found = find()
     if found is None:
         how = "pip install '.[oracle]'" if _release == DEFAULT else "scripts/install_oracle.py"
@@ -191,7 +191,7 @@ def toolchain() -> Toolchain:
 
 
 def optional_tool(name: str) -> str | None:
-    """The path of a CUDA tool of any release, such as nvdisasm; None if not found."""
+    """Return the path of a CUDA tool of any release, such as nvdisasm; None if not found."""
     for path in _candidates():
         if (path / name).is_file():
             return str(path / name)
@@ -199,7 +199,7 @@ def optional_tool(name: str) -> str | None:
 
 
 def __getattr__(name: str) -> object:
-    """The marker `needs_oracle`, made when a test first uses it.
+    """Return the marker `needs_oracle`, made when a test first uses it.
 
     Programs that users run import this module, too, and the extra `oracle` has no pytest.
     """
@@ -216,7 +216,7 @@ def __getattr__(name: str) -> object:
 
 
 def others() -> list[str]:
-    """The releases other than the default with whose nvlink tests compare.
+    """Return the releases other than the default with whose nvlink tests compare.
 
     These are the installed ones, and those of PYLINK_REQUIRE_RELEASES (one for `make test`, all for
     `make test-releases`), for which tests fail if they are missing.
@@ -225,18 +225,18 @@ def others() -> list[str]:
 
 
 def patches() -> list[str]:
-    """The patch levels that PYLINK_REQUIRE_RELEASES requires, or that are installed."""
+    """Return the patch levels that PYLINK_REQUIRE_RELEASES requires, or that are installed."""
     asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
     return [name for name in PATCHES if name in asked or find_release(name) is not None]
 
 
 def by_library() -> list[str]:
-    """The releases of `others` whose nvJitLink is used in place of nvlink."""
+    """Return the releases of `others` whose nvJitLink is used in place of nvlink."""
     return [name for name in _installed() if name in BY_LIBRARY]
 
 
 def _installed() -> list[str]:
-    """The releases and patch levels that are required or installed, except the default."""
+    """Return the releases and patch levels that are required or installed, except the default."""
     asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
     return [
         name
@@ -246,7 +246,7 @@ def _installed() -> list[str]:
 
 
 def device_runtime() -> Path:
-    """The folder that contains libcudadevrt.a."""
+    """Return the folder that contains libcudadevrt.a."""
     root = toolchain().bin.parent
     places = (root / "lib", root / "lib64", root.parent / "cuda_runtime/lib")
     found = [path for path in places if (path / "libcudadevrt.a").is_file()]
@@ -256,13 +256,13 @@ def device_runtime() -> Path:
 
 
 def cache_root() -> Path:
-    """The folder of compiled files: PYLINK_ORACLE_CACHE, or one with temporary files."""
+    """Return the folder of compiled files: PYLINK_ORACLE_CACHE, or one with temporary files."""
     root = os.environ.get("PYLINK_ORACLE_CACHE")
     return Path(root) if root else Path(tempfile.gettempdir()) / f"pylink-oracle-{os.getuid()}"
 
 
 def _cached(suffix: str, key: Sequence[str]) -> Path:
-    """The file of the cache for a key, which includes the present release."""
+    """Return the file of the cache for a key, which includes the present release."""
     made_by = f"V{version()}"
     digest = hashlib.sha256("\0".join((made_by, *key)).encode()).hexdigest()
     return cache_root() / digest[:2] / f"{digest[:32]}{suffix}"
@@ -295,7 +295,7 @@ def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
 
 
 def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> str:
-    """The PTX of a CUDA source for compute_`arch`, cached by content."""
+    """Return the PTX of a CUDA source for compute_`arch`, cached by content."""
     if _release in BY_LIBRARY:
         with release(DEFAULT):
             return compile_ptx(source, arch, flags, name=name)
@@ -309,7 +309,7 @@ def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str 
 def assemble(
     ptx: str, arch: str, flags: Sequence[str] = (), *, ptxas: str | None = None, ewp: bool = False
 ) -> bytes:
-    """A relocatable cubin of a PTX text for sm_`arch`, cached by content; flags are nvcc's.
+    """Return a relocatable cubin of a PTX text for sm_`arch`, cached by content; flags are nvcc's.
 
     `ptxas` is the path of another release's ptxas (default: the one beside nvlink). With `ewp` the
     cubin is that of a whole program.
@@ -332,7 +332,7 @@ def assemble(
 
 
 def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
-    """A relocatable cubin for sm_`arch` of a CUDA source, or of PTX if `name` ends in .ptx."""
+    """Return a relocatable cubin for sm_`arch` of a CUDA source, or of PTX by its name."""
     if name.endswith(".ptx"):
         return assemble(source, arch, flags)
     text = compile_ptx(source, PTX_ARCH[arch], flags, name=name)
@@ -340,7 +340,7 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
 
 
 def compile_whole(source: str, arch: str, flags: Sequence[str] = ()) -> bytes:
-    """The cubin of a whole program that may call the device runtime, as from `nvcc -ewp`; cached.
+    """Return the cubin of a whole program that may call the device runtime (`nvcc -ewp`); cached.
 
     Flags are nvcc's; those that start with `-Xptxas=` are for ptxas only.
     """
@@ -354,7 +354,7 @@ def compile_whole(source: str, arch: str, flags: Sequence[str] = ()) -> bytes:
 
 
 def compile_host(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
-    """A host object with code and PTX for `arch` of a CUDA source, as from `nvcc -c`; cached."""
+    """Return a host object with code and PTX for `arch` of a CUDA source (`nvcc -c`); cached."""
     target = _cached(".o", ("host", source, arch, name, *flags))
     if not target.is_file():
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-c", f"-arch=sm_{arch}", *flags]
@@ -363,7 +363,7 @@ def compile_host(source: str, arch: str, flags: Sequence[str] = (), *, name: str
 
 
 def compile_ltoir(source: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
-    """The LTO-IR of a CUDA source for all architectures from sm_80 on; cached."""
+    """Return the LTO-IR of a CUDA source for all architectures from sm_80 on; cached."""
     target = _cached(".ltoir", ("ltoir", source, name, *flags))
     if not target.is_file():
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-dlto", "-ltoir", "-arch=sm_80", *flags]
@@ -404,7 +404,7 @@ def run_nvlink(
 
 
 def link(cubins: Sequence[bytes], arch: str, options: Sequence[str] = ()) -> NvlinkResult:
-    """The result of nvlink for `cubins`, whose file names are m0.cubin, m1.cubin and so on."""
+    """Return nvlink's result for `cubins`, whose file names are m0.cubin, m1.cubin and so on."""
     with tempfile.TemporaryDirectory(prefix="pylink-oracle-") as folder:
         cwd = Path(folder)
         names = [f"m{i}.cubin" for i in range(len(cubins))]

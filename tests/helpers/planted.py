@@ -40,7 +40,7 @@ def _log_linear(n: float) -> float:
 
 
 def with_square(percent: int) -> Truth:
-    """A linear cost and a quadratic one.
+    """Return a linear cost and a quadratic one.
 
     The latter is `percent` of the cost at the largest size.
     """
@@ -69,7 +69,7 @@ STEPS = (
 
 
 def _bump(at: float) -> Callable[[float], float]:
-    """A linear cost that is 20 % steeper from a size on, as if tables no longer fitted a cache."""
+    """Return a linear cost, 20 % steeper from a size on, as if tables no longer fitted a cache."""
     return lambda n: n * (1 + 0.2 / (1 + (at / n) ** 4))
 
 
@@ -95,14 +95,14 @@ OUTSIDE = (
 def measured(
     truth: Truth, noise: float, seed: int, *, calls: int = 3, outliers: float = 0.0
 ) -> Report:
-    """A report of one routine, whose calls have a random error.
+    """Return a report of one routine, whose calls have a random error.
 
     Outliers take three times as long.
     """
     rng = random.Random(f"{truth.name} {noise} {seed} {calls} {outliers}")
 
     def call(size: int) -> int:
-        """A cost in whole units, with a random error."""
+        """Return a cost in whole units, with a random error."""
         cost = TOP * truth.cost(size / LARGEST) * max(1 + rng.gauss(0, noise), 0.1)
         return max(round(cost * (3 if rng.random() < outliers else 1)), 1)
 

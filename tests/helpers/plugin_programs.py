@@ -73,11 +73,11 @@ class Process:
 
 
 def draw(seed: int) -> Process:
-    """The random process of a seed."""
+    """Return the random process of a seed."""
     chance = random.Random(seed)
 
     def pick(least: int, most: int) -> str:
-        """A random choice of modules, in order."""
+        """Return a random choice of modules, in order."""
         return "".join(sorted(chance.sample(MODULES, chance.randint(least, most))))
 
     has_device_code = chance.random() < 0.5

@@ -32,7 +32,7 @@ class Piece:
 
 
 def translated(pool: Pool, stays: Pool) -> bytes:
-    """The pool, with entries of tables changed to those of the linked copy, 0 without one."""
+    """Return pool, with entries of tables changed to those of the linked copy, 0 without one."""
     places = {mercury: unpack_from("<I", stays.data, at)[0] for at, mercury in stays.labels}
     data = bytearray(pool.data)
     for at, mercury in pool.labels:
@@ -41,7 +41,7 @@ def translated(pool: Pool, stays: Pool) -> bytes:
 
 
 def fill_reference(own: list[Pool | None], sizes: list[int], pieces: list[Piece]) -> list[bytes]:
-    """The pool of each kernel, which has `sizes` bytes: its own bytes, then the pieces."""
+    """Return the pool of each kernel, which has `sizes` bytes: its own bytes, then the pieces."""
     images = [
         bytearray((pool.data if pool else b"").ljust(size, b"\0"))
         for pool, size in zip(own, sizes, strict=True)

@@ -38,7 +38,7 @@ class Pool:
     symbols: list[Symbol] = field(default_factory=list)
 
     def bytes_of(self, symbol: Symbol) -> bytes:
-        """The bytes of a symbol."""
+        """Return the bytes of a symbol."""
         return self.data[symbol.value : symbol.value + symbol.size]
 
 
@@ -100,7 +100,7 @@ class Merged:
         return place, place if looked_at else None
 
     def value(self, pool: Pool, symbol: Symbol) -> int:
-        """A symbol's value: nvlink's if its bytes are there, else its place."""
+        """Return a symbol's value: nvlink's if its bytes are there, else its place."""
         data = pool.bytes_of(symbol)
         if symbol.given + len(data) <= len(self.data):
             bytes_there = self.data[symbol.given : symbol.given + len(data)]

@@ -11,7 +11,7 @@ NOBODY = 65534
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """A context with the rights of an ordinary user, also if the tests run as root."""
+    """Yield a context with the rights of an ordinary user, also if the tests run as root."""
     if os.geteuid():
         yield
         return

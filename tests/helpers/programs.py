@@ -51,14 +51,14 @@ LATER_SEEDS = 1000
 
 
 def level_of(seed: int) -> int:
-    """The level of a seed: two seeds for each level, then levels 3 to 6 at random."""
+    """Return the level of a seed: two seeds for each level, then levels 3 to 6 at random."""
     if seed < LADDER_SEEDS:
         return seed // 2
     return random.Random(f"level {seed}").choice((3, 4, 5, 6))
 
 
 def generate(seed: int, level: int | None = None) -> Program:
-    """The program of a seed, the same on every machine and run."""
+    """Return the program of a seed, the same on every machine and run."""
     level = level_of(seed) if level is None else level
     rng = random.Random(f"program {seed} {level}")
     fewest, most, low, high = SHAPE[level]
@@ -96,7 +96,7 @@ def generate(seed: int, level: int | None = None) -> Program:
 
 
 def _flags(rng: random.Random, mode: str, level: int, seed: int) -> tuple[str, ...]:
-    """Random flags of the compiler for a module."""
+    """Return random flags of the compiler for a module."""
     flags = []
     choice = rng.choice(("none", "-lineinfo", "-G")) if mode == "mixed" else mode
     if choice != "none":

@@ -16,7 +16,7 @@ SIGNATURES = (
 
 
 def device_function(draft: Draft, module: ModuleDraft | None = None) -> None:
-    """A noinline device function, which may call earlier ones, and a kernel that calls it."""
+    """Add a noinline device function, which may call earlier ones, and a kernel that calls it."""
     module = module or draft.module()
     rng = draft.rng
     signature, call = rng.choice(SIGNATURES) if rng.random() < 0.5 else SIGNATURES[0]
@@ -33,7 +33,7 @@ def device_function(draft: Draft, module: ModuleDraft | None = None) -> None:
 
 
 def calling_kernel(draft: Draft) -> None:
-    """A kernel that calls functions of its own and other modules."""
+    """Add a kernel that calls functions of its own and other modules."""
     module = draft.module()
     if not draft.functions:
         device_function(draft)
@@ -48,7 +48,7 @@ def calling_kernel(draft: Draft) -> None:
 
 
 def unused_code(draft: Draft) -> None:
-    """Device functions no kernel reaches, a chain of them, and an unused variable."""
+    """Add device functions no kernel reaches, a chain of them, and an unused variable."""
     module = draft.module()
     first, second = draft.name("dead"), draft.name("dead")
     module.body.append(
@@ -59,7 +59,7 @@ def unused_code(draft: Draft) -> None:
 
 
 def same_named_statics(draft: Draft) -> None:
-    """Static functions and variables of one name in several modules."""
+    """Add static functions and variables of one name in several modules."""
     name = draft.name("same")
     for module in draft.modules[: draft.rng.randint(1, 4)]:
         module.body.append(
@@ -71,7 +71,7 @@ def same_named_statics(draft: Draft) -> None:
 
 
 def recursion(draft: Draft) -> None:
-    """Recursion of one function, or of two that live in different modules."""
+    """Add recursion of one function, or of two that live in different modules."""
     module, partner = draft.module(), draft.module()
     first = draft.name("rec")
     if module is partner or draft.rng.random() < 0.5:
@@ -94,7 +94,7 @@ def recursion(draft: Draft) -> None:
 
 
 def function_table(draft: Draft) -> None:
-    """A table of function pointers, called by index; some entries come from other modules."""
+    """Add a table of function pointers, called by index; some entries come from other modules."""
     module = draft.module()
     names = []
     for _ in range(draft.rng.randint(2, 4)):
@@ -117,7 +117,7 @@ def function_table(draft: Draft) -> None:
 
 
 def templates(draft: Draft) -> None:
-    """A template instance in several modules, with equal or different bodies."""
+    """Add a template instance in several modules, with equal or different bodies."""
     name = draft.name("tf")
     same = draft.rng.random() < 0.5
     for module in draft.modules[: draft.rng.randint(1, 4)]:
@@ -135,7 +135,7 @@ def templates(draft: Draft) -> None:
 
 
 def virtual_functions(draft: Draft) -> None:
-    """A class hierarchy shared by modules: weak virtual tables and indirect calls."""
+    """Add a class hierarchy shared by modules: weak virtual tables and indirect calls."""
     base = draft.name("Base")
     header = (
         f"struct {base} {{ int tag; __device__ virtual int value(int x) {{ return x + tag; }}\n"
@@ -158,7 +158,7 @@ def virtual_functions(draft: Draft) -> None:
 
 
 def many_registers(draft: Draft) -> None:
-    """A device function that needs more registers than its callers."""
+    """Add a device function that needs more registers than its callers."""
     module = draft.module()
     name = draft.name("big")
     count = draft.rng.choice((40, 80, 150))
@@ -175,7 +175,7 @@ def many_registers(draft: Draft) -> None:
 
 
 def local_arrays(draft: Draft) -> None:
-    """Stack arrays in a kernel and in a device function."""
+    """Add stack arrays in a kernel and in a device function."""
     module = draft.module()
     name = draft.name("stack")
     size = draft.rng.choice((5, 16, 100))
@@ -193,7 +193,7 @@ def local_arrays(draft: Draft) -> None:
 
 
 def anonymous_namespace(draft: Draft) -> None:
-    """Functions, kernels and variables of an anonymous namespace."""
+    """Add functions, kernels and variables of an anonymous namespace."""
     module = draft.module()
     name = draft.name("an")
     module.body.append(
@@ -205,7 +205,7 @@ def anonymous_namespace(draft: Draft) -> None:
 
 
 def function_pointer_parameter(draft: Draft) -> None:
-    """Functions passed by pointer to a noinline function that calls them."""
+    """Add functions passed by pointer to a noinline function that calls them."""
     module = draft.module()
     apply, first, second = draft.name("apply"), draft.name("fp"), draft.name("fp")
     module.body.append(

@@ -9,10 +9,10 @@ GUARD = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
 
 
 def element_type(draft: Draft) -> str:
-    """A random type of elements."""
+    """Return a random type of elements."""
     return draft.rng.choice(("int", "float", "unsigned", "long long", "double", "short", "char"))
 
 
 def array_size(draft: Draft) -> int:
-    """A random number of elements."""
+    """Return a random number of elements."""
     return draft.rng.choice((1, 1, 2, 3, 4, 5, 8, 17, 64, 100))

@@ -34,17 +34,17 @@ def _storage(draft: Draft, module: ModuleDraft, space: str, *, constant: bool) -
 
 
 def global_variable(draft: Draft) -> None:
-    """A __device__ variable, used by its own and perhaps another module."""
+    """Add a __device__ variable, used by its own and perhaps another module."""
     _storage(draft, draft.module(), "__device__", constant=False)
 
 
 def constant_variable(draft: Draft) -> None:
-    """A __constant__ variable, used by its own and perhaps another module."""
+    """Add a __constant__ variable, used by its own and perhaps another module."""
     _storage(draft, draft.module(), "__constant__", constant=True)
 
 
 def initialised_pointers(draft: Draft) -> None:
-    """Variables whose initial value is the address of another variable."""
+    """Add variables whose initial value is the address of another variable."""
     module = draft.module()
     target, pointer, pair = draft.name("target"), draft.name("pointer"), draft.name("pair")
     size = draft.rng.randint(4, 40)
@@ -58,7 +58,7 @@ def initialised_pointers(draft: Draft) -> None:
 
 
 def static_shared(draft: Draft) -> None:
-    """Shared variables of a kernel in random sizes and alignments."""
+    """Add shared variables of a kernel in random sizes and alignments."""
     rng = draft.rng
     lines = [GUARD]
     for _ in range(rng.choice((1, 1, 2, 3, 6, 9))):
@@ -73,7 +73,7 @@ def static_shared(draft: Draft) -> None:
 
 
 def device_function_shared(draft: Draft) -> None:
-    """A device function with its own shared variable, reached from several kernels."""
+    """Add a device function with its own shared variable, reached from several kernels."""
     rng = draft.rng
     module = draft.module()
     name, element, size = draft.name("sf"), element_type(draft), array_size(draft)
@@ -97,7 +97,7 @@ def device_function_shared(draft: Draft) -> None:
 
 
 def extern_shared(draft: Draft) -> None:
-    """Dynamic shared memory, alone or beside static variables."""
+    """Add dynamic shared memory, alone or beside static variables."""
     module = draft.module()
     name = draft.name("dyn")
     element = draft.rng.choice(("int", "float4", "double", "char"))
@@ -117,7 +117,7 @@ def extern_shared(draft: Draft) -> None:
 
 
 def file_scope_shared(draft: Draft) -> None:
-    """Shared variables at file scope, used by one or two kernels."""
+    """Add shared variables at file scope, used by one or two kernels."""
     module = draft.module()
     names = [draft.name("fs") for _ in range(draft.rng.randint(1, 3))]
     for name in names:
@@ -129,7 +129,7 @@ def file_scope_shared(draft: Draft) -> None:
 
 
 def managed_variable(draft: Draft) -> None:
-    """A __managed__ variable, and another module that uses it."""
+    """Add a __managed__ variable, and another module that uses it."""
     module, other = draft.module(), draft.module()
     name = draft.name("mg")
     value = " = 5" if draft.rng.random() < 0.5 else ""
@@ -141,7 +141,7 @@ def managed_variable(draft: Draft) -> None:
 
 
 def const_and_shared_addresses(draft: Draft) -> None:
-    """Generic addresses of constant, shared and global variables kept in memory."""
+    """Add generic addresses of constant, shared and global variables kept in memory."""
     module = draft.module()
     first, second = draft.name("ca"), draft.name("ga")
     module.body.append(

@@ -47,7 +47,7 @@ class ModuleDraft:
             self.declarations.append(line)
 
     def render(self) -> str:
-        """The source of the module."""
+        """Return the source of the module."""
         return "\n".join([*self.includes, *self.declarations, *self.body, ""])
 
 
@@ -66,16 +66,16 @@ class Draft:
     count: int = 0
 
     def name(self, prefix: str) -> str:
-        """A new name, unique in the program."""
+        """Return a new name, unique in the program."""
         self.count += 1
         return f"{prefix}{self.count}"
 
     def module(self) -> ModuleDraft:
-        """A random module."""
+        """Return a random module."""
         return self.rng.choice(self.modules)
 
     def callable(self, module: ModuleDraft) -> Function | None:
-        """A random device function, declared in `module` if another module defines it.
+        """Return a random device function, declared in `module` if another module defines it.
 
         None without one.
         """

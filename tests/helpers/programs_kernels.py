@@ -7,7 +7,7 @@ from helpers.programs_draft import Draft, Function, ModuleDraft
 
 
 def _statement(draft: Draft, depth: int, v: str, elements: str) -> str:
-    """A random statement over the variable `v`, the index i and the array `elements`."""
+    """Return a random statement over the variable `v`, the index i and the array `elements`."""
     rng = draft.rng
     kind = rng.randrange(7 if depth else 3)
     if kind == 0:
@@ -27,7 +27,7 @@ def _statement(draft: Draft, depth: int, v: str, elements: str) -> str:
 
 
 def plain_kernel(draft: Draft, module: ModuleDraft | None = None) -> None:
-    """A kernel with guard, loops or branches, and no call."""
+    """Add a kernel with guard, loops or branches, and no call."""
     module = module or draft.module()
     rng = draft.rng
     element = element_type(draft)
@@ -46,7 +46,7 @@ def plain_kernel(draft: Draft, module: ModuleDraft | None = None) -> None:
 
 
 def shared_reduction(draft: Draft) -> None:
-    """A block reduction in shared memory."""
+    """Add a block reduction in shared memory."""
     size = draft.rng.choice((64, 128, 256))
     draft.kernel(
         draft.module(),
@@ -60,7 +60,7 @@ def shared_reduction(draft: Draft) -> None:
 
 
 def switch_table(draft: Draft) -> None:
-    """A switch large enough for a jump table."""
+    """Add a switch large enough for a jump table."""
     cases = "\n".join(
         f"case {i}: s += q[i + {draft.rng.randint(0, 9)}] * {draft.rng.randint(3, 99)};"
         f" q[{i}] = s; __syncwarp(); break;"
@@ -71,7 +71,7 @@ def switch_table(draft: Draft) -> None:
 
 
 def integer_division(draft: Draft) -> None:
-    """Integer and float division and remainder, which call library code when 64 bits wide."""
+    """Add integer and float division and remainder, which call library code when 64 bits wide."""
     draft.kernel(
         draft.module(),
         "long long *p, float *q, int n",
@@ -81,7 +81,7 @@ def integer_division(draft: Draft) -> None:
 
 
 def double_math(draft: Draft) -> None:
-    """Math functions and divisions that bring library code and literal pools."""
+    """Add math functions and divisions that bring library code and literal pools."""
     rng = draft.rng
     functions = rng.sample(("sin", "cos", "exp", "log", "pow", "sqrt", "tan", "erf", "cbrt"), 2)
     module = draft.module()
@@ -102,7 +102,7 @@ def double_math(draft: Draft) -> None:
 
 
 def atomics_and_shuffles(draft: Draft) -> None:
-    """Atomics, votes and shuffles, with more than one barrier."""
+    """Add atomics, votes and shuffles, with more than one barrier."""
     draft.kernel(
         draft.module(),
         "int *p, int n",
@@ -114,7 +114,7 @@ def atomics_and_shuffles(draft: Draft) -> None:
 
 
 def cooperative_groups(draft: Draft) -> None:
-    """Tiles and block groups of cooperative groups; grid groups reach the runtime."""
+    """Add tiles and block groups of cooperative groups; grid groups reach the runtime."""
     module = draft.module()
     module.include("cooperative_groups.h")
     grid = "cooperative_groups::this_grid().sync();" if draft.rng.random() < 0.3 else ""
@@ -128,7 +128,7 @@ def cooperative_groups(draft: Draft) -> None:
 
 
 def texture_object(draft: Draft) -> None:
-    """Bindless texture and surface access."""
+    """Add bindless texture and surface access."""
     draft.kernel(
         draft.module(),
         "cudaTextureObject_t t, cudaSurfaceObject_t s, float *p",
@@ -137,7 +137,7 @@ def texture_object(draft: Draft) -> None:
 
 
 def big_parameters(draft: Draft) -> None:
-    """A kernel whose parameter area is large, with a struct passed by value."""
+    """Add a kernel whose parameter area is large, with a struct passed by value."""
     module = draft.module()
     name = draft.name("Params")
     module.body.append(f"struct {name} {{ int v[{draft.rng.choice((10, 100, 500))}]; double d; }};")
@@ -145,7 +145,7 @@ def big_parameters(draft: Draft) -> None:
 
 
 def launch_bounds(draft: Draft) -> None:
-    """A kernel with launch bounds that needs many registers, and calls if it can."""
+    """Add a kernel with launch bounds that needs many registers, and calls if it can."""
     module = draft.module()
     callee = draft.callable(module)
     call = f"s0 += {callee.call.format(f=callee.name, x='k')};" if callee else ""
@@ -161,7 +161,7 @@ def launch_bounds(draft: Draft) -> None:
 
 
 def printf_assert_malloc(draft: Draft) -> None:
-    """Calls of runtime functions that the driver provides."""
+    """Add calls of runtime functions that the driver provides."""
     module = draft.module()
     text = []
     if draft.rng.random() < 0.7:

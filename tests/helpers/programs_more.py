@@ -7,7 +7,7 @@ from helpers.programs_draft import Draft, Function
 
 
 def template_kernels(draft: Draft) -> None:
-    """Instances of a kernel template with shared memory, the same ones in several modules."""
+    """Add instances of a kernel template with shared memory, the same ones in several modules."""
     rng = draft.rng
     name = draft.name("tk")
     size = array_size(draft)
@@ -23,7 +23,7 @@ def template_kernels(draft: Draft) -> None:
 
 
 def arrays_of_weak_kernels(draft: Draft) -> None:
-    """Extern arrays in instances of a kernel template, between kernels that are not instances."""
+    """Add extern arrays in instances of a kernel template, between other kernels."""
     rng = draft.rng
     name = draft.name("wk")
     for module in draft.modules[: rng.randint(1, 3)]:
@@ -40,7 +40,7 @@ def arrays_of_weak_kernels(draft: Draft) -> None:
 
 
 def inline_variables(draft: Draft) -> None:
-    """Inline variables, static variables of inline functions, and variable templates."""
+    """Add inline variables, static variables of inline functions, and variable templates."""
     rng = draft.rng
     name = draft.name("iv")
     size = array_size(draft)
@@ -58,7 +58,7 @@ def inline_variables(draft: Draft) -> None:
 
 
 def cluster_kernel(draft: Draft) -> None:
-    """Thread block clusters, from sm_90 on."""
+    """Add thread block clusters, from sm_90 on."""
     bounds = draft.rng.choice(("__cluster_dims__(2, 1, 1) ", ""))
     draft.kernel(
         draft.module(),
@@ -74,7 +74,7 @@ def cluster_kernel(draft: Draft) -> None:
 
 
 def asynchronous_copy(draft: Draft) -> None:
-    """cp.async and a shared barrier object, from sm_80 on."""
+    """Add cp.async and a shared barrier object, from sm_80 on."""
     draft.kernel(
         draft.module(),
         "float4 *p, int n",
@@ -91,7 +91,7 @@ def asynchronous_copy(draft: Draft) -> None:
 
 
 def grid_constant(draft: Draft) -> None:
-    """A __grid_constant__ parameter whose address is taken."""
+    """Add a __grid_constant__ parameter whose address is taken."""
     module = draft.module()
     name = draft.name("Grid")
     module.body.append(f"struct {name} {{ int v[{draft.rng.choice((4, 40))}]; }};")
@@ -103,7 +103,7 @@ def grid_constant(draft: Draft) -> None:
 
 
 def call_chain(draft: Draft) -> None:
-    """A chain of functions over the modules, each with its own stack frame."""
+    """Add a chain of functions over the modules, each with its own stack frame."""
     rng = draft.rng
     before = ""
     for _ in range(rng.randint(2, 7)):
@@ -125,7 +125,7 @@ def call_chain(draft: Draft) -> None:
 
 
 def recursion_through_pointer(draft: Draft) -> None:
-    """Functions that call each other through a table that names them all."""
+    """Add functions that call each other through a table that names them all."""
     module = draft.module()
     first, second, table = draft.name("rp"), draft.name("rp"), draft.name("rt")
     module.body.append(
@@ -138,7 +138,7 @@ def recursion_through_pointer(draft: Draft) -> None:
 
 
 def lookup_tables(draft: Draft) -> None:
-    """Static constant tables inside functions, and string literals."""
+    """Add static constant tables inside functions, and string literals."""
     module = draft.module()
     name = draft.name("lut")
     values = ", ".join(str(draft.rng.randint(1, 999)) for _ in range(draft.rng.choice((8, 40))))
@@ -152,7 +152,7 @@ def lookup_tables(draft: Draft) -> None:
 
 
 def static_kernels(draft: Draft) -> None:
-    """Static kernels of one name in several modules, and extern "C" names."""
+    """Add static kernels of one name in several modules, and extern "C" names."""
     name = draft.name("sk")
     for module in draft.modules[: draft.rng.randint(1, 3)]:
         module.body.append(
@@ -164,7 +164,7 @@ def static_kernels(draft: Draft) -> None:
 
 
 def trap_and_clock(draft: Draft) -> None:
-    """Instructions with side effects on the schedule: trap, clock, fences, nanosleep."""
+    """Add instructions with side effects on the schedule: trap, clock, fences, nanosleep."""
     draft.kernel(
         draft.module(),
         "long long *p, int n",
@@ -174,7 +174,7 @@ def trap_and_clock(draft: Draft) -> None:
 
 
 def tensor_instruction(draft: Draft) -> None:
-    """A matrix multiply-accumulate, from sm_80 on."""
+    """Add a matrix multiply-accumulate, from sm_80 on."""
     draft.kernel(
         draft.module(),
         "float *c, const unsigned *a",
@@ -189,7 +189,7 @@ def tensor_instruction(draft: Draft) -> None:
 
 
 def many_kernels(draft: Draft) -> None:
-    """So many kernels that the file has more than 255 sections."""
+    """Add so many kernels that the file has more than 255 sections."""
     module = draft.module()
     name = draft.name("mk")
     count = draft.rng.choice((30, 90))
@@ -201,7 +201,7 @@ def many_kernels(draft: Draft) -> None:
 
 
 def dynamic_parallelism(draft: Draft) -> None:
-    """A kernel that launches another: needs the device runtime library."""
+    """Add a kernel that launches another: needs the device runtime library."""
     child = draft.kernel(draft.module(), "int *p", "p[threadIdx.x] = 1;")
     module = draft.module()
     module.declare(f"extern __global__ void {child}(int *p);")

@@ -8,7 +8,7 @@ HEADER = ".version 7.0\n.target sm_75\n.address_size 64\n"
 
 
 def _kernel(draft: Draft, body: str, declarations: str = "") -> str:
-    """The text of a kernel with a body, and declarations in front."""
+    """Return the text of a kernel with a body, and declarations in front."""
     name = draft.name("pk")
     draft.kernels.append(name)
     return (
@@ -25,7 +25,7 @@ def _add(draft: Draft, text: str) -> None:
 
 
 def weak_function(draft: Draft) -> None:
-    """A .weak function in two or three files whose bodies need different register counts."""
+    """Add a .weak function in two or three files whose bodies need different register counts."""
     name = draft.name("wf")
     strong = draft.rng.choice((None, None, None, 0, 1))
     for copy in range(draft.rng.randint(2, 3)):
@@ -49,7 +49,7 @@ def weak_function(draft: Draft) -> None:
 
 
 def weak_variable(draft: Draft) -> None:
-    """A .weak variable in several files with different initial values."""
+    """Add a .weak variable in several files with different initial values."""
     name = draft.name("wv")
     size = draft.rng.choice((4, 8, 64))
     for _ in range(2):
@@ -63,7 +63,7 @@ def weak_variable(draft: Draft) -> None:
 
 
 def common_variable(draft: Draft) -> None:
-    """.common variables in one or two files, the later ones smaller."""
+    """Add .common variables in one or two files, the later ones smaller."""
     names = [draft.name("cv") for _ in range(draft.rng.randint(1, 4))]
     size = draft.rng.choice((4, 12, 100))
     for step in range(draft.rng.randint(1, 2)):
@@ -79,7 +79,7 @@ def common_variable(draft: Draft) -> None:
 
 
 def file_scope_shared(draft: Draft) -> None:
-    """File-scope .shared variables used by one or more kernels of the file."""
+    """Add file-scope .shared variables used by one or more kernels of the file."""
     lines, kernels = [], []
     names = [draft.name("ps") for _ in range(draft.rng.randint(1, 5))]
     for name in names:
@@ -97,7 +97,7 @@ def file_scope_shared(draft: Draft) -> None:
 
 
 def extern_shared(draft: Draft) -> None:
-    """.extern .shared in a PTX file."""
+    """Add .extern .shared in a PTX file."""
     name = draft.name("px")
     align = draft.rng.choice((4, 8, 16))
     body = (

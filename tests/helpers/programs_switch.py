@@ -18,7 +18,7 @@ QUALIFIERS = {
 
 
 def switch(rng: Random, cases: int) -> str:
-    """A switch with cases so different that the compiler makes a jump table."""
+    """Return a switch with cases so different that the compiler makes a jump table."""
     text = "switch (x) {\n"
     for case in range(cases):
         text += (
@@ -30,7 +30,7 @@ def switch(rng: Random, cases: int) -> str:
 
 
 def generate(seed: int) -> list[str]:
-    """The CUDA sources of a program, in link order."""
+    """Return the CUDA sources of a program, in link order."""
     rng = Random(f"switches {seed}")
     files = range(rng.randrange(2, 4))
     functions = range(rng.randrange(3, 7))

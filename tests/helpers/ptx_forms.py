@@ -57,7 +57,7 @@ MMAS = (
 
 
 def _integers() -> Iterator[Form]:
-    """The forms of integer instructions."""
+    """Yield the forms of integer instructions."""
     for name in ("u16", "s16", "u32", "s32", "u64", "s64"):
         for operation in ("add", "sub", "mul.lo", "mul.hi", "div", "rem", "min", "max"):
             yield Form(f"{operation}.{name}", name, (name, name))
@@ -92,7 +92,7 @@ def _integers() -> Iterator[Form]:
 
 
 def _floats() -> Iterator[Form]:
-    """The forms of floating-point instructions."""
+    """Yield the forms of floating-point instructions."""
     for name in ("f32", "f64"):
         for rounding in ("rn", "rz", "rp"):
             for operation in ("add", "mul", "div"):
@@ -124,7 +124,7 @@ def _floats() -> Iterator[Form]:
 
 
 def _conversions() -> Iterator[Form]:
-    """The forms of conversions."""
+    """Yield the forms of conversions."""
     for integer in ("u16", "s16", "u32", "s32", "u64", "s64"):
         for name in ("f16", "bf16", "f32", "f64"):
             yield Form(f"cvt.rn.{name}.{integer}", name, (integer,))
@@ -143,7 +143,7 @@ def _conversions() -> Iterator[Form]:
 
 
 def _others() -> Iterator[Form]:
-    """The forms of atomics and other instructions."""
+    """Yield the forms of atomics and other instructions."""
     for name in ("u32", "u64", "f32", "f64", "f16x2"):
         noftz = ".noftz" if name == "f16x2" else ""
         yield Form(f"atom.global.add{noftz}.{name}", name, (ADDRESS, name))
@@ -160,12 +160,12 @@ def _others() -> Iterator[Form]:
 
 
 def forms() -> list[Form]:
-    """All forms except those of mma."""
+    """Return all forms except those of mma."""
     return [*_integers(), *_floats(), *_conversions(), *_others()]
 
 
 def module(sm: str, version: str) -> str:
-    """PTX with a kernel for each form, for sm_`sm`, in a version of PTX."""
+    """Return PTX with a kernel for each form, for sm_`sm`, in a version of PTX."""
     parts = [f".version {version}\n.target sm_{sm}\n.address_size 64\n"]
     for number, form in enumerate(forms()):
         parts.append(_kernel(f"once{number}", form, repeats=False))
@@ -176,7 +176,7 @@ def module(sm: str, version: str) -> str:
 
 
 def _kernel(name: str, form: Form, *, repeats: bool) -> str:
-    """The text of a kernel with one form, whose result `repeats` as an operand."""
+    """Return the text of a kernel with one form, whose result `repeats` as an operand."""
     result = REGISTERS[form.result]
     lines = [f".reg .{result} %d;"]
     operands = []
@@ -198,7 +198,7 @@ def _kernel(name: str, form: Form, *, repeats: bool) -> str:
 
 
 def _mma_kernel(name: str, mma: Mma) -> str:
-    """The text of a kernel with one mma."""
+    """Return the text of a kernel with one mma."""
     lines = []
     kinds = (mma.of_c, mma.of_ab, mma.of_ab)
     lists = {}
@@ -220,7 +220,7 @@ def _mma_kernel(name: str, mma: Mma) -> str:
 
 
 def _entry(name: str, lines: list[str]) -> str:
-    """A kernel with these lines as its body."""
+    """Return a kernel with these lines as its body."""
     body = "\n".join(f"    {line}" for line in lines)
     return f"""
 .visible .entry {name}(.param .u64 p)

@@ -69,11 +69,11 @@ class Program:
 
 
 def draw(seed: int) -> Program:
-    """The random program of a seed; every second one is a plugin."""
+    """Return the random program of a seed; every second one is a plugin."""
     chance = random.Random(seed)
 
     def pick(most: int) -> str:
-        """A random choice of modules, in order."""
+        """Return a random choice of modules, in order."""
         return "".join(sorted(chance.sample(MODULES, chance.randint(1, most))))
 
     is_plugin = seed % 2 == 1
@@ -108,7 +108,7 @@ def prepare(build: HostBuild) -> None:
 
 
 def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
-    """The messages of the last device link, and the log of the program.
+    """Return the messages of the last device link, and the log of the program.
 
     None if it does not start.
     """

@@ -32,7 +32,7 @@ class Code:
 
 
 def source(code: Code, folder: Path, name: str) -> str:
-    """The C source of a file with these contents."""
+    """Return the C source of a file with these contents."""
     lines = []
     for identifier in dict.fromkeys([*code.modules, *code.linked]):
         lines.append(f"void __cudaRegisterLinkedBinary{identifier}(void);")
@@ -63,17 +63,17 @@ def source(code: Code, folder: Path, name: str) -> str:
 
 
 def _word(text: str) -> str:
-    """A statement that adds a string to `__nv_module_id`."""
+    """Return a statement that adds a string to `__nv_module_id`."""
     return f'__asm__(".pushsection __nv_module_id,\\"a\\"\\n.asciz \\"{text}\\"\\n.popsection");'
 
 
 def library(folder: Path, name: str, code: Code, *flags: str) -> Path:
-    """A shared library; `flags` are for the compiler."""
+    """Return a shared library; `flags` are for the compiler."""
     return _make(folder, name, source(code, folder, name), "-shared", "-fPIC", *flags)
 
 
 def program(folder: Path, name: str, code: Code, *flags: str) -> Path:
-    """A program that does nothing."""
+    """Return a program that does nothing."""
     text = source(code, folder, name) + "int main(void) { return 0; }\n"
     return _make(folder, name, text, "-Wl,--unresolved-symbols=ignore-all", *flags)
 

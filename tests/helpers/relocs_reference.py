@@ -36,7 +36,7 @@ for formula, bits, places in (
 
 
 def pack(patches: Iterable[Patch]) -> Patches:
-    """The table of patches for the native function."""
+    """Return the table of patches for the native function."""
     return Patches(b"".join(PATCH.pack(*patch) for patch in patches))
 
 
@@ -73,7 +73,7 @@ def patch_numpy(image: bytearray, table: bytes) -> None:
 
 
 def _columns() -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
-    """By type: bits by which the value is shifted right, then left, and the mask of the field."""
+    """Return, by type, bits by which a value is shifted right, then left, and the field's mask."""
     columns = np.zeros((3, 128), dtype=np.uint64)
     for type_, (formula, first, bits) in FIELDS.items():
         columns[:, type_] = (32 if formula == "V>>32" else 0, first, (1 << bits) - 1 << first)

@@ -63,7 +63,7 @@ SOURCES = {"main": MAIN, "other": OTHER, "scale": SCALE, "again": SCALE}
 
 
 def cubins(arch: str, *flags: str) -> dict[str, bytes]:
-    """The cubins of the program. Two have the same source and name, so that they are identical."""
+    """Return the cubins of the program. Two are identical, by the same source and name."""
     names = {"main": "main.cu", "other": "other.cu", "scale": "scale.cu", "again": "scale.cu"}
     return {
         f"{name}.cubin": oracle.compile(source, arch, flags, name=names[name])
@@ -80,17 +80,17 @@ class Program:
         self.image = Image(pylink.link(list(made.items()), arch=f"sm_{arch}", **options).image)
 
     def named(self, *names: str) -> list[Remark]:
-        """The remarks with these names."""
+        """Return the remarks with these names."""
         return [remark for remark in self.remarks if remark.name in names]
 
 
 def args(remark: Remark) -> dict[str, str]:
-    """The arguments of a remark, without text."""
+    """Return the arguments of a remark, without text."""
     return {key: value for key, value, *_ in remark.args if key != "String"}
 
 
 def size_of(image: Image, name: str) -> int:
-    """The size of a section in bytes."""
+    """Return the size of a section in bytes."""
     section = image.section(name)
     assert section is not None, name
     return section.size

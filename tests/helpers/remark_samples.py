@@ -116,7 +116,7 @@ def any_remark(
     text: st.SearchStrategy[str] = TEXT,
     keys: st.SearchStrategy[str] | None = None,
 ) -> Remark:
-    """A random remark; `keys` are those of arguments (default: any text)."""
+    """Return a random remark; `keys` are those of arguments (default: any text)."""
     name = text.filter(bool)
     key_names = name if keys is None else keys.filter(bool)
     place = st.one_of(st.just((None, 0, 0)), st.tuples(text, NUMBER, NUMBER))
@@ -136,18 +136,18 @@ def any_remark(
 
 
 def written(folder: Path, remarks: list[Remark], format: str, version: int = 1) -> bytes:
-    """The bytes of a file of remarks."""
+    """Return the bytes of a file of remarks."""
     path = folder / "remarks.out"
     write_remarks(path, remarks, format=format, version=version)
     return path.read_bytes()
 
 
 def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
-    """A bitstream, written bit by bit from the table of abbreviations."""
+    """Return a bitstream, written bit by bit from the table of abbreviations."""
     strings: dict[str, int] = {}
 
     def number(text: str) -> int:
-        """The number of a string in the string table, to which it is added if it is new."""
+        """Return the number of a string in the string table, to which it is added if it is new."""
         return strings.setdefault(text, len(strings))
 
     blocks = []
@@ -172,7 +172,7 @@ def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
 
 
 def _contents(records: list[Record]) -> BitWriter:
-    """The bits of a remark's block."""
+    """Return the bits of a remark's block."""
     _, abbreviations = RECORDS[REMARK]
     places = {code: 4 + place for place, code in enumerate(abbreviations)}
     bits = BitWriter()

@@ -67,7 +67,7 @@ def remarks_of(
     options: Mapping[str, Value] | None = None,
     why_live: re.Pattern[str] | None = None,
 ) -> list[Remark]:
-    """The remarks of a link, in order, also if the link fails."""
+    """Return the remarks of a link, in order, also if the link fails."""
     listed = Listed()
     sink = Sink()
     remarks = Remarks(sink, listed, hotness=True, why_live=why_live)
@@ -84,7 +84,7 @@ def remarks_of(
 
 
 def line(remark: Remark) -> str:
-    """A remark in one line, without its pass, its section and the places of its arguments."""
+    """Return a remark in one line, without pass, section and the places of its arguments."""
     file, _ = parts_of_place(remark.file or "")
     return (
         f"{TAGS[remark.kind]} {remark.name} {remark.function} "
@@ -93,6 +93,6 @@ def line(remark: Remark) -> str:
 
 
 def lines(cubins: Mapping[str, Cubin], only: str, **options: Value) -> list[str]:
-    """The remarks of one pass on cubins made in code."""
+    """Return the remarks of one pass on cubins made in code."""
     images = {name: cubin.build() for name, cubin in cubins.items()}
     return [line(remark) for remark in remarks_of(images, BUILT_FOR, only, options=options)]

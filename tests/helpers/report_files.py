@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def section_text(identifier: str, name: str = "", extra: str = "") -> str:
-    """A section with more fields in `extra`."""
+    """Return a section with more fields in `extra`."""
     return f'Identifier: "{identifier}"\nDisplayName: "{name or identifier}"\n{extra}\n'
 
 
 def rule_text(body: str, identifier: str = "Rule", extra: str = "") -> str:
-    """A rule that runs `body`, which begins in line 8; `extra` holds more functions."""
+    """Return a rule that runs `body`, which begins in line 8; `extra` holds more functions."""
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     return (
         "import NvRules\n"
@@ -23,5 +23,5 @@ def rule_text(body: str, identifier: str = "Rule", extra: str = "") -> str:
 
 
 def of_section(identifier: str) -> str:
-    """The function of a rule that belongs to a section, for `extra`."""
+    """Return the function of a rule that belongs to a section, for `extra`."""
     return f"def get_section_identifier():\n    return {identifier!r}"

@@ -81,7 +81,7 @@ SOURCE = Section(
 
 
 def link_report() -> Report:
-    """Five phases and the whole link, with sections, a rule, NVTX ranges and source counters."""
+    """Return five phases and the link, with sections, a rule, NVTX ranges and source counters."""
     report = Report(
         Process(THREAD, "host.example", "pylink"),
         Session(
@@ -132,7 +132,7 @@ def link_report() -> Report:
 
 
 def rules() -> list[RuleResult]:
-    """The results of two rules: one with a message and a focus metric, and one without messages."""
+    """Return results of two rules: one with a message and a focus metric, one without."""
     spoke = RuleResult("LinkDominant", "Dominating Phase", section_identifier="LinkSpeedOfLight")
     message = RuleMessage("Relocation takes most of the time.", MessageType.WARNING, name="Busy")
     focus = FocusMetric(None, "link__time_duration.sum", 4e6, Severity.HIGH, "shorten it")
@@ -141,7 +141,7 @@ def rules() -> list[RuleResult]:
 
 
 def whole() -> Action:
-    """The action of the whole link, which contains all phases."""
+    """Return the action of the whole link, which contains all phases."""
     action = Action(scope=Scope.RANGE, thread_id=THREAD, api_call_id=99)
     action.set("link__time_duration.sum", 15_000_000)
     action.set("link__arch", "sm_86")

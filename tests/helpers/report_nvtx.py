@@ -97,7 +97,7 @@ TWO: list[tuple[list[str], list[str], tuple[int, ...]]] = [
 
 
 def nvtx_report() -> Report:
-    """A report with an action for each stack, which is that of the default domain and of `dom`."""
+    """Return a report with an action for each stack, of the default domain and of `dom`."""
     report = Report(Process(1, "host", "pylink"))
     for number, stack in enumerate(STACKS):
         action = Action(f"k{number}", f"k{number}", f"k{number}", thread_id=THREAD)

@@ -29,7 +29,7 @@ from pylink.report.model import (
 
 
 def phase(name: str, duration: int, size: int = 5_000) -> Action:
-    """The action of a phase; `duration` in ns, `size` bytes read."""
+    """Return the action of a phase; `duration` in ns, `size` bytes read."""
     action = Action(name, name, name, thread_id=1)
     action.stream_name = "link"
     action.set("link__time_duration.sum", duration)
@@ -81,7 +81,7 @@ def phase(name: str, duration: int, size: int = 5_000) -> Action:
 
 
 def report(scale: int = 1) -> Report:
-    """A report of a link with two phases, with all values multiplied by `scale`."""
+    """Return a report of a link with two phases, with all values multiplied by `scale`."""
     return Report(
         Process(1234, "host", "pylink"),
         actions=[phase("read", 1_500_000 * scale, 5_000 * scale), phase("merge", 500_000 * scale)],
@@ -96,6 +96,6 @@ def written(folder: Path) -> str:
 
 
 def show(capfd: pytest.CaptureFixture[str], *words: str) -> str:
-    """The output of `pylink report`, which must succeed."""
+    """Return the output of `pylink report`, which must succeed."""
     assert main(["report", *words], tool="pylink") == 0, capfd.readouterr().err
     return capfd.readouterr().out

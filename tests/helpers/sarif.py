@@ -15,7 +15,7 @@ PLACES = [above / "shared/data/sarif-schema-2.1.0.json" for above in Path(__file
 
 
 def validator() -> Any:
-    """A validator of jsonschema with the schema; skips the test if either is missing."""
+    """Return a validator of jsonschema with the schema; skips the test if either is missing."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     path = next((place for place in PLACES if place.is_file()), None)
     if path is None:

@@ -17,7 +17,7 @@ UNTIMED = {0x28: "DMUL", 0x29: "DADD", 0x2A: "DSETP", 0x2B: "DFMA", 0x37: "IMMA"
 
 
 def code(image: bytes) -> dict[str, list[int]]:
-    """The instructions of each function, as numbers."""
+    """Return the instructions of each function, as numbers."""
     functions = {}
     file = Image(image)
     for section in file.sections:
@@ -29,22 +29,22 @@ def code(image: bytes) -> dict[str, list[int]]:
 
 
 def operation(word: int) -> int:
-    """The low 9 bits of an instruction: its operation, without the kinds of its operands."""
+    """Return the low 9 bits of an instruction: its operation, without the kinds of its operands."""
     return word & 0x1FF
 
 
 def stall(word: int) -> int:
-    """The stall count of an instruction, in cycles."""
+    """Return the stall count of an instruction, in cycles."""
     return word >> 105 & 0xF
 
 
 def written(word: int) -> int:
-    """The scoreboard that is released when the result of an instruction is written."""
+    """Return the scoreboard that is released when the result of an instruction is written."""
     return word >> 110 & 7
 
 
 def read(word: int) -> int:
-    """The scoreboard that is released when the operands of an instruction are read."""
+    """Return the scoreboard that is released when the operands of an instruction are read."""
     return word >> 113 & 7
 
 

@@ -10,7 +10,7 @@ SHSTRNDX, SHNUM, SHOFF = 13, 12, 6  # fields of the ELF header, by position
 
 
 def section_rows(image: bytes) -> tuple[list[list[int]], list[bytes]]:
-    """The section headers of a file and the names of the sections."""
+    """Return the section headers of a file and the names of the sections."""
     header = EHDR.unpack_from(image)
     rows = [
         list(SHDR.unpack_from(image, header[SHOFF] + i * SHDR.size)) for i in range(header[SHNUM])
@@ -20,7 +20,7 @@ def section_rows(image: bytes) -> tuple[list[list[int]], list[bytes]]:
 
 
 def with_names(image: bytes, names: list[bytes]) -> bytes:
-    """The file with other section names, each with its own string in a new table at the end."""
+    """Return the file with other section names, each with its string in a new table at the end."""
     header = EHDR.unpack_from(image)
     rows, _ = section_rows(image)
     changed = bytearray(image)
@@ -36,7 +36,7 @@ def with_names(image: bytes, names: list[bytes]) -> bytes:
 
 
 def with_section(image: bytes, section: int, **fields: int) -> bytes:
-    """The file with `type`, `flags`, `link` or `info` of a section changed."""
+    """Return the file with `type`, `flags`, `link` or `info` of a section changed."""
     at = EHDR.unpack_from(image)[SHOFF] + section * SHDR.size
     row = list(SHDR.unpack_from(image, at))
     for name, value in fields.items():

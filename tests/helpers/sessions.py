@@ -1,4 +1,4 @@
-"""What pages show in blocks: files, and what a shell prints.
+"""Blocks that pages show: files, and what a shell prints.
 
 A session has commands after a prompt, each followed by what it prints. A line `...` stands for any
 number of lines, and `...` in a line for any text. Times may differ.
@@ -25,12 +25,12 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page that name their language."""
+    """Return the blocks of a page that name their language."""
     return (Block(*found) for found in FENCED.findall(page))
 
 
 def sessions(page: str) -> Iterator[str]:
-    """The blocks of a page that begin with a prompt."""
+    """Return the blocks of a page that begin with a prompt."""
     return (text for text in BLOCK.findall(page) if PROMPT.match(text))
 
 
@@ -54,7 +54,7 @@ def prints(shown: str, printed: str) -> bool:
 
 
 def line_pattern(line: str) -> str:
-    """The regular expression for a line on a page."""
+    """Return the regular expression for a line on a page."""
     if line == "...":
         return r"(?:.*\n)*?"
     words = re.escape(line.rstrip()).replace(re.escape("..."), ".*")

@@ -53,7 +53,7 @@ class SharedLibrary:
     extra: Sequence[tuple[str, bytes]] = field(default_factory=tuple)
 
     def build(self) -> bytes:
-        """The bytes of the library."""
+        """Return the bytes of the library."""
         strings = b"\0"
         symbols = [bytes(24)]
         relocations = b""
@@ -106,7 +106,7 @@ class SharedLibrary:
         return self._file(sections)
 
     def _file(self, sections: list[tuple[str, int, bytes, int]]) -> bytes:
-        """The ELF file of these sections: name, type, contents and sh_link of each."""
+        """Return the ELF file of these sections: name, type, contents and sh_link of each."""
         names = b"\0"
         table = [bytes(64)]
         body = b""

@@ -70,7 +70,7 @@ def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
 
 
 def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], list[int]]:
-    """The addresses of extern arrays, by kernel and by tie."""
+    """Return the addresses of extern arrays, by kernel and by tie."""
     addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in program.extern_uses}
     ties = [-1] * program.tie_count
     settled = False
@@ -84,7 +84,7 @@ def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], li
 
 
 def layout_shared(family: int, program: Program) -> Layout:
-    """The layout by the rules in the docstring of the native function."""
+    """Return the layout by the rules in the docstring of the native function."""
     kernel_count, variables, uses = program.kernel_count, program.variables, program.uses
     users: list[set[int]] = [set() for _ in variables]
     for variable, kernel in uses:
@@ -151,7 +151,7 @@ def layout_shared(family: int, program: Program) -> Layout:
 
 
 def layout_relocatable(program: Program) -> tuple[list[Section], list[int]]:
-    """The sections of kernels and ``.nv_debug.shared`` in a relocatable link, and the ties."""
+    """Return sections of kernels and ``.nv_debug.shared`` in a relocatable link, and the ties."""
     variables = program.variables
     extern_exists = any(v.extern for v in variables)
     most_aligned = max([1, *(v.align for v in variables if v.owner == COMMON)])

@@ -36,7 +36,7 @@ class Program:
     references: list[tuple[int, int]]
 
     def owners(self) -> list[int]:
-        """By variable: the number of the kernel that it belongs to, or COMMON or DEAD."""
+        """Return, by variable, the number of the kernel that it belongs to, or COMMON or DEAD."""
         return [
             COMMON
             if variable.home is None
@@ -47,11 +47,11 @@ class Program:
         ]
 
     def code_of(self, kernel: int, *, deep: bool) -> set[int]:
-        """The functions whose code counts for a kernel: itself, with `deep` all that it reaches."""
+        """Return functions whose code counts for a kernel: its own, with `deep` all it reaches."""
         return {kernel} | (self.graph.reached(kernel) if deep else set())
 
     def uses(self, *, deep: bool) -> set[tuple[int, int]]:
-        """The pairs of a variable with a size and the number of a kernel that uses it."""
+        """Return the pairs of a variable with a size and the number of a kernel that uses it."""
         return {
             (variable, number)
             for number, kernel in enumerate(self.linked)
@@ -60,7 +60,7 @@ class Program:
         }
 
     def ties(self, *, by_name: bool, deep: bool) -> set[tuple[int, int]]:
-        """The pairs of a kernel's number and its tie: a variable, or another function."""
+        """Return the pairs of a kernel's number and its tie: a variable, or another function."""
         return {
             (number, self.graph.count + variable if by_name else -1 if is_own else function)
             for number, kernel in enumerate(self.linked)
@@ -84,7 +84,7 @@ class Symbol:
 
 
 def symbols(program: Program, offsets: list[int], family: int, *, keeps: bool) -> list[Symbol]:
-    """The symbols of an executable.
+    """Return the symbols of an executable.
 
     `keeps` is for -g. An offset of -1 is that of an unused variable.
     """

@@ -45,11 +45,11 @@ def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
 
 
 def explained(folder: Path, words: Sequence[str]) -> str:
-    """The messages of pylink in its own format, without blank lines."""
+    """Return the messages of pylink in its own format, without blank lines."""
     options = ["--diagnostics_format=text", "--brief-diagnostics=true", "--no_wrap_diagnostics"]
     return "\n".join(pylink(folder, [*words, *options], name="pylink").lines)
 
 
 def _said(code: int, text: str, name: str) -> Said:
-    """The result of a tool called `name`."""
+    """Return the result of a tool called `name`."""
     return Said(code, [line.removeprefix(f"{name} ") for line in text.splitlines()])

@@ -35,7 +35,7 @@ PREFIXES = [
 
 
 def cubin_bytes(data: bytes) -> Counter[tuple[str, str]]:
-    """The number of bytes of each (function, part)."""
+    """Return the number of bytes of each (function, part)."""
     table, count, strings = (
         struct.unpack_from("<Q", data, 40)[0],
         struct.unpack_from("<H", data, 60)[0],
@@ -65,12 +65,12 @@ def cubin_bytes(data: bytes) -> Counter[tuple[str, str]]:
 
 
 def text(data: bytes, at: int) -> str:
-    """The string at an offset."""
+    """Return the string at an offset."""
     return data[at : data.index(b"\0", at)].decode("latin-1")
 
 
 def owner(i: int, names: list[str], rows: list[tuple[int, ...]], functions: list[str]) -> str:
-    """The function to which section `i` belongs; SHARED if it belongs to none."""
+    """Return the function to which section `i` belongs; SHARED if it belongs to none."""
     fits = [name for name in functions if names[i].endswith(f".{name}")]
     if fits:
         return max(fits, key=len)
@@ -81,7 +81,7 @@ def owner(i: int, names: list[str], rows: list[tuple[int, ...]], functions: list
 
 
 def part(name: str, flags: int) -> str:
-    """The part of the file to which a section belongs."""
+    """Return the part of the file to which a section belongs."""
     for prefix, word in PREFIXES:
         if name.startswith(prefix):
             return word
@@ -97,7 +97,7 @@ def label_names(
     strings: int,
     i: int,
 ) -> dict[int, tuple[str, str]]:
-    """By offset of a byte in section `i`, if that is a symbol or string table: its label."""
+    """Return, by offset of a byte in section `i`, a symbol or string table, its label."""
     word = "names, symbols"
     labels: dict[int, tuple[str, str]] = {}
     tables = [row for row in rows if row[1] == 2]

@@ -11,7 +11,7 @@ from helpers.fatbin_builder import host_object
 
 
 def library(sections: list[tuple[str, bytes]], *, elf_type: int = 3, machine: int = 62) -> bytes:
-    """An ELF file with these sections, by default a shared library for x86-64."""
+    """Return an ELF file with these sections, by default a shared library for x86-64."""
     data = bytearray(host_object(sections, machine))
     data[16:18] = struct.pack("<H", elf_type)
     return bytes(data)
@@ -35,7 +35,7 @@ def linked(
     registers: int = 8,
     debug: bytes = b"",
 ) -> bytes:
-    """A linked cubin with kernels of these names, and with further sections that are not empty."""
+    """Return a linked cubin with kernels of these names, and further sections with bytes."""
     made = Cubin()
     for name in names or ("kernel",):
         made.function(name, code=code, kernel=True, registers=registers)

@@ -30,7 +30,7 @@ NOTES = {
 
 
 def table(kind: type[T], rows: Iterable[Mapping[str, int] | int]) -> T:
-    """A table of rows, or of numbers; a missing column is 0, or -1 if it names a row."""
+    """Return a table of rows, or of numbers; a missing column is 0, or -1 if it names a row."""
     columns = kind().dtype
     if isinstance(columns, str):
         number = Struct("<" + CODES[columns])
@@ -54,7 +54,7 @@ def objects(
     family: int = 0,
     mode: int = 0,
 ) -> ObjectTables:
-    """The tables of inputs with these rows.
+    """Return the tables of inputs with these rows.
 
     Sections of notes and code are added to the files' rows.
     """
@@ -80,7 +80,7 @@ def objects(
 def _stretch(
     first: str, end: str, kinds: set[int], sections: list[Mapping[str, int]], file: int
 ) -> dict[str, int]:
-    """The columns of a file's row with the first section of some kinds, and the end of these."""
+    """Return columns of a file's row with the first section of some kinds, and the end of these."""
     numbers = [
         number
         for number, section in enumerate(sections)
@@ -90,5 +90,5 @@ def _stretch(
 
 
 def merged(inputs: ObjectTables | None = None, **tables: Table[object] | bytes) -> MergedTables:
-    """The tables of merge, as far as they are given, for phases of merge."""
+    """Return the tables of merge, as far as they are given, for phases of merge."""
     return MergedTables(inputs or objects(), **tables)

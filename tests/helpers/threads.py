@@ -13,7 +13,7 @@ THREADS = (1, 2, 3, 8)
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """A context in which links of this thread use `count` threads."""
+    """Yield a context in which links of this thread use `count` threads."""
     worth, before = cores.set_worth(0), cores.use_threads(count)
     try:
         yield

@@ -46,7 +46,7 @@ def printed(folder: Path, words: Sequence[str]) -> Printed:
 
 
 def both(folder: Path, overlay: Path, *words: str, arch: str = "sm_90") -> Printed:
-    """The output of the overlay's nvcc, after a check that without notes it is that of NVIDIA's."""
+    """Return the output of the overlay's nvcc, which without notes is NVIDIA's."""
     arguments = [f"-arch={arch}", *words, "-o", "made"]
     real_output = printed(folder, [oracle.toolchain().tool("nvcc"), *arguments])
     overlay_output = printed(folder, [str(overlay), *arguments])

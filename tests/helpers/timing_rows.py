@@ -20,7 +20,7 @@ class Row:
 
 
 def read_rows(table: str) -> list[Row]:
-    """The rows of a table, whose header may be missing.
+    """Return the rows of a table, whose header may be missing.
 
     Names in it are not quoted, so a row with ` , ` in a name can be read in several ways. Such a
     row, a damaged one and an incomplete last line are ValueErrors that name the line.

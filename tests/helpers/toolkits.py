@@ -12,12 +12,12 @@ EARLY_ABI = 0x33  # e_ident of files before 13.0, whose header names the toolkit
 
 
 def note(toolkit: int) -> bytes:
-    """A .note.nv.cuinfo note with a toolkit, such as 130."""
+    """Return a .note.nv.cuinfo note with a toolkit, such as 130."""
     return struct.pack("<III12s4H", 12, 8, 1000, b"NVIDIA Corp\0", 2, 80, toolkit, 0)
 
 
 def tool_note(*strings: str) -> bytes:
-    """A note of the tool that wrote a file: output, name, version, build, options."""
+    """Return a note of the tool that wrote a file: output, name, version, build, options."""
     offsets, text = [], b""
     for string in strings:
         offsets.append(len(text))
@@ -28,7 +28,7 @@ def tool_note(*strings: str) -> bytes:
 
 
 def ptxas_note(version: str) -> bytes:
-    """The tool note of a version of ptxas, such as 13.2.51."""
+    """Return the tool note of a version of ptxas, such as 13.2.51."""
     release = version.rpartition(".")[0]
     version_text = f"Cuda compilation tools, release {release}, V{version}"
     return tool_note(
@@ -37,7 +37,7 @@ def ptxas_note(version: str) -> bytes:
 
 
 def cubin_by(toolkit: int, name: str = "kernel", *, tool: bytes = b"") -> bytes:
-    """An object with one kernel for sm_80 of a toolkit (130: CUDA 13.0), with a note `tool`."""
+    """Return an object with a kernel for sm_80 of a toolkit (130: CUDA 13.0), and a `tool` note."""
     cubin = one_kernel(name)
     if tool:
         cubin.section(Section(".note.nv.tkinfo", SHT_NOTE, tool, TKINFO_FLAGS))
@@ -46,7 +46,7 @@ def cubin_by(toolkit: int, name: str = "kernel", *, tool: bytes = b"") -> bytes:
 
 
 def toolkit_of(image: bytes) -> int:
-    """The toolkit that a file names: in a note, or before 13.0 in its header."""
+    """Return the toolkit that a file names: in a note, or before 13.0 in its header."""
     if image[7] == EARLY_ABI:
         return int.from_bytes(image[20:24], "little")
     places = [place for place in range(len(image)) if image.startswith(b"NVIDIA Corp\0", place)]

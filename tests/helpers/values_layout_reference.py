@@ -19,12 +19,12 @@ class Variable(NamedTuple):
 
 
 def rounded(offset: int, align: int) -> int:
-    """The next multiple of an alignment."""
+    """Return the next multiple of an alignment."""
     return -(-offset // align) * align
 
 
 def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[list[int], int]:
-    """The offset of each variable, placed in this order, and the end of the last one."""
+    """Return the offset of each variable, placed in this order, and the end of the last one."""
     offsets = [0] * len(variables)
     for number in order:
         offsets[number] = rounded(end, variables[number].align)

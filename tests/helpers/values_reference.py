@@ -75,7 +75,7 @@ class Image:
 
 
 def field_of(number: int) -> Relocation:
-    """The row of a type's field; for a mercury type in data, that of its plain twin."""
+    """Return the row of a type's field; for a mercury type in data, that of its plain twin."""
     if number < MERCURY:
         return RELOCATIONS[number]
     if number == MERCURY_CODE_OFFSET32:
@@ -86,7 +86,7 @@ def field_of(number: int) -> Relocation:
 
 
 def value_of(entry: Entry, image: Image) -> int:
-    """S + A, or only S if the field contains A."""
+    """Return S + A, or only S if the field contains A."""
     symbol = entry.symbol
     if entry.piece is not None:
         return entry.piece + entry.addend
@@ -104,7 +104,7 @@ def value_of(entry: Entry, image: Image) -> int:
 
 
 def bank_of(entry: Entry) -> int:
-    """The bank of a symbol; 2 for constants of a function that no kernel reaches, too."""
+    """Return the bank of a symbol; 2 for constants of a function that no kernel reaches, too."""
     symbol = entry.symbol
     if symbol is None or entry.zero or entry.piece is not None or symbol.kind in ("array", "size"):
         return 0
@@ -112,7 +112,7 @@ def bank_of(entry: Entry) -> int:
 
 
 def bits_of(form: str, value: int, bank: int) -> int:
-    """The bits of a field by one of the formulas of FORMS."""
+    """Return the bits of a field by one of the formulas of FORMS."""
     match form:
         case "WHOLE":
             return value

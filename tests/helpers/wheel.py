@@ -40,6 +40,6 @@ def install(folder: Path) -> Path:
 
 
 def environment(programs: Path, *folders: str) -> dict[str, str]:
-    """The environment of a shell with these programs first in PATH, without that of the tests."""
+    """Return the environment of a shell with these programs first in PATH, not the tests' own."""
     path = os.pathsep.join([str(programs), *folders, "/usr/bin", "/bin"])
     return {"PATH": path, "HOME": str(programs.parents[1]), "LANG": "C.UTF-8"}

@@ -12,10 +12,10 @@ NOTE = re.compile(r"^\w+ note    : .*\n", re.MULTILINE)
 
 
 def without_notes(text: str) -> str:
-    """The messages without notes, which nvlink does not have."""
+    """Return the messages without notes, which nvlink does not have."""
     return NOTE.sub("", text)
 
 
 def nvlink_words(text: str) -> str:
-    """The messages that nvlink would print: without notes, and without places after messages."""
+    """Return messages that nvlink would print: without notes, and without places after messages."""
     return PLACE.sub("", without_notes(text))

@@ -73,7 +73,7 @@ class Client:
         return self.process.wait(), errors
 
     def _json(self, number: int, words: Sequence[str], sandbox: str, cancel: bool) -> bytes:
-        """A request as JSON."""
+        """Return a request as JSON."""
         fields: dict[str, object] = {"arguments": list(words), "inputs": [{"path": "unused"}]}
         if number:
             fields["requestId"] = number
@@ -84,7 +84,7 @@ class Client:
         return json.dumps(fields).encode() + b"\n"
 
     def _proto(self, number: int, words: Sequence[str], sandbox: str, cancel: bool) -> bytes:
-        """A request as a protobuf message."""
+        """Return a request as a protobuf message."""
         body = b"".join(_field(1, word.encode()) for word in words)
         body += _field(2, _field(1, b"unused") + _field(2, b"digest"))
         body += b"\x18" + _varint(number) + (b"\x20\x01" if cancel else b"")
@@ -102,7 +102,7 @@ class Client:
             self._answers[number].put(answer)
 
     def _read_json(self) -> tuple[int, Answer] | None:
-        """The next response in JSON, with its number; None at the end."""
+        """Return the next response in JSON, with its number; None at the end."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -112,7 +112,7 @@ class Client:
         return fields["requestId"], answer
 
     def _read_proto(self) -> tuple[int, Answer] | None:
-        """The next protobuf response, with its number; None at the end."""
+        """Return the next protobuf response, with its number; None at the end."""
         size = self._read_varint()
         if size is None:
             return None
@@ -133,7 +133,7 @@ class Client:
         return numbers[3], Answer(status, output, bool(numbers[4]))
 
     def _read_varint(self) -> int | None:
-        """The next number of the stream; None at the end."""
+        """Return the next number of the stream; None at the end."""
         assert self.process.stdout is not None
         data = b""
         while not data or data[-1] & 128:
@@ -145,12 +145,12 @@ class Client:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """A protobuf field with bytes."""
+    """Return a protobuf field with bytes."""
     return bytes([number << 3 | 2]) + _varint(len(data)) + data
 
 
 def _varint(value: int) -> bytes:
-    """A number as a varint."""
+    """Return a number as a varint."""
     data = b""
     while value > 127:
         data += bytes([value & 127 | 128])
@@ -159,7 +159,7 @@ def _varint(value: int) -> bytes:
 
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:
-    """A varint and the offset after it."""
+    """Return a varint and the offset after it."""
     value = shift = 0
     while True:
         value |= (data[at] & 127) << shift

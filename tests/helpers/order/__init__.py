@@ -35,7 +35,7 @@ def predict(
     relocatable: bool = False,
     selected: Callable[[str], bool] = lambda name: True,
 ) -> Order:
-    """The order of a link of `cubins` for sm_`arch`.
+    """Return the order of a link of `cubins` for sm_`arch`.
 
     Kernels for which `selected` is true are roots.
     """
@@ -57,7 +57,7 @@ def read(
     relocatable: bool = False,
     selected: Callable[[str], bool] = lambda name: True,
 ) -> Ending:
-    """The lists after all inputs were read."""
+    """Return the lists after all inputs were read."""
     files = [Input(cubin) for cubin in cubins]
     link = Ending(family_of(arch), relocatable, selected, files)
     for file in files:
@@ -68,7 +68,7 @@ def read(
 
 
 def selection(options: Sequence[str]) -> Callable[[str], bool]:
-    """A function that returns whether --kernels-used in these options makes a kernel a root."""
+    """Return a function that says whether --kernels-used makes a kernel a root."""
     lists = [o.partition("=")[2] for o in options if o.startswith("--kernels-used=")]
     items = [item for text in lists for item in text.split(",") if item]
     patterns = [re.compile(".*".join(map(re.escape, item.split("*")))) for item in items]
@@ -76,7 +76,7 @@ def selection(options: Sequence[str]) -> Callable[[str], bool]:
 
 
 def difference(predicted: Order, found: Order) -> str:
-    """The first difference of two orders as text; empty if they are equal."""
+    """Return the first difference of two orders as text; empty if they are equal."""
     for field in ("sections", "shstrtab", "strtab", "symbols"):
         predicted_names, found_names = getattr(predicted, field), getattr(found, field)
         if predicted_names != found_names:
@@ -95,7 +95,7 @@ def difference(predicted: Order, found: Order) -> str:
 
 
 def observe(image: bytes) -> Order:
-    """The order in a linked image."""
+    """Return the order in a linked image."""
     linked = Input(image, linked=True)
     return Order(
         [part.name for part in linked.parts],
@@ -106,6 +106,6 @@ def observe(image: bytes) -> Order:
 
 
 def family_of(arch: str) -> str:
-    """The family of an architecture such as 90a."""
+    """Return the family of an architecture such as 90a."""
     number = int("".join(digit for digit in arch if digit.isdigit()))
     return "A" if number < 90 else "B" if number < 100 else "C"

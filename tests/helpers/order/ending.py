@@ -49,7 +49,7 @@ class Ending(Reading):
         choose_shared(self)
 
     def reach(self, symbol: Symbol) -> set[Symbol]:
-        """A function and all functions that it reaches by calls."""
+        """Return a function and all functions that it reaches by calls."""
         seen, todo = {symbol}, [symbol]
         while todo:
             for callee in self.callees.get(todo.pop(), ()):
@@ -59,7 +59,7 @@ class Ending(Reading):
         return seen
 
     def live_kernels(self) -> list[Symbol]:
-        """The live kernels, in order of first mention."""
+        """Return the live kernels, in order of first mention."""
         return [y for y in self.functions if y.is_kernel and y.live]
 
     def _bury(self) -> None:

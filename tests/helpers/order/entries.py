@@ -34,7 +34,7 @@ class Entries:
         self.relocatable = relocatable
 
     def space(self, mention: Mention) -> str:
-        """The memory of a symbol: function, constant, shared, global, unified or reserved."""
+        """Return a symbol's memory: function, constant, shared, global, unified or reserved."""
         if mention.type == FUNC:
             return "function"
         if mention.part is not None:
@@ -86,7 +86,7 @@ class Entries:
             home.forms[False] = self.lists.section(name, "relocations", None, home)
 
     def _fate(self, target: Part, mention: Mention, entry: Entry, owner: Symbol | None) -> str:
-        """The fate of an entry: `kept`, `resolved` (counted, but not written), or `nothing`."""
+        """Return an entry's fate: `kept`, `resolved` (counted, but not written), or `nothing`."""
         if entry.type in MARKS:
             return "nothing" if mention.lost and target.name in LINES else "resolved"
         if mention.is_label and mention.index:
@@ -104,7 +104,7 @@ class Entries:
     def _fate_in(
         self, space: str, target: Part, mention: Mention, entry: Entry, owner: Symbol | None
     ) -> str:
-        """The fate of an entry that refers to a symbol in a kind of memory."""
+        """Return the fate of an entry that refers to a symbol in a kind of memory."""
         symbol = mention.known
         if space == "function":
             return "nothing" if mention.lost and target.name in LINES else "kept"
@@ -125,7 +125,7 @@ class Entries:
 
 
 def _lost_bytes(file: Input, target: Part) -> list[tuple[int, int]]:
-    """The ranges of initialized data of weak variables that lost against weak ones."""
+    """Return the ranges of initialized data of weak variables that lost against weak ones."""
     if target.kind != "init":
         return []
     return [

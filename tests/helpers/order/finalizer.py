@@ -13,7 +13,7 @@ MERCURY_CLASSES = ("debug", "info", "relocations", "constant", "init")
 def finalize(
     lists: Lists, shstrtab: bytes, strtab: bytes, symbols: list[str]
 ) -> tuple[list[str], bytes, bytes, list[str]]:
-    """The section names, both string tables and the symbol names of the final file."""
+    """Return the section names, both string tables and the symbol names of the final file."""
     shown = lists.in_file_order()
     renamed = Counter(
         s.name
@@ -60,7 +60,7 @@ def _rename(table: bytes, name: str, times: int) -> tuple[bytes, str]:
 
 
 def _parameters(code: Section) -> list[str]:
-    """The names of the sections of parameters that the second program makes for a function."""
+    """Return names of the sections of parameters that the second program makes for a function."""
     copy = code.owner.copy if code.owner is not None else None
     if copy is None:
         return []
@@ -68,7 +68,7 @@ def _parameters(code: Section) -> list[str]:
 
 
 def _mercury_names(shown: list[Section], code: list[Section]) -> list[str]:
-    """The names that the second program adds for mercury sections."""
+    """Return the names that the second program adds for mercury sections."""
     names = [f".nv.capmerc{section.name}" for section in code]
     for kind in MERCURY_CLASSES:
         names += [f".nv.merc{s.name}" for s in shown if s.kind == kind and _has_twin(s)]
@@ -84,7 +84,7 @@ def _has_twin(section: Section) -> bool:
 
 
 def _add(table: bytes, names: list[str]) -> bytes:
-    """The string table with the names that it lacks added at the end."""
+    """Return the string table with the names that it lacks added at the end."""
     for name in names:
         if b"\0%s\0" % name.encode() not in table:
             table += name.encode() + b"\0"

@@ -113,35 +113,35 @@ class Lists:
         return made
 
     def section_of_files(self, name: str, kind: str) -> Section:
-        """The section that all files share under a name, created at its first use."""
+        """Return the section that all files share under a name, created at its first use."""
         if name not in self._of_file:
             self._of_file[name] = self.section(name, kind)
         return self._of_file[name]
 
     def has(self, name: str) -> Section | None:
-        """The section that all files share under a name; None without one."""
+        """Return the section that all files share under a name; None without one."""
         return self._of_file.get(name)
 
     def symbols(self) -> list[Symbol]:
-        """The symbols that are not section symbols, local ones first."""
+        """Return the symbols that are not section symbols, local ones first."""
         return [y for y in self.locals + self.globals if y.section is None]
 
     def section_names(self) -> bytes:
-        """The contents of .shstrtab."""
+        """Return the contents of .shstrtab."""
         return string_table(s.name for s in self.sections if s.named)
 
     def symbol_names(self, prototypes: list[str]) -> bytes:
-        """The contents of .strtab: strings of prototypes of all inputs, then the names."""
+        """Return the contents of .strtab: strings of prototypes of all inputs, then the names."""
         named = [y.name for y in self.locals + self.globals if (y.section or y).named]
         return string_table(prototypes + named, "" in prototypes)
 
     def in_file_order(self) -> list[Section]:
-        """The sections that are written, in the order of the file."""
+        """Return the sections that are written, in the order of the file."""
         shown = [s for s in self.sections if s.shown]
         return sorted(shown, key=lambda s: CLASSES.index(s.kind))
 
     def shown_symbols(self) -> list[str]:
-        """The names in the order of .symtab, the null symbol first."""
+        """Return the names in the order of .symtab, the null symbol first."""
         names = [""]
         for symbol in self.locals + self.globals:
             section = symbol.section
@@ -161,7 +161,7 @@ def _may_have_symbol(section: Section) -> bool:
 
 
 def string_table(names: Iterable[str], empty_prototype: bool = False) -> bytes:
-    """A string table with each string once.
+    """Return a string table with each string once.
 
     The empty string of a prototype is an additional one.
     """

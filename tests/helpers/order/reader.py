@@ -144,13 +144,13 @@ class Input:
                 yield from struct.iter_unpack("<Ii", part.data)
 
     def entries(self, part: Part) -> list[Entry]:
-        """The entries of a relocation section."""
+        """Return the entries of a relocation section."""
         if part.type == 9:
             return [Entry(o, t, s, 0) for o, t, s in REL.iter_unpack(part.data)]
         return [Entry(o, t, s, a) for o, t, s, a in RELA.iter_unpack(part.data)]
 
     def text(self, at: int) -> str:
-        """The string at an offset of .strtab."""
+        """Return the string at an offset of .strtab."""
         return _text(self.strings, at)
 
     def _read_sections(self) -> None:
@@ -181,7 +181,7 @@ class Input:
             self.mentions.append(mention)
 
     def _owner(self, part: Part) -> Mention | None:
-        """The function to which a section belongs; None without one."""
+        """Return the function to which a section belongs; None without one."""
         if part.kind in ("text", "capsule"):
             return self.mentions[part.info & 0xFFFFFF]
         if part.kind in ("info of", "parameters", "pool", "shared", "late") and part.info:
@@ -239,19 +239,19 @@ class Input:
 
 
 def final_name(name: str) -> str:
-    """The name that the second program gives to a section of the mercury file."""
+    """Return the name that the second program gives to a section of the mercury file."""
     for final, first in FIRST_NAMES.items():
         name = name.replace(first, final)
     return name.replace(".nv.constant.optimizer.", ".nv.constant2.")
 
 
 def _text(table: bytes, at: int) -> str:
-    """The string at an offset of a string table."""
+    """Return the string at an offset of a string table."""
     return table[at : table.index(b"\0", at)].decode("latin1")
 
 
 def _kind(part: Part) -> str:
-    """The kind of a section, by flags, type and name."""
+    """Return the kind of a section, by flags, type and name."""
     if part.flags & MERCURY and part.type != 0x70000016:
         return "mercury"
     if part.type in KINDS:

@@ -85,7 +85,7 @@ class Reading(Entries):
     # Symbols.
 
     def _mention(self, mention: Mention) -> tuple[Symbol, bool]:
-        """The symbol of a mention, and whether it is new; decides between definitions."""
+        """Return the symbol of a mention, and whether it is new; decides between definitions."""
         # This name is local in each file, but the link has only one symbol with it.
         shared = mention.bind != LOCAL or mention.name == CONST0_SIZE
         symbol_of_name = self.by_name.get(mention.name) if shared else None
@@ -240,7 +240,7 @@ class Reading(Entries):
         )
 
     def _pool(self, file: Input, part: Part, owner: Mention, symbol: Symbol) -> Section | None:
-        """The section for tables and literals of a function.
+        """Return the section for tables and literals of a function.
 
         A device function has a list of pieces.
         """

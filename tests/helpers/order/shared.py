@@ -78,12 +78,12 @@ def choose_shared(link: Ending) -> None:
 
 
 def _mentions(link: Ending) -> Iterable[Mention]:
-    """All symbols of all inputs."""
+    """Return all symbols of all inputs."""
     return (mention for file in link.files for mention in file.mentions)
 
 
 def _uses(link: Ending) -> dict[Symbol, set[Symbol]]:
-    """By function: the shared variables that the code of its current copy names."""
+    """Return, by function, the shared variables that the code of its current copy names."""
     uses: dict[Symbol, set[Symbol]] = {}
     for file in link.files:
         for part in file.parts:
@@ -100,7 +100,7 @@ def _uses(link: Ending) -> dict[Symbol, set[Symbol]]:
 
 
 def _loose(link: Ending) -> set[Symbol]:
-    """Shared variables that belong to no kernel."""
+    """Return shared variables that belong to no kernel."""
     return {
         m.symbol
         for m in _mentions(link)
@@ -113,5 +113,5 @@ def _loose(link: Ending) -> set[Symbol]:
 
 
 def _arrays_of_functions(reach: set[Symbol], uses: dict[Symbol, set[Symbol]]) -> set[Symbol]:
-    """The extern arrays that device functions in `reach` use."""
+    """Return the extern arrays that device functions in `reach` use."""
     return {v for y in reach if not y.is_kernel for v in uses.get(y, ()) if not v.current.size}
