@@ -60,7 +60,7 @@ class Code:
         return self.place(offset, self.own)
 
     def place(self, offset: int, table: list[int]) -> int:
-        """Return the new offset for an old one, by a table of instructions; that of the end is last."""
+        """Return the new offset for an old one, by a table of instructions, or the new end."""
         if offset == self.text.size:
             return self.size
         if offset // 16 >= len(table) or offset < 0:

@@ -19,7 +19,8 @@ HELPERS_IN_C = sorted(ROOT.glob("tests/**/*.c"))
 TOOLS = sorted(
     path for room in ("benchmarks", "demo", "scripts") for path in ROOT.glob(f"{room}/*.py")
 )
-OTHERS = {"C of tests": HELPERS_IN_C, "tools": TOOLS}
+HELPERS = sorted(ROOT.glob("tests/helpers/**/*.py"))
+OTHERS = {"C of tests": HELPERS_IN_C, "tools": TOOLS, "helpers of tests": HELPERS}
 ROOMS = sorted({str(path.parent.relative_to(SOURCES)) for path in FILES})
 
 
@@ -138,7 +139,7 @@ def test_functions_say_what_they_return() -> None:
     """The first sentence of a docstring is understood without the others around it."""
     unclear = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {docstring.splitlines()[0]}"
-        for path in (*FILES, *TOOLS)
+        for path in (*FILES, *TOOLS, *HELPERS)
         if path.suffix in PYTHON
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -151,18 +152,18 @@ def test_functions_say_what_they_return() -> None:
 # What the docstrings of functions begin with.
 VERBS = frozenset(
     """
-    absorb add advance allocate analyze answer append apply ask assemble assign attribute begin
-    block build call cancel chain change check choose classify clear close collect combine commit
-    compare compile complete compress compute concatenate continue convert copy correct count create
-    cut decide decode decompress define describe destroy divide do double draw drop duplicate emit
-    empty encode end enter expand fetch fill find finish fit fix flag flush fold follow forget fork
-    form format forward free give go group grow guard handle hash hide import index inflate insert
-    intern join keep kill label lay leave let limit link list load lock make map mark match measure
-    merge move name number omit open order overwrite pack pad parse pass pick pickle place plan
-    print propose prune put query quote raise read rebuild record recycle reduce refuse release
-    remove rename render replace report require reserve resolve restart return rewrite run scale
-    scan select send serve set show shrink skip sort split start stop store sum support swap take
-    tell undo unmap unpack update use wait warn work wrap write yield
+    absorb add advance allocate analyze answer append apply ask assemble assert assign attribute
+    begin block build call cancel chain change check choose classify clear close collect combine
+    commit compare compile complete compress compute concatenate configure continue convert copy
+    correct count create cut decide decode decompress define describe destroy divide do double draw
+    drop duplicate emit empty encode end enter expand fetch fill find finish fit fix flag flush fold
+    follow forget fork form format forward free give go group grow guard handle hash hide import
+    include index inflate insert intern join keep kill label lay leave let limit link list load lock
+    make map mark match measure merge move name number omit open order overwrite pack pad parse pass
+    pick pickle place plan print propose prune put query quote raise read rebuild record recycle
+    reduce refuse release remove rename render replace report require reserve resolve restart return
+    rewrite run scale scan select send serve set show shrink skip sort split start stop store sum
+    support swap take tell undo unmap unpack update use wait warn work wrap write yield
     """.split()  # noqa: SIM905 -- as above
 )
 
@@ -183,7 +184,7 @@ def test_docstrings_of_functions_begin_with_verbs() -> None:
     """`Return the X of Y.`, not `The X of Y.`: one mood, as CONTRIBUTING.md says."""
     nouns = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {docstring.splitlines()[0]}"
-        for path in FILES
+        for path in (*FILES, *HELPERS)
         if path.suffix in PYTHON
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -231,7 +232,7 @@ def test_comments_say_what_is_done_or_what_a_thing_is() -> None:
     assert len(FILES) > 700
     unclear = [
         f"{path.relative_to(ROOT)}: {text.strip().splitlines()[0]}"
-        for path in (*FILES, *TOOLS)
+        for path in (*FILES, *TOOLS, *HELPERS)
         for text in comments(path)
         if CLAUSE.match(text.strip())
     ]
@@ -259,6 +260,7 @@ def is_elliptic(comment: str) -> bool:
 def test_comments_have_a_subject() -> None:
     # The docstrings of options are their help texts.
     files = [path for path in FILES if path.name != "options.py" or path.parent.name != "api"]
+    files += HELPERS
     elliptic = [
         f"{path.relative_to(ROOT)}: {text.strip().splitlines()[0]}"
         for path in files

@@ -81,7 +81,7 @@ class LinkOptions(OptionValues):
         self._set_options(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
-        """Options with these values; others are copied from this object."""
+        """Return options with these values; others are copied from this object."""
         merged = {{**self.given, **keywords}}
         return LinkOptions(**merged)  # type: ignore[arg-type]  # checked by the constructor
 '''
