@@ -56,7 +56,7 @@ def fastest_profiles(links: list[Callable[[], Profile]]) -> list[Profile]:
 def link_function(
     names: list[str], arch: str, output: Path, merc_dedup: Literal["on", "off"] = "on"
 ) -> Callable[[], Profile]:
-    """A function that links the files once, and returns the profile."""
+    """Return a function that links the files once, and returns the profile."""
 
     def link() -> Profile:
         profile = pylink.link(
@@ -164,7 +164,7 @@ def test_a_second_link_does_not_wait_for_the_disk(tmp_path: Path) -> None:
 
 
 def claims_of(report: Report) -> dict[str, tuple[float, str]]:
-    """By rule: the gain that it claims in percent (0 without a claim), and its message."""
+    """Return, by rule, the gain that it claims in percent (0 without a claim), and its message."""
     return {
         result.identifier: (
             max(

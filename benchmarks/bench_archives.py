@@ -40,7 +40,7 @@ GOALS = {API: 10, CLI: 5}
 
 
 def make_archive(size: str) -> tuple[Path, str]:
-    """A folder, and the name of the archive in it, which is made if it is missing."""
+    """Return a folder, and the name of the archive in it, which is made if it is missing."""
     cubins_by_arch = {arch: inputs.cubins(arch, size, MEMBERS) for arch in TARGETS}
     folder = cubins_by_arch["75"][0].parent / "archives"
     folder.mkdir(exist_ok=True)
@@ -65,7 +65,7 @@ def make_archive(size: str) -> tuple[Path, str]:
 
 
 def minimal_work(path: Path, sm: int, output: Path) -> Callable[[], float]:
-    """A function that reads, decompresses and writes the code for a target; returns the seconds."""
+    """Return a function that reads, decompresses and writes code for a target, and times it."""
     data = path.read_bytes()
     members = list(read_archive(data, 0, len(data)))
     extents = b"".join(extent(member.offset, member.size) for member in members)

@@ -37,27 +37,27 @@ BUILD = 2000  # objects that are folded
 
 
 def header_vectors(count: int) -> tuple[Plain, Plain]:
-    """Two objects with the same headers in two orders: twins may be anywhere in the reference."""
+    """Return two objects with the same headers in two orders: twins may be anywhere."""
     headers = [(f".nv.merc.text.kernel_{i}", 64 * i, i, 16) for i in range(count)]
     shuffled = random.Random(count).sample(headers, count)
     return Plain(headers=headers), Plain(headers=shuffled)
 
 
 def target_vectors(count: int) -> tuple[Plain, Plain]:
-    """Two objects with the same targets in two orders, which differ only in their bytes."""
+    """Return two objects with the same targets in two orders, which differ only in their bytes."""
     rng = random.Random(count)
     targets = [(".nv.merc.rela.text.k", rng.randbytes(48)) for _ in range(count)]
     return Plain(targets=targets), Plain(targets=rng.sample(targets, count))
 
 
 def build(count: int, early: bool = True) -> list[MercuryObject]:
-    """Objects of 20 sections of 4 KiB, half of the objects copies of the other half.
+    """Return objects of 20 sections of 4 KiB, half of the objects copies of the other half.
 
     Different objects differ in their first bytes (`early`), or only in the last section.
     """
 
     def item(seed: int) -> MercuryObject:
-        """An object of 20 sections; if not `early`, only the last has contents of the seed."""
+        """Return an object of 20 sections; if not `early`, only the last is that of the seed."""
         rng = random.Random(seed)
         return MercuryObject(
             [rng.randbytes(4096) if early or i == 19 else bytes([i]) * 4096 for i in range(20)],
@@ -77,7 +77,7 @@ def read_once(items: list[MercuryObject]) -> None:
 
 
 def large_pair() -> tuple[bytes, bytes]:
-    """Two buffers with the same bytes, which share no memory."""
+    """Return two buffers with the same bytes, which share no memory."""
     data = os.urandom(1 << 20) * (LARGE >> 20)
     return data, bytes(bytearray(data))
 
@@ -139,7 +139,7 @@ def measure_fold(label: str, early: bool) -> None:
 
 
 def ms(seconds: float) -> str:
-    """Seconds as a text in milliseconds."""
+    """Return seconds as a text in milliseconds."""
     return f"{seconds * 1e3:.3f} ms"
 
 

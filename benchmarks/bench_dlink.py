@@ -66,7 +66,7 @@ CASES = [
 
 
 def host_objects(kind: Kind, count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
-    """A folder, and the names of `count` host objects in it; missing ones are made."""
+    """Return a folder, and the names of `count` host objects in it; missing ones are made."""
     sets = [inputs.cubins(arch, kind.size, count, kind.flags) for arch in archs]
     folder = sets[0][0].parent / f"hosted-{kind.compression}-{'-'.join(archs)}"
     folder.mkdir(exist_ok=True)

@@ -117,7 +117,7 @@ class Tree:
             del self.objects[number]
 
     def repeats(self) -> dict[str, tuple[int, int, int, int]]:
-        """By family: number and bytes of its sections, and of those that repeat another one."""
+        """Return, by family, number and bytes of its sections, and of those that repeat another."""
         kinds = Counter(
             (number % len(self._cubins), has_own_code)
             for number, has_own_code in self.objects.items()
@@ -149,14 +149,14 @@ class Tree:
 
 
 def code_offset(cubin: bytes) -> int:
-    """The offset in a cubin of the code of its first function."""
+    """Return the offset in a cubin of the code of its first function."""
     return next(
         section.offset for section in Image(cubin).sections if section.name.startswith(".text.")
     )
 
 
 def family(name: str) -> str:
-    """The part of a section's name before the function's, for the names in the demo."""
+    """Return the part of a section's name before the function's, for the names in the demo."""
     for start in ("", ".nv.merc", ".nv.capmerc"):
         for rest in (
             ".text",
@@ -185,7 +185,7 @@ def drop_from_cache(folder: Path) -> None:
 
 
 def least_cost(costs: Sequence[Cost]) -> Cost:
-    """The least times of several runs, with the most memory of any."""
+    """Return the least times of several runs, with the most memory of any."""
     return Cost(
         min(cost.wall for cost in costs),
         min(cost.processor for cost in costs),
@@ -194,7 +194,7 @@ def least_cost(costs: Sequence[Cost]) -> Cost:
 
 
 def look_at_files(root: str) -> Cost:
-    """The cost of looking at each file of a tree without an index."""
+    """Return the cost of looking at each file of a tree without an index."""
     wall, processor = time.perf_counter(), time.process_time()
     Census().walk(os.fsencode(root), b"", 1 << 40, 0)
     return Cost(time.perf_counter() - wall, time.process_time() - processor, 0)

@@ -54,7 +54,7 @@ def test_bench_growth(
     output.parent.mkdir(exist_ok=True)
 
     def measure(count: int, rounds: int) -> tuple[float, int]:
-        """The seconds of the fastest link of so many inputs, and its peak memory."""
+        """Return the seconds of the fastest link of so many inputs, and its peak memory."""
         argv = ["-c", PROGRAM, f"sm_{arch}", str(output), str(count), str(rounds)]
         run = launcher.run([sys.executable, *argv], folder)
         return float(run.output), run.rss

@@ -42,7 +42,7 @@ print(1000 * one, 1000 * several)
 
 
 def measure(arch: str, *, standin: bool) -> tuple[float, float]:
-    """The two times of PROGRAM, with pylink (`standin`) or with nvJitLink."""
+    """Return the two times of PROGRAM, with pylink (`standin`) or with nvJitLink."""
     words = ["yes" if standin else "no", arch, str(ROUNDS), str(THREADS)]
     command = [sys.executable, "-c", PROGRAM, *words, *map(str, demo.cubins(arch))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

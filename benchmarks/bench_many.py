@@ -32,7 +32,7 @@ CASES = [(20, 1.5, 5), (100, 1.5, 3)]
 
 
 def host_objects(count: int) -> list[Path]:
-    """The paths of `count` host objects with compressed code; missing ones are made."""
+    """Return the paths of `count` host objects with compressed code; missing ones are made."""
     sets = [inputs.cubins(arch, SIZE, count) for arch in ARCHS]
     folder = sets[0][0].parent / f"compressed-{'-'.join(ARCHS)}"
     folder.mkdir(exist_ok=True)

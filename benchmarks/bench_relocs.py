@@ -25,7 +25,7 @@ STRIDE = 16  # bytes of an instruction
 
 
 def random_patches(count: int) -> tuple[bytes, list[Patch]]:
-    """Random contents, and a patch for each instruction in them."""
+    """Return random contents, and a patch for each instruction in them."""
     rng = random.Random(count)
     patches = [
         (STRIDE * number, rng.getrandbits(48), rng.choice(TYPES), 0, 0) for number in range(count)
@@ -34,19 +34,19 @@ def random_patches(count: int) -> tuple[bytes, list[Patch]]:
 
 
 def kernel(image: bytes, table: Patches) -> tuple[bytes, Callable[[], object]]:
-    """The buffer, and a function that patches it in native code."""
+    """Return the buffer, and a function that patches it in native code."""
     placed, canvas = place([Piece(0, image)], len(image)), Canvas(len(image))
     return canvas.image, lambda: native_image.write_contents(canvas, placed, table)
 
 
 def numpy(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:
-    """The buffer, and a function that patches it with numpy."""
+    """Return the buffer, and a function that patches it with numpy."""
     buffer = bytearray(image)
     return buffer, lambda: patch_numpy(buffer, table.data)
 
 
 def python(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:
-    """The buffer, and a function that patches it in plain Python."""
+    """Return the buffer, and a function that patches it in plain Python."""
     buffer = bytearray(image)
     rows: list[Patch] = list(PATCH.iter_unpack(table.data))
     return buffer, lambda: patch_reference(buffer, rows)

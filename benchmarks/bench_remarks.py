@@ -54,7 +54,7 @@ def emit_remarks(channel: Remarks, count: int) -> None:
 
 
 def child_cpu_seconds() -> float:
-    """Processor seconds of all processes that this one started and waited for."""
+    """Return processor seconds of all processes that this one started and waited for."""
     times = os.times()
     return times.children_user + times.children_system
 

@@ -42,7 +42,7 @@ print(time.perf_counter() - start)
 
 
 def large_report() -> Report:
-    """A report with as many actions as a large link compares pairs of files."""
+    """Return a report with as many actions as a large link compares pairs of files."""
     report = Report(Process(1, "host", "pylink"))
     for number in range(ACTIONS):
         action = Action("dedup", f"dedup(k{number})", f"k{number}", thread_id=1)
@@ -64,7 +64,7 @@ def sum_metrics(path: Path) -> float:
 
 
 def peer_seconds(path: Path) -> float:
-    """Seconds of the fastest run of PEER."""
+    """Return seconds of the fastest run of PEER."""
     command = [ncu.PYTHON, "-c", PEER, str(ncu.MODULES), str(path)]
     runs = [
         subprocess.run(

@@ -26,7 +26,7 @@ TOOLS = {
 
 
 def cost(command: list[str]) -> tuple[float, float, float]:
-    """Wall seconds, processor seconds and peak memory in MB of one run of a command."""
+    """Return wall seconds, processor seconds and peak memory in MB of one run of a command."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)

@@ -47,12 +47,12 @@ class Build:
 
 
 def _own_paths() -> list[str]:
-    """The directories in which this environment's packages are."""
+    """Return the directories in which this environment's packages are."""
     return list(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
 
 
 def git(*words: str, root: Path = ROOT) -> str:
-    """The output of git; BuildError if it fails."""
+    """Return the output of git; BuildError if it fails."""
     done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"git {' '.join(words)}: {done.stderr.strip()}")

@@ -100,7 +100,7 @@ def forecasts(kind: Kind, arch: str, count: int, scratch: Path) -> list[Fit]:
 
 
 def measure(kind: Kind, arch: str, count: int, seconds: float, scratch: Path) -> dict[str, float]:
-    """By routine: its cost in a link of twice the modules, divided by that in the link."""
+    """Return, by routine, its cost in a link of twice the modules, divided by that in the link."""
     work = []
     for modules in (count, 2 * count):
         folder, names = inputs_of(kind, arch, modules)
@@ -157,7 +157,7 @@ def count_forecast(counts: Counter[str], fit: Fit, factor: float) -> None:
 
 
 def describe(fit: Fit, factor: float) -> str:
-    """A line with a forecast and the measured factor."""
+    """Return a line with a forecast and the measured factor."""
     low, high = fit.interval
     between = f"{low:.2f} to {high:.2f}" if high > 1 else f"none: {fit.growth.reason}"
     held = "" if high <= 1 or low <= factor <= high else "  MISSED"
@@ -184,7 +184,7 @@ def summarize(counts: dict[tuple[str, str], Counter[str]]) -> list[str]:
 
 
 def least_held(interval_count: int) -> int:
-    """The least number of intervals that hold in 19 of 20 runs, if nine in ten hold on average."""
+    """Return the least number of intervals that hold in 19 of 20 runs, if nine in ten hold."""
     chance = 0.0
     for held in range(interval_count + 1):
         chance += (
@@ -198,7 +198,7 @@ def least_held(interval_count: int) -> int:
 
 
 def faults_of(group: str, total: Counter[str]) -> list[str]:
-    """A line for each requirement that forecasts of `group`, links or routines, do not meet."""
+    """Return lines for requirements that forecasts of `group`, links or routines, do not meet."""
     held, interval_count = total["held"], total["intervals"]
     expected = total["forecasts"] - total["changed path"]
     faults = []

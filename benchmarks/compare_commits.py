@@ -242,7 +242,7 @@ def table(rows: Sequence[Row]) -> list[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the arguments."""
+    """Return the parser of the arguments."""
     options = argparse.ArgumentParser(
         prog="python -m benchmarks.compare_commits", description=__doc__.split("\n\n", 1)[0]
     )
@@ -300,11 +300,11 @@ class Comparison:
                 (self._arguments.csv / f"{name}.csv").write_text(to_csv(results))
 
     def slower(self) -> list[str]:
-        """The links that are slower."""
+        """Return the links that are slower."""
         return [f"{row.title}, {row.way}" for row in self.rows if row.is_slower]
 
     def text(self) -> str:
-        """The table and everything else that was found, in Markdown."""
+        """Return the table and everything else that was found, in Markdown."""
         lines = [f"base: {self._base.name}, head: {self._head.name}", "", *table(self.rows)]
         if self.instructions:
             lines += ["", "Instructions of one `pylink.link`, with one thread:", ""]

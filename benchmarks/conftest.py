@@ -47,20 +47,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _count(item: pytest.Item) -> object:
-    """The parameter `count` of a benchmark; None without one."""
+    """Return the parameter `count` of a benchmark; None without one."""
     call = getattr(item, "callspec", None)
     return call.params.get("count") if call else None
 
 
 @pytest.fixture
 def report(pytestconfig: pytest.Config) -> Report:
-    """The object to which benchmarks add their results."""
+    """Return the object to which benchmarks add their results."""
     return pytestconfig.stash[REPORT]
 
 
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[Launcher]:
-    """A process that starts the measured programs."""
+    """Yield a process that starts the measured programs."""
     # Installed packages have compiled modules. In an environment that forbids writing bytecode,
     # the measured programs would compile them.
     compileall.compile_dir(str(Path(pylink.__file__).parent), quiet=2)

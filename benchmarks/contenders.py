@@ -51,7 +51,7 @@ class Contest:
         self._jit = Resident(resident.NVJITLINK, str(folder))
 
     def contenders(self) -> list[str]:
-        """All contenders except `pylink API`, which the benchmark itself calls after the last.
+        """Return all contenders but `pylink API`, which the benchmark itself calls after the last.
 
         The last one is the copy, so that both run under the same conditions.
         """
@@ -85,7 +85,7 @@ class Contest:
         return run.seconds
 
     def link(self) -> None:
-        """The link through pylink's Python interface."""
+        """Link through pylink's Python interface."""
         pylink.link(self.names, arch=self.arch, output=self._output)
 
     def measure_api(self) -> None:
@@ -101,7 +101,7 @@ class Contest:
         self._jit.close()
 
     def _argv(self, contender: str) -> list[str]:
-        """The command line of a contender's process."""
+        """Return the command line of a contender's process."""
         if contender == API:
             return [sys.executable, "-c", API_PROCESS, self.arch, str(self._output), *self.names]
         tool = (

@@ -40,17 +40,17 @@ template __global__ void blend<4>(float *, float);
 
 
 def _modules(body: str) -> list[str]:
-    """The texts of the modules with this body."""
+    """Return the texts of the modules with this body."""
     return [group.text_of(body, number) for number in range(MODULES)]
 
 
 def _large() -> list[str]:
-    """Modules of 60 kernels each."""
+    """Return modules of 60 kernels each."""
     return _modules(group.with_kernels(60))
 
 
 def _folding() -> list[str]:
-    """Eight modules with the same kernels, and two different ones."""
+    """Return eight modules with the same kernels, and two different ones."""
     distinct = _modules(group.BODIES["15KB"])
     return [FOLDING] * (MODULES - 2) + distinct[MODULES - 2 :]
 
@@ -98,7 +98,7 @@ KINDS = (
 
 
 def inputs_of(kind: Kind, arch: str, count: int) -> tuple[Path, list[str]]:
-    """A folder, and the names of the inputs with the first `count` modules, made if missing."""
+    """Return a folder, and the names of inputs with the first `count` modules, made if missing."""
     texts = kind.texts()
     recipe = (Path(__file__).read_text(), Path(group.__file__).read_text(), *texts, *kind.flags)
     digest = hashlib.sha256("\0".join((*recipe, oracle.NVLINK_RELEASE)).encode()).hexdigest()

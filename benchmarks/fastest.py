@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def fastest(run: Callable[[], object], rounds: int = 5) -> float:
-    """Seconds of the fastest of several runs, without the time to free the results."""
+    """Return seconds of the fastest of several runs, without the time to free the results."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()

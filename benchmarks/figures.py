@@ -31,26 +31,26 @@ COLUMNS = (
 
 
 def number(value: float, digits: int = 1) -> str:
-    """A figure with as many digits as the page has; `-` if it was not measured."""
+    """Return a figure with as many digits as the page has; `-` if it was not measured."""
     if math.isnan(value):
         return "-"
     return f"{value:.0f}" if value >= 20 else f"{value:.{digits}f}"
 
 
 def measured_links(report: Report) -> list[Outcome]:
-    """The links of the page that were measured."""
+    """Return the links of the page that were measured."""
     by_link = {(link.arch, link.size): link for link in report.outcomes if link.count == COUNT}
     return [by_link[key] for key in LINKS if key in by_link]
 
 
 def archive_ratio(report: Report, arch: str, contender: str) -> float:
-    """nvlink's time for an archive, divided by a contender's; not a number if not measured."""
+    """Return nvlink's time for an archive, divided by a contender's; NaN if not measured."""
     measured = report.archives.get(f"sm_{arch}, 15KB, {contender}")
     return measured[0] if measured else math.nan
 
 
 def link_row(link: Outcome) -> list[str]:
-    """The row of a link, with the columns of COLUMNS."""
+    """Return the row of a link, with the columns of COLUMNS."""
     rested = [ratio(link.rested.get(name, []), link.rested.get(COPY, [])) for name in (API, CLI)]
     peaks = [link.peaks.get(name, 0) / MB for name in (CLI, NVLINK)]
     return [
@@ -65,7 +65,7 @@ def link_row(link: Outcome) -> list[str]:
 
 
 def history_row(report: Report, date: str, commit: str) -> str:
-    """The row of docs/benchmarks.md's history: figures that were not measured are `-`."""
+    """Return the row of docs/benchmarks.md's history: figures that were not measured are `-`."""
     by_link = {(link.arch, link.size): link for link in measured_links(report)}
     cells = [date, commit]
     for key in LINKS:
@@ -78,7 +78,7 @@ def history_row(report: Report, date: str, commit: str) -> str:
 
 
 def machine_lines(facts: dict[str, str], commit: str, load: float) -> list[str]:
-    """The heading of a machine, and a sentence with everything on which figures depend.
+    """Return the heading of a machine, and a sentence with everything on which figures depend.
 
     `load` is that before the first measurement.
     """
@@ -92,7 +92,7 @@ def machine_lines(facts: dict[str, str], commit: str, load: float) -> list[str]:
 
 
 def block(report: Report, facts: dict[str, str], commit: str, load: float) -> list[str]:
-    """The lines to paste; none without a link of 1,600 inputs or an archive."""
+    """Return the lines to paste; none without a link of 1,600 inputs or an archive."""
     links = measured_links(report)
     if not links and not report.archives:
         return []
@@ -108,7 +108,7 @@ def block(report: Report, facts: dict[str, str], commit: str, load: float) -> li
 
 
 def current_block(report: Report, load: float) -> list[str]:
-    """The lines to paste for this machine and this commit."""
+    """Return the lines to paste for this machine and this commit."""
     argv = ["git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

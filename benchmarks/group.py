@@ -137,7 +137,7 @@ __global__ void field_GROUP_mNUMBER(float *field, int n)
 
 
 def with_kernels(count: int) -> str:
-    """The text of a large module with this many kernels."""
+    """Return the text of a large module with this many kernels."""
     kernels = (KERNEL.replace("KERNEL", str(number)) for number in range(count))
     return HEADER + LARGE + "".join(kernels)
 
@@ -154,12 +154,12 @@ BODIES = {
 
 
 def text_of(body: str, number: int) -> str:
-    """The CUDA source of a module of the group GROUP."""
+    """Return the CUDA source of a module of the group GROUP."""
     table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(32))
     text = body.replace("TABLE", table).replace("GROUP", GROUP)
     return text.replace("PARTNER", str(number ^ 1)).replace("NUMBER", str(number))
 
 
 def sources(size: str) -> dict[str, str]:
-    """File name to CUDA source of the modules of the group GROUP."""
+    """Return file name to CUDA source of the modules of the group GROUP."""
     return {f"{GROUP}_m{number}.cu": text_of(BODIES[size], number) for number in range(MODULES)}

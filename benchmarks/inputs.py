@@ -23,7 +23,7 @@ PTX_TEXT = re.compile(rb"\.nv_debug_ptx_txt\.([0-9]+)")
 
 
 def copy_of(cubin: bytes, number: int) -> bytes:
-    """The cubin of a module of group 0, changed to that module of group `number`."""
+    """Return the cubin of a module of group 0, changed to that module of group `number`."""
     if number == 0:
         return cubin
     copied = cubin.replace(GROUP.encode(), name_of(number).encode())
@@ -34,12 +34,12 @@ def copy_of(cubin: bytes, number: int) -> bytes:
 
 
 def name_of(number: int) -> str:
-    """The name of a group."""
+    """Return the name of a group."""
     return f"g{number:0{len(GROUP) - 1}}"
 
 
 def _like(old: bytes, digits: bytes, number: int) -> bytes:
-    """A hash with as many digits as `old`, different for every group; its first digit stays."""
+    """Return a hash with as many digits as `old`, one for each group; its first digit stays."""
     digest = hashlib.sha256(b"%d %b" % (number, old)).digest()
     return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 
@@ -47,7 +47,7 @@ def _like(old: bytes, digits: bytes, number: int) -> bytes:
 def cubins(
     arch: str, size: str, count: int, flags: tuple[str, ...] = FLAGS
 ) -> tuple[Path, list[str]]:
-    """A folder, and the names of the first `count` cubins in it; missing ones are made.
+    """Return a folder, and the names of the first `count` cubins in it; missing ones are made.
 
     `size` is a key of `group.BODIES`, `flags` are those of nvcc.
     """
@@ -67,6 +67,6 @@ def cubins(
 
 
 def _recipe(size: str, flags: tuple[str, ...]) -> str:
-    """A hash of everything on which the contents of the cubins depend."""
+    """Return a hash of everything on which the contents of the cubins depend."""
     recipe = (Path(__file__).read_text(), *flags, *sources(size).values(), oracle.NVLINK_RELEASE)
     return hashlib.sha256("\0".join(recipe).encode()).hexdigest()[:16]

@@ -200,7 +200,7 @@ def measure(run: Callable[[], object]) -> Row:
 
 
 def fault_cost() -> float:
-    """Seconds that the first access to a page of memory takes, the least of several mappings."""
+    """Return the seconds of the first access to a page of memory, the least of several mappings."""
     pages, best = 4096, float("inf")
     for _ in range(5):
         with mmap.mmap(-1, pages * PAGE) as memory:
@@ -214,7 +214,7 @@ def fault_cost() -> float:
 
 
 def bandwidth() -> float:
-    """Bytes that a copy of memory reads and writes per second, where they fit into no cache."""
+    """Return the bytes that a copy of memory too large for caches reads and writes per second."""
     source, target = np.ones(LARGE, np.uint8), np.ones(LARGE, np.uint8)
     best = float("inf")
     for _ in range(5):
@@ -225,7 +225,7 @@ def bandwidth() -> float:
 
 
 def count_rows(names: list[str]) -> tuple[int, int, int]:
-    """Numbers of sections, symbols and relocations of all inputs."""
+    """Return numbers of sections, symbols and relocations of all inputs."""
     paths: list[bytes | None] = [os.fsencode(name) for name in names]
     sizes = [Path(name).stat().st_size for name in names]
     arena, extents, _, _ = inputfiles.read_files(paths, sizes, [None] * len(names))

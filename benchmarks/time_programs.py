@@ -85,7 +85,7 @@ class Inputs:
 
 
 def _members(archive: Path) -> int:
-    """The number of files in an archive."""
+    """Return the number of files in an archive."""
     listed = subprocess.run(["ar", "t", archive], capture_output=True, text=True, check=True)
     return len(listed.stdout.splitlines())
 
@@ -125,7 +125,7 @@ def prepare(
 
 
 def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
-    """The relocatable cubins of a library or program for an architecture; None if it has none."""
+    """Return relocatable cubins of a library or program for an architecture; None without them."""
     with binary.open("rb") as stream:
         contents_digest = hashlib.sha256()
         while block := stream.read(1 << 20):
@@ -153,7 +153,7 @@ def is_relocatable(path: Path) -> bool:
 
 
 def link_command(inputs: Inputs, output: Path) -> list[str]:
-    """The command line of nvlink for a link, as nvcc writes it."""
+    """Return the command line of nvlink for a link, as nvcc writes it."""
     flavour = FLAVOURS[inputs.flavour]
     names = [str(path) for path in (*inputs.objects, *inputs.archives)]
     return [
@@ -207,19 +207,19 @@ def measure_step(
 
 
 def ratio_text(estimate: Estimate) -> str:
-    """A ratio with its interval."""
+    """Return a ratio with its interval."""
     mark = "" if estimate.certain else " *"
     return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f}){mark}"
 
 
 def milliseconds(seconds: float) -> str:
-    """A time in milliseconds, with three digits."""
+    """Return a time in milliseconds, with three digits."""
     value = seconds * 1e3
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def link_row(inputs: Inputs, results: Results, input_bytes: int, output_bytes: int) -> list[str]:
-    """The row of a link in the table."""
+    """Return the row of a link in the table."""
     row = [inputs.title, f"sm_{inputs.arch}", inputs.count]
     row += [f"{input_bytes / 1e6:.2f}", f"{output_bytes / 1e6:.3f}"]
     for name in SHOWN:
@@ -235,7 +235,7 @@ def link_row(inputs: Inputs, results: Results, input_bytes: int, output_bytes: i
 
 
 def step_row(inputs: Inputs, pairs: Sequence[tuple[Run, Run]], *, differs: bool) -> list[str]:
-    """The row of a device-link step in its table."""
+    """Return the row of a device-link step in its table."""
     times = [median_of([run.seconds for run in runs]) for runs in zip(*pairs, strict=True)]
     ratio = median_of([nvcc.seconds / step.seconds for nvcc, step in pairs])
     row = [inputs.title, f"sm_{inputs.arch}", inputs.count]
@@ -278,7 +278,7 @@ TABLE = Path(__file__).with_suffix(".json")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the arguments."""
+    """Return the parser of the arguments."""
     options = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     options.add_argument("--table", type=Path, help=f"default: {TABLE.name} beside this program")
     options.add_argument("--checkouts", type=Path, help="folder of the repositories")

@@ -33,7 +33,7 @@ COMPILED_FILE = re.compile(r'(\.file\s+\d+ ")[^"]*\.cu"')
 
 
 def ptx(module: str, arch: str) -> str:
-    """The PTX of a module, with line information that names a file in demo/sources."""
+    """Return the PTX of a module, with line information that names a file in demo/sources."""
     file, options = MODULES[module]
     flags = [*FLAGS, *options, f"-I{SOURCES}"]
     source = (SOURCES / file).read_text()

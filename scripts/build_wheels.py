@@ -118,7 +118,7 @@ def build(python: str, target: Target, out: Path, importable: Path | None = None
 
 
 def find_or_make_environment(python: str, folder: Path) -> str:
-    """The interpreter if it has Cython, else that of a new environment in `folder` with Cython."""
+    """Return the interpreter if it has Cython, else one of a new environment in `folder`."""
     command = [python, "-c", "import Cython, setuptools"]
     if subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0:
         return python
@@ -131,7 +131,7 @@ def find_or_make_environment(python: str, folder: Path) -> str:
 
 
 def evaluate(python: str, expression: str) -> str:
-    """The text of an expression over `sys` and `sysconfig` in another interpreter."""
+    """Return the text of an expression over `sys` and `sysconfig` in another interpreter."""
     program = f"import sys, sysconfig; print({expression})"
     return subprocess.run(
         [python, "-c", program], capture_output=True, text=True, check=True
@@ -139,7 +139,7 @@ def evaluate(python: str, expression: str) -> str:
 
 
 def commit_time() -> str:
-    """The time of the last commit, in seconds since 1970."""
+    """Return the time of the last commit, in seconds since 1970."""
     command = ["git", "log", "-1", "--format=%ct"]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=True
@@ -147,7 +147,7 @@ def commit_time() -> str:
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> str:
-    """The output of a command; if it fails, print the output and end the program."""
+    """Return the output of a command; if it fails, print the output and end the program."""
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
@@ -187,7 +187,7 @@ def check_wheel(wheel: Path, target: Target) -> None:
 
 
 def native_code(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The ELF files among `files` (contents by name) for a CPU: the demo's cubins are for GPUs."""
+    """Return the ELF files among `files` (contents by name) for a CPU, unlike the demo's cubins."""
     elf = {name: data for name, data in files.items() if data.startswith(b"\x7fELF")}
     return {name: data for name, data in elf.items() if data[18:20] != EM_CUDA}
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """The standard output of a command; if it fails, print all its output and end the program."""
+    """Return a command's standard output; if it fails, print all its output and end the program."""
     done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}{' '.join(map(str, command))}: {done.returncode}")

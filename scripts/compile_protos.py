@@ -30,7 +30,7 @@ FILES = (
 
 
 def module_text(folder: Path) -> str:
-    """The text of the module for the .proto files of a folder."""
+    """Return the text of the module for the .proto files of a folder."""
     names = sorted(path.name for path in folder.glob("*.proto"))
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "set"

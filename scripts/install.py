@@ -44,19 +44,19 @@ class Pin(NamedTuple):
 
 
 def canonical(name: str) -> str:
-    """The name of a package as indexes compare it (PEP 503)."""
+    """Return the name of a package as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def read_project() -> dict[str, Any]:
-    """The table `project` of pyproject.toml."""
+    """Return the table `project` of pyproject.toml."""
     tables: dict[str, Any] = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project: dict[str, Any] = tables["project"]
     return project
 
 
 def requirements(project: dict[str, Any], extras: Iterable[str]) -> list[str]:
-    """The requirements of the project and of its extras, also of extras that these name."""
+    """Return the requirements of the project and of its extras, also of extras that these name."""
     required = list(project["dependencies"])
     remaining, resolved = list(extras), set[str]()
     while remaining:
@@ -88,7 +88,7 @@ def read_pins(constraints: str) -> Iterator[Pin]:
 
 
 def select_pins(pinned: list[Pin], roots: Iterable[str]) -> list[Pin]:
-    """The pins of the packages `roots` and of all that they need, in the order of the file."""
+    """Return pins of the packages `roots` and of all that they need, in the order of the file."""
     selected = set(roots)
     if lacking := selected - {pin.name for pin in pinned}:
         sys.exit(f"the constraints file lacks {', '.join(sorted(lacking))}: make constraints")

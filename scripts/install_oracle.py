@@ -51,7 +51,7 @@ NVJITLINK = "nvidia/cu13/lib/libnvJitLink.so.13"
 
 
 def list_wheels(release: str) -> list[str]:
-    """The wheels that pip installs for a release or patch level."""
+    """Return the wheels that pip installs for a release or patch level."""
     if release in EARLY_WHEELS:
         return list(EARLY_WHEELS[release])
     if release in PATCHES:
@@ -66,7 +66,7 @@ def list_wheels(release: str) -> list[str]:
 
 
 def _tool_wheels(version: str) -> list[str]:
-    """The requirements of the compiler's wheels in a release."""
+    """Return the requirements of the compiler's wheels in a release."""
     return [f"nvidia-{name}=={version}" for name in ("cuda-nvcc", "nvvm", "cuda-crt")]
 
 

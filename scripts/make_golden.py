@@ -109,7 +109,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
-    """The links of a case, by name."""
+    """Return the links of a case, by name."""
     if case == "errors":
         other = "80" if arch == "75" else "75"
         return {
@@ -129,7 +129,7 @@ def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def release_links(arch: str, cubins: list[str]) -> dict[str, Link]:
-    """The links of a release's own objects; `relink` links the output of `r` again."""
+    """Return the links of a release's own objects; `relink` links the output of `r` again."""
     return {
         "exec": Link(tuple(cubins), (), arch),
         "r": Link(tuple(cubins), ("-r",), arch),
@@ -138,7 +138,7 @@ def release_links(arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
-    """The links of objects of older releases: with -r and again, and in the opposite order."""
+    """Return links of objects of older releases: with -r and again, and in the opposite order."""
     first = Link(tuple(cubins), ("-r",), arch)
     return {
         "exec": Link(tuple(cubins), (), arch),
@@ -149,7 +149,7 @@ def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def library_links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
-    """The links of a case that nvJitLink can do: none with -r, and none of such an output."""
+    """Return links of a case that nvJitLink can do: none with -r, and none of such an output."""
     options = {"exec": (), "g": ("-g",), **OPTIONS[case]}
     by_name = {"order": Link(tuple(reversed(cubins)), (), arch)}
     for name in ("exec", "g", "kernels-used"):

@@ -27,7 +27,7 @@ Cell = dict[str, Any]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The contents of a notebook's file."""
+    """Return the contents of a notebook's file."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return notebook
 
@@ -52,7 +52,7 @@ def run(notebook: dict[str, Any]) -> list[list[Cell]]:
 
 
 def code_cells(notebook: dict[str, Any]) -> list[Cell]:
-    """The cells with code, in order."""
+    """Return the cells with code, in order."""
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
@@ -93,7 +93,7 @@ def write(path: Path) -> None:
 
 
 def markdown_page(notebook: dict[str, Any]) -> str:
-    """A notebook as a page of Markdown, with its stored outputs."""
+    """Return a notebook as a page of Markdown, with its stored outputs."""
     parts = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
@@ -106,7 +106,7 @@ def markdown_page(notebook: dict[str, Any]) -> str:
 
 
 def _output(output: Cell) -> str:
-    """An output as a block of HTML."""
+    """Return an output as a block of HTML."""
     data = output.get("data", {})
     if "text/html" in data:
         html = "".join(data["text/html"])

@@ -69,7 +69,7 @@ class Program:
 
 
 def read_table(path: Path) -> list[Program]:
-    """The programs of a table; ValueError for a row with unknown or missing fields."""
+    """Return the programs of a table; ValueError for a row with unknown or missing fields."""
     rows: list[dict[str, Any]] = json.loads(path.read_text())
     programs = []
     for number, row in enumerate(rows, 1):
@@ -85,7 +85,7 @@ def read_table(path: Path) -> list[Program]:
 
 
 def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
-    """The directory of a repository's files: a checkout, or the newest commit of a bare clone.
+    """Return the directory of a repository: a checkout, or the newest commit of a bare clone.
 
     Each commit of the latter is unpacked into the cache once. None if there is neither.
     """
@@ -106,7 +106,7 @@ def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
 
 
 def find_bare_clone(repository: str, checkouts: Path) -> Path | None:
-    """The directory of a bare clone, or None without one."""
+    """Return the directory of a bare clone, or None without one."""
     name = repository.rpartition("/")[2]
     bare = (
         checkouts / name,
@@ -117,7 +117,7 @@ def find_bare_clone(repository: str, checkouts: Path) -> Path | None:
 
 
 def commit_of(repository: str, checkouts: Path) -> str:
-    """The commit of a checkout, or the newest of a bare clone, in eight digits.
+    """Return the commit of a checkout, or the newest of a bare clone, in eight digits.
 
     A checkout with other files than those of the commit is said to have changes.
     """
@@ -131,14 +131,14 @@ def commit_of(repository: str, checkouts: Path) -> str:
 
 
 def _newest_commit(clone: Path) -> str:
-    """The newest commit of a checkout or a bare clone."""
+    """Return the newest commit of a checkout or a bare clone."""
     argv = ["git", "-C", str(clone), "rev-parse", "HEAD"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @functools.cache
 def state_of(folder: Path) -> tuple[str, str]:
-    """The commit of a checkout, and a digest of all files that differ from it.
+    """Return the commit of a checkout, and a digest of all files that differ from it.
 
     The digest is empty without such files; git-ignored files do not count. Both are empty for files
     of a bare clone, whose folder has the commit in its name.
@@ -182,7 +182,7 @@ def unpack(bare: Path, folder: Path) -> None:
 
 
 def find_places(program: Program, checkouts: Path, cache: Path) -> dict[str, Path] | str:
-    """The directories that stand for {repo}, {made} and {NAME}, or a repository that is missing."""
+    """Return the directories for {repo}, {made} and {NAME}, or a repository that is missing."""
     places = {}
     for name in (program.repository, *program.needs):
         files = find_checkout(name, checkouts, cache)
@@ -213,14 +213,14 @@ def write_generated_files(program: Program, places: dict[str, Path]) -> None:
 
 
 def fill_in(text: str, places: dict[str, Path]) -> str:
-    """The text with directories in place of {repo}, {made} and {NAME}."""
+    """Return the text with directories in place of {repo}, {made} and {NAME}."""
     for name, place in places.items():
         text = text.replace(f"{{{name}}}", str(place))
     return text
 
 
 def _digest(texts: Sequence[str]) -> str:
-    """A digest of some texts, for the name of a file."""
+    """Return a digest of some texts, for the name of a file."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:24]
 
 
@@ -270,7 +270,7 @@ class CompileError(Exception):
 def compile_all(
     program: Program, places: dict[str, Path], flavour: Flavour, arch: str, cache: Path
 ) -> tuple[list[Path], list[str]]:
-    """The objects of a program's sources, and a line for each source that does not compile.
+    """Return the objects of a program's sources, and a line for each source that does not compile.
 
     `places` are the directories that stand for {repo}, {made} and {NAME} in options.
     """
@@ -293,7 +293,7 @@ def compile_all(
 
 
 def find(globs: Sequence[str], places: dict[str, Path]) -> list[Path]:
-    """The files of patterns below {made} or, without such a beginning, below the repository."""
+    """Return files of patterns below {made} or, without such a beginning, below the repository."""
     paths: set[Path] = set()
     for glob in globs:
         below_made = glob.removeprefix("{made}/")

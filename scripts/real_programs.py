@@ -85,7 +85,7 @@ def run_linker(argv: Sequence[str], folder: Path, output: str) -> Run:
 
 
 def compare_link(link_options: Sequence[str], folder: Path) -> tuple[str, list[str]]:
-    """The verdict on one link, and lines that say how the outputs or the messages differ."""
+    """Return the verdict on one link, and lines that say how the outputs or the messages differ."""
     (folder / REGISTERED).unlink(missing_ok=True)
     nvlink_run = run_linker(
         [oracle.toolchain().tool("nvlink"), *link_options], folder, "nvlink.out"
@@ -114,7 +114,7 @@ def compare_link(link_options: Sequence[str], folder: Path) -> tuple[str, list[s
 
 
 def _text(path: Path) -> str:
-    """The text of a file; empty if it does not exist."""
+    """Return the text of a file; empty if it does not exist."""
     return path.read_text() if path.is_file() else ""
 
 
@@ -123,12 +123,12 @@ def _text(path: Path) -> str:
 
 
 def all_inputs(inputs: list[str], _folder: Path, _arch: str) -> list[str]:
-    """The objects as they are."""
+    """Return the objects as they are."""
     return inputs
 
 
 def make_archive(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
-    """All objects as host objects, the first by itself and the others in an archive.
+    """Return all objects as host objects, the first by itself and the others in an archive.
 
     nvlink links no other members of archives.
     """
@@ -148,14 +148,14 @@ def make_archive(inputs: list[str], folder: Path, arch: str) -> list[str] | None
 
 
 def link_relocatable(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
-    """The output of nvlink with -r for all objects."""
+    """Return the output of nvlink with -r for all objects."""
     nvlink = oracle.toolchain().tool("nvlink")
     first_link = run_linker([nvlink, f"-arch=sm_{arch}", "-r", *inputs], folder, "stage1.cubin")
     return ["stage1.cubin"] if first_link.code == 0 else None
 
 
 def link_half_relocatable(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
-    """The output of nvlink with -r for the first half of the objects, then the other half."""
+    """Return nvlink's output with -r for the first half of the objects, then the other half."""
     if len(inputs) < 2:
         return None
     cut = (len(inputs) + 1) // 2

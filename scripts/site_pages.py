@@ -56,10 +56,10 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def relink(text: str, source: str, page: str) -> str:
-    """The text of the file `source`, with links that are right in the site's page `page`."""
+    """Return the text of the file `source`, with links that are right in the site's page `page`."""
 
     def replace(match: re.Match[str]) -> str:
-        """The link with its target in the site, or only its label if the site lacks the target."""
+        """Return the link with its target in the site, or its label if it has no target there."""
         label, target = match.groups()
         path, mark, place = target.partition("#")
         if ":" in path or not path:
@@ -77,6 +77,6 @@ def relink(text: str, source: str, page: str) -> str:
 
 
 def relative(target: str, page: str) -> str:
-    """The relative link from `page` to `target`, both named from the top of the site."""
+    """Return the relative link from `page` to `target`, both named from the top of the site."""
     to_top = "../" * (len(PurePosixPath(page).parts) - 1)
     return f"{to_top}{target}"

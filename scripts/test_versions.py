@@ -82,7 +82,7 @@ def lowest_versions() -> Path:
 
 
 def recorded_versions() -> dict[str, set[str]]:
-    """The versions of each package in constraints.txt; several where they depend on Python."""
+    """Return versions of each package in constraints.txt; several where they depend on Python."""
     versions: dict[str, set[str]] = {}
     for pin in install.read_pins(RECORDED.read_text(encoding="utf-8")):
         versions.setdefault(pin.name, set()).add(pin.text.split("==")[1].split()[0])
@@ -90,7 +90,7 @@ def recorded_versions() -> dict[str, set[str]]:
 
 
 def list_changed(python: Path) -> list[str]:
-    """A line for each package of an environment whose version is not the recorded one."""
+    """Return a line for each package of an environment whose version is not the recorded one."""
     freeze = [str(python), "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze"]
     listed = subprocess.run(freeze, check=True, capture_output=True, text=True).stdout
     recorded = recorded_versions()
@@ -104,7 +104,7 @@ def list_changed(python: Path) -> list[str]:
 
 
 def unit_environment(versions: str) -> dict[str, str]:
-    """The environment variables for `make unit` in the copy.
+    """Return the environment variables for `make unit` in the copy.
 
     Those that make a run of all tests require nvlink and other programs are removed.
     """
