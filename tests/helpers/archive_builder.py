@@ -76,11 +76,11 @@ def thin(names: Sequence[str], sizes: Sequence[int] | None = None) -> bytes:
 def device(defines: Sequence[str] = (), calls: Sequence[str] = (), kernel: str = "") -> bytes:
     """Return a cubin that defines functions, and whose kernel or first function calls others."""
     cubin = Cubin()
-    own = [cubin.function(name) for name in defines]
+    functions = [cubin.function(name) for name in defines]
     if kernel:
-        own.insert(0, cubin.function(kernel, kernel=True))
+        functions.insert(0, cubin.function(kernel, kernel=True))
     for name in calls:
-        cubin.call(own[0], cubin.external(name))
+        cubin.call(functions[0], cubin.external(name))
     return cubin.build()
 
 

@@ -60,14 +60,14 @@ def differences(actual: bytes, expected: bytes) -> list[str]:
     actual_entries, expected_entries = split(actual), split(expected)
     if len(actual_entries) != len(expected_entries):
         return [f"{len(actual_entries)} entries, not {len(expected_entries)}"]
-    found = []
+    lines = []
     for number, (actual_entry, other) in enumerate(
         zip(actual_entries, expected_entries, strict=True)
     ):
         if _fixed(actual_entry[0]) != _fixed(other[0]):
-            found.append(f"header {number}: {actual_entry[0].hex()}, not {other[0].hex()}")
-        found += [f"entry {number}: {line}" for line in compare(actual_entry[1], other[1])]
-    return found
+            lines.append(f"header {number}: {actual_entry[0].hex()}, not {other[0].hex()}")
+        lines += [f"entry {number}: {line}" for line in compare(actual_entry[1], other[1])]
+    return lines
 
 
 def _fixed(header: bytes) -> bytes:

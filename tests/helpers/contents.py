@@ -33,13 +33,13 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
             sections.append({"offset": len(arena), "size": len(piece.data)})
             out_of.append(number)
             arena += piece.data
-    whole = merged(
+    linked_tables = merged(
         objects(arena, sections=sections),
         out_of=table(Numbers, out_of),
         base=table(Values, [0] * len(sections)),
     )
     placed = PlacedTables(
-        whole,
+        linked_tables,
         outs=table(Outs, [{"kind": sectionkinds.TEXT} for _ in pieces]),
         places=table(
             FilePlaces,

@@ -63,8 +63,8 @@ def sentences(text: str) -> list[str]:
 
 def long_sentences(texts: Iterable[str]) -> list[str]:
     """Return the sentences with more than LONGEST words."""
-    found = [sentence for text in texts for sentence in sentences(text)]
-    return [sentence for sentence in found if len(sentence.split()) > LONGEST]
+    candidates = [sentence for text in texts for sentence in sentences(text)]
+    return [sentence for sentence in candidates if len(sentence.split()) > LONGEST]
 
 
 def paragraphs(text: str) -> list[str]:
@@ -92,8 +92,8 @@ C_COMMENT = re.compile(
 
 def c_comments(text: str) -> Iterator[str]:
     """Yield the comments of C; comments on consecutive lines of their own are one."""
-    for found in C_COMMENT.finditer(text):
-        fills_line = found["block"] or found["lines"] or found["rest"]
+    for match in C_COMMENT.finditer(text):
+        fills_line = match["block"] or match["lines"] or match["rest"]
         if fills_line:
             yield re.sub(r"^[ \t]*(?://|\*)?[ \t]?", "", fills_line, flags=re.MULTILINE)
 

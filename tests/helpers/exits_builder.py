@@ -136,9 +136,9 @@ def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
     lengths = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
     header = struct.pack("<BBbBB", 1, 1, -5, 14, 10) + lengths + b"\0a.cu\0\0\0\0\0"
     out = bytearray(struct.pack("<IHI", 0, 2, len(header)) + header)
-    found = []
+    addresses = []
     for kernel in kernels:
-        found.append(len(out) + 3)
+        addresses.append(len(out) + 3)
         out += b"\0\x09\x02" + bytes(8) + b"\x04\x01"
         place, line = 0, 1
         for offset, number in kernel.rows:
@@ -146,22 +146,22 @@ def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
             place, line = offset, number
         out += b"\x02" + sleb(len(text_of(kernel)) - place) + b"\0\x01\x01"
     struct.pack_into("<I", out, 0, len(out) - 4)
-    return bytes(out), found
+    return bytes(out), addresses
 
 
 def frames(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
     """Return a CIE and an FDE for each kernel, and the offsets of the FDEs' addresses."""
     out = bytearray(struct.pack("<IQQ", 0xFFFFFFFF, 16, 0xFFFFFFFFFFFFFFFF) + bytes(8))
-    found = []
+    addresses = []
     for kernel in kernels:
         place, program = 0, b"\x0c\x81\x80\x80\x28\0"
         for offset in kernel.places:
             program += b"\x04" + struct.pack("<I", (offset - place) // 4)
             place = offset
-        found.append(len(out) + 20)
+        addresses.append(len(out) + 20)
         size = len(text_of(kernel))
         out += struct.pack("<IQQQQ", 0xFFFFFFFF, 24 + len(program), 0, 0, size) + program
-    return bytes(out), found
+    return bytes(out), addresses
 
 
 def info_of(kernel: Kernel) -> bytes:
@@ -213,12 +213,12 @@ def build(kernels: list[Kernel]) -> bytes:
         add(f".nv.info.{kernel.name}", 0x70000000, 2, text, info_of(kernel))
         rows = [struct.pack("<QIIq", 0, 57, 1 + i, addend) for addend in kernel.addends]
         add(f".rela.text.{kernel.name}", 4, 2, text, b"".join(rows))
-    for name, (data, found) in {
+    for name, (data, addresses) in {
         ".debug_line": line_program(kernels),
         ".debug_frame": frames(kernels),
     }.items():
         home = add(name, 1, 0, 0, data)
-        rows = [struct.pack("<QIIq", place, 2, 1 + i, 0) for i, place in enumerate(found)]
+        rows = [struct.pack("<QIIq", place, 2, 1 + i, 0) for i, place in enumerate(addresses)]
         add(f".rela{name}", 4, 2, home, b"".join(rows))
     add(".nv_debug_info_reg_sass", 1, 0, 0, registers(kernels))
     shstrtab = b"\0" + b"".join(row[0].encode() + b"\0" for row in sections) + b".shstrtab\0"

@@ -34,12 +34,12 @@ def placed_annotations(record: bytes) -> Iterator[int]:
     """
     at = 0
     while at + 8 <= len(record) and record[at] in (1, 2, 3) and not any(record[at + 1 : at + 4]):
-        what = record[at]
+        kind = record[at]
         at += 4
-        if what != 3:
+        if kind != 3:
             yield at
             at += 4
-        if what != 1:
+        if kind != 1:
             length = int.from_bytes(record[at : at + 4], "little")
             at += 4 + length + -length % 4
             if at > len(record) or length > len(record):

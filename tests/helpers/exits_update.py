@@ -101,13 +101,13 @@ def awaited(words: list[bytes], *, careful: bool) -> list[bytes]:
     """Return instructions of a slot, changed so that the MEMBAR waits for the guards before it."""
     words = list(words)
     for at in range(len(words) - 1):
-        guard, own = words[at : at + 2]
-        if not is_membar(guard, 0x80) or not is_membar(own):
+        guard, membar = words[at : at + 2]
+        if not is_membar(guard, 0x80) or not is_membar(membar):
             continue
-        if control(guard) == 0x0FC0 != control(own):
+        if control(guard) == 0x0FC0 != control(membar):
             words[at] = with_bits(guard, 104, 119, 0x33DE if careful else 0x03EC)
             if not careful:
-                words[at + 1] = with_bits(own, 117, 117, 1)
+                words[at + 1] = with_bits(membar, 117, 117, 1)
     return words
 
 
@@ -141,7 +141,7 @@ class Updated(Code):
         capsule, text = self.capsule.data, self.text.data
         (count,) = struct.unpack_from("<I", capsule, 8)
         marks, at, offset = capsule[12:], 12 + (count + 31) // 32 * 4, 0
-        found = []
+        slots = []
         for slot in range(count):
             start, words = at, 1
             if not marks[slot // 8] >> slot % 8 & 1:
@@ -155,9 +155,9 @@ class Updated(Code):
                     words = 0
                 at += RECORD_SIZES[head] if head else 0
             code = [text[offset + 16 * i :][:16] for i in range(words)]
-            found.append((code, capsule[start:at]))
+            slots.append((code, capsule[start:at]))
             offset += 16 * words
-        return found
+        return slots
 
     def rewrite(self, mode: int) -> bool:
         """Change the code for the bits of `mode`; False if nothing changes."""
@@ -178,8 +178,8 @@ class Updated(Code):
             single = len(words) == 1 and not record
             if mode & GUARD and single and is_bsync(words[0]):
                 record = bsync_record(words[0])
-                own = control(words[0])
-                waits = own if own in (0x3FDE, 0x0FC0) else 0x0FE2
+                control_bits = control(words[0])
+                waits = control_bits if control_bits in (0x3FDE, 0x0FC0) else 0x0FE2
                 new = [(with_bits(NOP, 104, 119, waits), -1), *new]
             elif (
                 mode & UNGUARD
@@ -216,14 +216,14 @@ class Updated(Code):
 
     def barriers(self) -> dict[int, int]:
         """Return, by offset of the last instruction of an error barrier, that of its first one."""
-        text, found = self.text.data, {}
+        text, first_offsets = self.text.data, {}
         words = [text[at : at + 16] for at in range(0, len(text), 16)]
         for at in range(1, len(words) - 1):
             kinds = [bits(word, 0, 11) for word in words[at - 1 : at + 1]]
             if kinds == [0x9AB, 0x5AB] and is_exit(words[at + 1]):
                 first = at - 2 if at > 1 and is_membar(words[at - 2]) else at - 1
-                found[16 * at] = 16 * first
-        return found
+                first_offsets[16 * at] = 16 * first
+        return first_offsets
 
     def begin(self, offset: int) -> int:
         """Return the new start of a range of a register that began at `offset`."""

@@ -38,7 +38,7 @@ class Graph:
 
     def entities(self) -> Entities:
         """Return the table of entities for these functions."""
-        taken = {function for function, _ in self.taken}
+        taken_functions = {function for function, _ in self.taken}
         return table(
             Entities,
             (
@@ -47,7 +47,7 @@ class Graph:
                     "winner": i,
                     "flags": EntityFlag.DEFINED
                     | (EntityFlag.KERNEL if i in self.kernels else 0)
-                    | (TAKEN if i in taken else 0),
+                    | (TAKEN if i in taken_functions else 0),
                     "regcount": self.registers[i],
                     "frame": self.frames[i],
                 }
@@ -81,7 +81,9 @@ class Graph:
         reached_functions = {b for a, b in self.calls if a == function}
         for a, prototype in self.indirect:
             if a == function:
-                reached_functions |= {b for b, taken in self.taken if taken == prototype}
+                reached_functions |= {
+                    b for b, taken_prototype in self.taken if taken_prototype == prototype
+                }
         return reached_functions
 
     def reached(self, function: int) -> set[int]:

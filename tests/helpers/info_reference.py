@@ -19,23 +19,23 @@ FINALIZER_OPTIONS, ISA_VERSION = 0x5A, 0x5F
 UNKNOWN_BITS, UNKNOWN_NUMBER = 0x8000, 0xFFFF
 
 
-def add(mine: int, theirs: int) -> int:
+def add(first: int, second: int) -> int:
     """Add two counts of 16 bits; UNKNOWN_NUMBER if either is unknown."""
-    unknown = UNKNOWN_NUMBER in (mine, theirs)
-    return UNKNOWN_NUMBER if unknown else (mine + theirs) % 65536
+    unknown = UNKNOWN_NUMBER in (first, second)
+    return UNKNOWN_NUMBER if unknown else (first + second) % 65536
 
 
 # By attribute: format of the record that a kernel inherits, and the function that joins two values.
 VALUES: dict[int, tuple[int, Callable[[int, int], int]]] = {
-    0x04: (NVAL, lambda mine, _: mine),
-    0x41: (NVAL, lambda mine, _: mine),
-    SINGLE: (NVAL, lambda mine, _: mine),
-    PAIR: (NVAL, lambda mine, _: mine),
+    0x04: (NVAL, lambda first, _: first),
+    0x41: (NVAL, lambda first, _: first),
+    SINGLE: (NVAL, lambda first, _: first),
+    PAIR: (NVAL, lambda first, _: first),
     0x4A: (BVAL, max),
     0x4C: (BVAL, max),
     0x38: (HVAL, add),
-    BITS: (HVAL, lambda mine, theirs: mine | theirs),
-    0x54: (NVAL, lambda _, theirs: theirs),
+    BITS: (HVAL, lambda first, second: first | second),
+    0x54: (NVAL, lambda _, second: second),
 }
 FLAGS = (0x04, 0x41, SINGLE, PAIR)
 # The order of attributes in a link with one kernel.
@@ -123,56 +123,58 @@ def records_of(program: Program, functions: list[int]) -> Iterator[Record]:
                 yield Record(BITS, HVAL, UNKNOWN_BITS, items=None)
 
 
-def is_refused(program: Program, kernel: int, own: list[Record], number: int) -> bool:
+def is_refused(program: Program, kernel: int, records: list[Record], number: int) -> bool:
     """Return whether a kernel of single CTAs meets a record of CTA pairs, or the reverse."""
     group = {SINGLE: PAIR, PAIR: SINGLE}.get(number)
-    clash = group is not None and find(own, group) is not None and not find(own, number)
+    clash = group is not None and find(records, group) is not None and not find(records, number)
     if clash and kernel not in program.mixed:
         program.mixed.append(kernel)
     return clash
 
 
-def join_in_turn(program: Program, kernel: int, own: list[Record]) -> None:
+def join_in_turn(program: Program, kernel: int, records: list[Record]) -> None:
     """Join records of a kernel with those of other functions, function by function."""
     for record in records_of(program, others(program, kernel, alone=False)):
         if record.number not in (*VALUES, EXTERNS, FRAGMENTS):
             continue
-        if is_refused(program, kernel, own, record.number):
+        if is_refused(program, kernel, records, record.number):
             continue
-        mine = find(own, record.number)
+        joined = find(records, record.number)
         if record.number in (EXTERNS, FRAGMENTS):
-            if mine is None:
-                mine = Record(record.number, SVAL, items=[])
-                own.append(mine)
-            assert mine.items is not None
-            mine.items += [item for item in program.listed(record) if item not in mine.items]
+            if joined is None:
+                joined = Record(record.number, SVAL, items=[])
+                records.append(joined)
+            assert joined.items is not None
+            joined.items += [item for item in program.listed(record) if item not in joined.items]
             continue
         form, join = VALUES[record.number]
-        if mine:
-            mine.value = join(mine.value, record.value)
+        if joined:
+            joined.value = join(joined.value, record.value)
         else:
-            own.append(Record(record.number, form, 0 if record.number in FLAGS else record.value))
+            records.append(
+                Record(record.number, form, 0 if record.number in FLAGS else record.value)
+            )
 
 
-def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
+def join_alone(program: Program, kernel: int, records: list[Record]) -> None:
     """Join records of the only kernel with those of other functions, attribute by attribute."""
     functions = others(program, kernel, alone=True)
-    before = list(own)
+    before = list(records)
     for number in ALONE:
-        theirs = [record for record in records_of(program, functions) if record.number == number]
-        if not theirs or is_refused(program, kernel, before, number):
+        inherited = [record for record in records_of(program, functions) if record.number == number]
+        if not inherited or is_refused(program, kernel, before, number):
             continue
-        mine = find(own, number)
-        if number in (*FLAGS, 0x54, 0x4A) and mine:
+        joined = find(records, number)
+        if number in (*FLAGS, 0x54, 0x4A) and joined:
             continue
         form, join = VALUES[number]
-        value = mine.value if mine else 0
-        for record in theirs:
+        value = joined.value if joined else 0
+        for record in inherited:
             value = join(value, 0 if number == 0x54 else record.value)
-        if mine:
-            mine.value = value
+        if joined:
+            joined.value = value
         elif value or number not in (0x4C, 0x38):
-            own.append(Record(number, form, value))
+            records.append(Record(number, form, value))
     for number in (EXTERNS, FRAGMENTS):
         items: list[int] = []
         for section_records in program.records:  # in the order of the input
@@ -181,41 +183,41 @@ def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
             ):
                 if record.number == number:
                     items += [item for item in program.listed(record) if item not in items]
-        mine = find(own, number)
-        if items and (mine is None or len(mine.items or []) != len(items)):
-            if mine:
-                own.remove(mine)
-            own.append(Record(number, SVAL, items=items[::-1] if number == EXTERNS else items))
+        joined = find(records, number)
+        if items and (joined is None or len(joined.items or []) != len(items)):
+            if joined:
+                records.remove(joined)
+            records.append(Record(number, SVAL, items=items[::-1] if number == EXTERNS else items))
 
 
 def function_reference(program: Program, function: int) -> bytes:
     """Return the bytes of .nv.info.F."""
     kernel = program.executable and function in program.graph.kernels
-    own = []
+    records = []
     for record in reversed(program.records.get(function, [])):
         if record.number == FRAGMENTS and program.executable and not kernel:
             continue
         copy = Record(record.number, record.format, record.value, record.items)
         if record.number in (EXTERNS, FRAGMENTS):
             copy.items = list(program.listed(record))
-        own.append(copy)
+        records.append(copy)
     if kernel and function in program.unbounded and function in program.records:
-        bound = find(own, CRS_STACK_SIZE)
+        bound = find(records, CRS_STACK_SIZE)
         if bound:
             bound.items = [0xFFFFFFFF]
         else:
-            own.append(Record(CRS_STACK_SIZE, SVAL, items=[0xFFFFFFFF]))
-    silent = function in program.records and not find(own, BITS)
+            records.append(Record(CRS_STACK_SIZE, SVAL, items=[0xFFFFFFFF]))
+    silent = function in program.records and not find(records, BITS)
     if program.executable and program.knows_bits and silent:
-        own.append(Record(BITS, HVAL, UNKNOWN_BITS))
+        records.append(Record(BITS, HVAL, UNKNOWN_BITS))
     if kernel:
         join = join_alone if len(program.kernels) == 1 else join_in_turn
-        join(program, function, own)
+        join(program, function, records)
     lists = (EXTERNS, FRAGMENTS)
-    kept = [r for r in own if r.number not in lists or r.items]
+    written_records = [r for r in records if r.number not in lists or r.items]
     if not program.executable or not kernel:
-        kept = [r for r in own if r.number != EXTERNS or r.items]
-    return b"".join(record.data() for record in kept)
+        written_records = [r for r in records if r.number != EXTERNS or r.items]
+    return b"".join(record.data() for record in written_records)
 
 
 def file_reference(program: Program, registers: list[int], stack: list[int]) -> bytes:
@@ -256,7 +258,13 @@ def two_lists(
     both = []
     for rows, rest in ((plain, waiting), (mercury, [])):
         of_plain = rows is plain
-        found = [Record(ISA_VERSION, HVAL, 0x100)] if not find(mercury, ISA_VERSION) else []
-        found += [row for row in [*reversed(rows), *rest] if not of_plain or row.number not in ends]
-        both.append(b"".join(record.data() for record in [*found, *(closing if of_plain else [])]))
+        output_records = (
+            [Record(ISA_VERSION, HVAL, 0x100)] if not find(mercury, ISA_VERSION) else []
+        )
+        output_records += [
+            row for row in [*reversed(rows), *rest] if not of_plain or row.number not in ends
+        ]
+        both.append(
+            b"".join(record.data() for record in [*output_records, *(closing if of_plain else [])])
+        )
     return both[0], both[1]

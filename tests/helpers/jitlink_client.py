@@ -31,11 +31,11 @@ def ask(library: ctypes.CDLL, request: Request) -> Reply:
     handle = ctypes.c_void_p()
     words = (ctypes.c_char_p * max(1, len(options)))(*(word.encode() for word in options))
     results = [library.nvJitLinkCreate(ctypes.byref(handle), len(options), words)]
-    kept = []  # what the library was given the addresses of
+    referenced = []  # what the library was given the addresses of
     for step in steps if results == [0] else ():
         if step[0] == "data":
             _, kind, data, name = step
-            kept.append((data, name))
+            referenced.append((data, name))
             size = ctypes.c_size_t(len(data))
             results.append(library.nvJitLinkAddData(handle, kind, data, size, name))
         elif step[0] == "file":

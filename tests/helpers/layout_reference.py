@@ -65,7 +65,7 @@ class File(NamedTuple):
     size: int
 
 
-def rounded(offset: int, align: int) -> int:
+def round_up(offset: int, align: int) -> int:
     """Return the next multiple of an alignment, and `offset` itself for 0."""
     return -(-offset // align) * align if align else offset
 
@@ -77,7 +77,7 @@ def load(flags: int, placed: list[tuple[Section, int]]) -> Header:
     end = memory = offset + last.bytes
     for section, _ in placed:
         if section.nobits:
-            memory = rounded(memory, section.align) + section.size
+            memory = round_up(memory, section.align) + section.size
     return Header(PT_LOAD, flags, start, end - start, memory - start)
 
 
@@ -107,9 +107,9 @@ def place_reference(sections: list[Section], family: int, *, executable: bool) -
         if section.twin >= 0:
             offsets.append(offsets[section.twin])
             continue
-        offsets.append(rounded(at, section.align))
+        offsets.append(round_up(at, section.align))
         at = offsets[-1] + section.bytes + section.room
-    table = rounded(at, 8)
+    table = round_up(at, 8)
     at = table + SHDR * (len(sections) + 1)
     if not executable:
         return File(offsets, table, [], at)

@@ -80,7 +80,7 @@ def real_dump(
     path: Path, skipped: Sequence[str] = (), filters: Sequence[tuple[list[str], list[str]]] = ()
 ) -> Any:
     """Return the result of `ncu_dump.dump` with the module `ncu_report`."""
-    return real("dump", str(path), list(skipped), [list(each) for each in filters])
+    return real("dump", str(path), list(skipped), [list(pair) for pair in filters])
 
 
 def real(function: str, *arguments: Any) -> Any:

@@ -19,8 +19,8 @@ def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str
     context = module.load_report(path)
     return [
         {
-            "actions": [_action(each, skipped) for each in span],
-            "filters": [list(span.actions_by_nvtx(*each)) for each in filters],
+            "actions": [_action(action, skipped) for action in span],
+            "filters": [list(span.actions_by_nvtx(*pair)) for pair in filters],
         }
         for span in context
     ]
@@ -28,7 +28,7 @@ def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str
 
 def _action(action: Any, skipped: list[str]) -> Any:
     """Return all that an action has, except for `skipped` metrics."""
-    found = {
+    facts = {
         "names": [action.name(base) for base in range(4)],
         "str": str(action),
         "len": len(action),
@@ -40,8 +40,10 @@ def _action(action: Any, skipped: list[str]) -> Any:
     if "inst_executed" in action:
         ids = action["inst_executed"].correlation_ids()
         addresses = [ids.value(index) for index in range(ids.num_instances())]
-        found["lines"] = [_line(action, each) for each in [0, 1, *addresses, addresses[-1] + 16]]
-    return found
+        facts["lines"] = [
+            _line(action, address) for address in [0, 1, *addresses, addresses[-1] + 16]
+        ]
+    return facts
 
 
 def instructions(module: Any, path: str) -> list[str]:
@@ -65,7 +67,7 @@ def _line(action: Any, address: int) -> Any:
 def _metric(metric: Any) -> Any:
     """Return the values of a metric and of its instances."""
     count = metric.num_instances()
-    found = {
+    facts = {
         "name": metric.name(),
         "str": str(metric),
         "count": count,
@@ -75,11 +77,11 @@ def _metric(metric: Any) -> Any:
         "values": [_values(metric), *(_values(metric, index) for index in range(count + 1))],
     }
     ids = metric.correlation_ids()
-    found["ids"] = None
+    facts["ids"] = None
     if ids is not None:
-        found["ids"] = [_values(ids), *(_values(ids, index) for index in range(count))]
-        found["of ids"] = [ids.name(), ids.num_instances(), ids.has_correlation_ids()]
-    return found
+        facts["ids"] = [_values(ids), *(_values(ids, index) for index in range(count))]
+        facts["of ids"] = [ids.name(), ids.num_instances(), ids.has_correlation_ids()]
+    return facts
 
 
 def _values(metric: Any, *instance: int) -> Any:

@@ -139,12 +139,12 @@ def _folder(name: str) -> Path:
 def _candidates() -> list[Path]:
     """Return the directories in which the tools of the default release may be."""
     site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
-    found = [Path(root) / "nvidia/cu13/bin" for root in sorted(filter(None, site))]
+    places = [Path(root) / "nvidia/cu13/bin" for root in sorted(filter(None, site))]
     if home := os.environ.get("CUDA_HOME"):
-        found.append(Path(home) / "bin")
+        places.append(Path(home) / "bin")
     if nvlink := shutil.which("nvlink"):
-        found.append(Path(nvlink).parent)
-    return found
+        places.append(Path(nvlink).parent)
+    return places
 
 
 def version() -> str:
@@ -183,11 +183,11 @@ def _find_library(folder: Path) -> Toolchain | None:
 
 def toolchain() -> Toolchain:
     """Return the toolchain of the present release; OracleError if it is not installed."""
-    found = find()
-    if found is None:
+    installed = find()
+    if installed is None:
         how = "pip install '.[oracle]'" if _release == DEFAULT else "scripts/install_oracle.py"
         raise OracleError(f"no nvcc, ptxas and nvlink V{version()} ({how})")
-    return found
+    return installed
 
 
 def optional_tool(name: str) -> str | None:
@@ -249,10 +249,10 @@ def device_runtime() -> Path:
     """Return the folder that contains libcudadevrt.a."""
     root = toolchain().bin.parent
     places = (root / "lib", root / "lib64", root.parent / "cuda_runtime/lib")
-    found = [path for path in places if (path / "libcudadevrt.a").is_file()]
-    if not found:
+    directories = [path for path in places if (path / "libcudadevrt.a").is_file()]
+    if not directories:
         raise OracleError("no libcudadevrt.a beside nvlink (pip install '.[oracle]')")
-    return found[0]
+    return directories[0]
 
 
 def cache_root() -> Path:

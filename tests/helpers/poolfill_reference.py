@@ -40,11 +40,13 @@ def translated(pool: Pool, stays: Pool) -> bytes:
     return bytes(data)
 
 
-def fill_reference(own: list[Pool | None], sizes: list[int], pieces: list[Piece]) -> list[bytes]:
+def fill_reference(
+    own_pools: list[Pool | None], sizes: list[int], pieces: list[Piece]
+) -> list[bytes]:
     """Return the pool of each kernel, which has `sizes` bytes: its own bytes, then the pieces."""
     images = [
         bytearray((pool.data if pool else b"").ljust(size, b"\0"))
-        for pool, size in zip(own, sizes, strict=True)
+        for pool, size in zip(own_pools, sizes, strict=True)
     ]
     for piece in pieces:
         data = translated(piece.pool, piece.stays) if piece.pool.lost else piece.pool.data

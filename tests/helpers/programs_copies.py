@@ -32,10 +32,10 @@ def generate(*plain: bool) -> list[str]:
     )
     sources = []
     for number, without in enumerate(plain):
-        own = f"__constant__ int own{number}[3] = {{5, 6, 7}};\n"
-        own += f'extern "C" __global__ void k{number}(int *p, int x) {{\n'
-        own += tables[2] if number == 1 else ""
-        own += f"p[3] = wf<3>(p, x) + own{number}[x & 1] + factors[x & 3];\n"
-        own += "p[4] = calls[x & 1](p, x) + roads[x & 1](p, x); }\n"
-        sources.append(("#define PLAIN\n" if without else "") + header + own)
+        source = f"__constant__ int own{number}[3] = {{5, 6, 7}};\n"
+        source += f'extern "C" __global__ void k{number}(int *p, int x) {{\n'
+        source += tables[2] if number == 1 else ""
+        source += f"p[3] = wf<3>(p, x) + own{number}[x & 1] + factors[x & 3];\n"
+        source += "p[4] = calls[x & 1](p, x) + roads[x & 1](p, x); }\n"
+        sources.append(("#define PLAIN\n" if without else "") + header + source)
     return sources

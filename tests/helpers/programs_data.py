@@ -88,12 +88,12 @@ def device_function_shared(draft: Draft) -> None:
         user = draft.module()
         if user is not module:
             user.declare(f"extern __device__ int {name}(int x);")
-        own = (
+        declaration = (
             f"__shared__ char own[{array_size(draft)}]; own[0] = p[1];"
             if rng.random() < 0.4
             else ""
         )
-        draft.kernel(user, "int *p", f"{own} p[threadIdx.x] = {name}(p[0]);")
+        draft.kernel(user, "int *p", f"{declaration} p[threadIdx.x] = {name}(p[0]);")
 
 
 def extern_shared(draft: Draft) -> None:

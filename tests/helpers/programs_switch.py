@@ -56,9 +56,9 @@ def generate(seed: int) -> list[str]:
         for kernel in range(rng.randrange(1, 3)):
             called = [f for f in declared + defined if rng.random() < 0.8]
             rng.shuffle(called)
-            own = switch(rng, rng.randrange(5, 12)) if rng.random() < 0.4 else ""
+            switch_text = switch(rng, rng.randrange(5, 12)) if rng.random() < 0.4 else ""
             calls = "".join(f"p[{i}] = f{f}(p + {i}, x);\n" for i, f in enumerate(called))
             text += f'extern "C" __global__ void k{file}_{kernel}(int *p, int x) {{\n'
-            text += f"{own}{calls}p[9] = x; }}\n"
+            text += f"{switch_text}{calls}p[9] = x; }}\n"
         sources.append(text)
     return sources

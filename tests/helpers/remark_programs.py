@@ -74,10 +74,10 @@ def cubins(arch: str, *flags: str) -> dict[str, bytes]:
 class Program:
     """The remarks of a link and the linked file."""
 
-    def __init__(self, made: dict[str, bytes], arch: str, **options: Any) -> None:
-        self.cubins = made
-        self.remarks = remarks_of(made, arch, options=options)
-        self.image = Image(pylink.link(list(made.items()), arch=f"sm_{arch}", **options).image)
+    def __init__(self, cubins: dict[str, bytes], arch: str, **options: Any) -> None:
+        self.cubins = cubins
+        self.remarks = remarks_of(cubins, arch, options=options)
+        self.image = Image(pylink.link(list(cubins.items()), arch=f"sm_{arch}", **options).image)
 
     def named(self, *names: str) -> list[Remark]:
         """Return the remarks with these names."""

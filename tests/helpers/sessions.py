@@ -42,13 +42,13 @@ def needs_compiler(page: str) -> bool:
 def commands(session: str) -> Iterator[tuple[str, str]]:
     """Yield each command of a session, and its output on the page."""
     for part in PROMPT.split(session.replace("\\\n", ""))[1:]:
-        command, _, shown = part.partition("\n")
-        yield command, shown
+        command, _, page_output = part.partition("\n")
+        yield command, page_output
 
 
-def prints(shown: str, printed: str) -> bool:
+def prints(page_output: str, printed: str) -> bool:
     """Return whether the output of a command is the one on the page."""
-    pattern = "".join(map(line_pattern, shown.splitlines()))
+    pattern = "".join(map(line_pattern, page_output.splitlines()))
     text = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     return re.fullmatch(pattern, text) is not None
 

@@ -28,7 +28,7 @@ class Said:
 def nvlink(folder: Path, words: Sequence[str]) -> Said:
     """Run nvlink."""
     done = oracle.run_nvlink([*words, "-o", THEIRS], folder)
-    return _said(done.code, done.stdout + done.stderr, "nvlink")
+    return _result_of(done.code, done.stdout + done.stderr, "nvlink")
 
 
 def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
@@ -41,7 +41,7 @@ def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
             code = main([*words, "-o", OURS], tool=name)
     finally:
         os.chdir(before)
-    return _said(code, text.getvalue(), name)
+    return _result_of(code, text.getvalue(), name)
 
 
 def explained(folder: Path, words: Sequence[str]) -> str:
@@ -50,6 +50,6 @@ def explained(folder: Path, words: Sequence[str]) -> str:
     return "\n".join(pylink(folder, [*words, *options], name="pylink").lines)
 
 
-def _said(code: int, text: str, name: str) -> Said:
+def _result_of(code: int, text: str, name: str) -> Said:
     """Return the result of a tool called `name`."""
     return Said(code, [line.removeprefix(f"{name} ") for line in text.splitlines()])

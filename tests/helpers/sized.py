@@ -36,22 +36,22 @@ def linked(
     debug: bytes = b"",
 ) -> bytes:
     """Return a linked cubin with kernels of these names, and further sections with bytes."""
-    made = Cubin()
+    cubin = Cubin()
     for name in names or ("kernel",):
-        made.function(name, code=code, kernel=True, registers=registers)
-    made.sections = [
+        cubin.function(name, code=code, kernel=True, registers=registers)
+    cubin.sections = [
         Section(**{**vars(section), "data": records + section.data})
         if section.name.startswith(".nv.info.")
         else section
-        for section in made.sections
+        for section in cubin.sections
     ]
     if data:
-        made.section(Section(".nv.global.init", 0x70000008, data, flags=3))
+        cubin.section(Section(".nv.global.init", 0x70000008, data, flags=3))
     if note:
-        made.section(Section(".note.nv.tkinfo", 7, note))
+        cubin.section(Section(".note.nv.tkinfo", 7, note))
     if debug:
-        made.section(Section(".debug_line", 1, debug))
-    image = bytearray(made.build())
+        cubin.section(Section(".debug_line", 1, debug))
+    image = bytearray(cubin.build())
     image[16:18] = struct.pack("<H", 2)
     image[48:52] = struct.pack("<I", 0x6000002 | sm << 8)
     return bytes(image)

@@ -67,11 +67,11 @@ class Toolkit:
 
     def check(self) -> int:
         """Assert that all outputs equal nvlink's, and return the number of links."""
-        made = sorted(self.kept.glob("*.pylink.cubin"))
-        for file in made:
+        outputs = sorted(self.kept.glob("*.pylink.cubin"))
+        for file in outputs:
             expected = file.with_name(file.name.replace("pylink", "nvlink"))
             assert compare(file.read_bytes(), expected.read_bytes()) == [], file.name
-        return len(made)
+        return len(outputs)
 
 
 def run(*command: str | Path, **variables: str) -> None:

@@ -18,7 +18,7 @@ class Variable(NamedTuple):
     align: int
 
 
-def rounded(offset: int, align: int) -> int:
+def round_up(offset: int, align: int) -> int:
     """Return the next multiple of an alignment."""
     return -(-offset // align) * align
 
@@ -27,7 +27,7 @@ def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[li
     """Return the offset of each variable, placed in this order, and the end of the last one."""
     offsets = [0] * len(variables)
     for number in order:
-        offsets[number] = rounded(end, variables[number].align)
+        offsets[number] = round_up(end, variables[number].align)
         end = offsets[number] + variables[number].size
     return offsets, end
 

@@ -43,8 +43,9 @@ class ProtocolError(Exception):
 
 
 class WorkerRequest:
-    """A request to link with these arguments, or with `cancel` to cancel request `number`.
+    """A request to link with these arguments, or with `cancel` to cancel an earlier request.
 
+    `number` is that of the request, or of the one to cancel; 0 for one request at a time.
     `sandbox` is the directory to link in, empty for the worker's own.
     """
 
@@ -60,7 +61,7 @@ class WorkerRequest:
 
 
 class Response:
-    """The outcome of a request: the status of the link, and all that it printed."""
+    """The outcome of request `number`: the status of the link, and all that it printed."""
 
     __slots__ = ("cancelled", "number", "output", "status")
 

@@ -75,21 +75,21 @@ def selection(options: Sequence[str]) -> Callable[[str], bool]:
     return lambda name: not patterns or any(pattern.search(name) for pattern in patterns)
 
 
-def difference(predicted: Order, found: Order) -> str:
+def difference(predicted: Order, actual: Order) -> str:
     """Return the first difference of two orders as text; empty if they are equal."""
     for field in ("sections", "shstrtab", "strtab", "symbols"):
-        predicted_names, found_names = getattr(predicted, field), getattr(found, field)
-        if predicted_names != found_names:
+        predicted_names, actual_names = getattr(predicted, field), getattr(actual, field)
+        if predicted_names != actual_names:
             if isinstance(predicted_names, bytes):
-                predicted_names, found_names = (
+                predicted_names, actual_names = (
                     predicted_names.split(b"\0"),
-                    found_names.split(b"\0"),
+                    actual_names.split(b"\0"),
                 )
-            pairs = enumerate(zip(predicted_names, found_names, strict=False))
+            pairs = enumerate(zip(predicted_names, actual_names, strict=False))
             at = next(
-                (i for i, (a, b) in pairs if a != b), min(len(predicted_names), len(found_names))
+                (i for i, (a, b) in pairs if a != b), min(len(predicted_names), len(actual_names))
             )
-            names = f"predicted {predicted_names[at : at + 1]}, found {found_names[at : at + 1]}"
+            names = f"predicted {predicted_names[at : at + 1]}, found {actual_names[at : at + 1]}"
             return f"{field}[{at}]: {names}"
     return ""
 

@@ -14,7 +14,7 @@ def finalize(
     lists: Lists, shstrtab: bytes, strtab: bytes, symbols: list[str]
 ) -> tuple[list[str], bytes, bytes, list[str]]:
     """Return the section names, both string tables and the symbol names of the final file."""
-    shown = lists.in_file_order()
+    written_sections = lists.in_file_order()
     renamed = Counter(
         s.name
         for s in lists.sections
@@ -23,7 +23,7 @@ def finalize(
     cut: dict[str, str] = {}
     for name, times in renamed.items():
         shstrtab, cut[name] = _rename(shstrtab, name, times)
-    names = [cut.get(s.name, final_name(s.name)) for s in shown]
+    names = [cut.get(s.name, final_name(s.name)) for s in written_sections]
     of_sections = {y.name for y in lists.locals if y.section is not None}
     symbols = [final_name(name) if name in of_sections else name for name in symbols]
     strtab += b"".join(
@@ -34,9 +34,9 @@ def finalize(
         and y.section.shown
         and final_name(y.name) != y.name
     )
-    code = [s for s in shown if s.kind == "text"]
+    code = [s for s in written_sections if s.kind == "text"]
     parameters = [name for section in code for name in _parameters(section)]
-    mercury = _mercury_names(shown, code)
+    mercury = _mercury_names(written_sections, code)
     shstrtab = _add(shstrtab, parameters) + b"".join(name.encode() + b"\0" for name in mercury)
     return (
         ["", *names, *parameters, *mercury],
@@ -67,12 +67,12 @@ def _parameters(code: Section) -> list[str]:
     return [part.name for part in copy.file.parts if part.kind == "late" and part.owner is copy]
 
 
-def _mercury_names(shown: list[Section], code: list[Section]) -> list[str]:
+def _mercury_names(written_sections: list[Section], code: list[Section]) -> list[str]:
     """Return the names that the second program adds for mercury sections."""
     names = [f".nv.capmerc{section.name}" for section in code]
     for kind in MERCURY_CLASSES:
-        names += [f".nv.merc{s.name}" for s in shown if s.kind == kind and _has_twin(s)]
-    names += [f".nv.merc{s.name}" for s in shown if s.name == ".nv.shared.reserved.0"]
+        names += [f".nv.merc{s.name}" for s in written_sections if s.kind == kind and _has_twin(s)]
+    names += [f".nv.merc{s.name}" for s in written_sections if s.name == ".nv.shared.reserved.0"]
     return [*names, ".nv.merc.symtab"]
 
 

@@ -105,12 +105,12 @@ class Lists:
         before_symbol: Callable[[], None] | None = None,
     ) -> Section:
         """Create a section and its section symbol, whether they are written or not."""
-        made = Section(name, kind, owner, of)
-        self.sections.append(made)
+        created = Section(name, kind, owner, of)
+        self.sections.append(created)
         if before_symbol:
             before_symbol()
-        self.locals.append(Symbol(name, made))
-        return made
+        self.locals.append(Symbol(name, created))
+        return created
 
     def section_of_files(self, name: str, kind: str) -> Section:
         """Return the section that all files share under a name, created at its first use."""
@@ -132,13 +132,13 @@ class Lists:
 
     def symbol_names(self, prototypes: list[str]) -> bytes:
         """Return the contents of .strtab: strings of prototypes of all inputs, then the names."""
-        named = [y.name for y in self.locals + self.globals if (y.section or y).named]
-        return string_table(prototypes + named, "" in prototypes)
+        names = [y.name for y in self.locals + self.globals if (y.section or y).named]
+        return string_table(prototypes + names, "" in prototypes)
 
     def in_file_order(self) -> list[Section]:
         """Return the sections that are written, in the order of the file."""
-        shown = [s for s in self.sections if s.shown]
-        return sorted(shown, key=lambda s: CLASSES.index(s.kind))
+        written_sections = [s for s in self.sections if s.shown]
+        return sorted(written_sections, key=lambda s: CLASSES.index(s.kind))
 
     def shown_symbols(self) -> list[str]:
         """Return the names in the order of .symtab, the null symbol first."""
