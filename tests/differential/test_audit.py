@@ -63,7 +63,7 @@ def serious(said: dict[str, Any]) -> list[dict[str, Any]]:
 
 def agree(said: dict[str, Any], log: Log, what: object) -> None:
     """No use is lost without a word, and no error is about uses that are found."""
-    if log.lost or not log.ended:
+    if log.lost_names or not log.ended:
         assert serious(said), (what, log.text)
     else:
         assert said["status"] == 0, (what, said["findings"])
@@ -303,7 +303,7 @@ def test_planted_faults_and_the_steps_that_help(
     planted = PLANTED[name]
     said = audit(build, planted.plant(build), capsys)
     log = start(build)
-    assert log.lost or not log.ended, log.text
+    assert log.lost_names or not log.ended, log.text
     steps = [
         step
         for finding in serious(said)
@@ -315,7 +315,7 @@ def test_planted_faults_and_the_steps_that_help(
     log = start(build)
     assert not serious(said)
     assert log.ended, log.text
-    assert not log.lost, log.text
+    assert not log.lost_names, log.text
 
 
 def test_a_second_final_library_is_not_needed(
@@ -327,7 +327,7 @@ def test_a_second_final_library_is_not_needed(
     assert any("omit the device link of" in step for step in steps), said["findings"]
     said = audit(build, second_final(build, omitted=True), capsys)
     assert not serious(said)
-    assert not start(build).lost
+    assert not start(build).lost_names
 
 
 def test_kernels_that_two_files_export(

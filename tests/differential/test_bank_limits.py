@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.compare import compare
-from helpers.side_by_side import OURS, THEIRS, explained, nvlink, pylink
+from helpers.side_by_side import OURS, THEIRS, nvlink, own_messages, pylink
 
 pytestmark = oracle.needs_oracle
 
@@ -131,7 +131,7 @@ def test_it_is_told_whose_they_are(tmp_path: Path) -> None:
         f=function("f", 9000),
         g=function("g", 9500),
     )
-    assert explained(tmp_path, ["-arch=sm_75", *files]) == (
+    assert own_messages(tmp_path, ["-arch=sm_75", *files]) == (
         "a.cubin(.text.k+0x0): error: Entry function 'k' uses too much data for compiler-generated "
         "constants; please recompile with -Xptxas --disable-optimizer-constants\n"
         "Note: 74020 bytes needed, 65536 available (8484 over the limit)\n"
@@ -150,7 +150,7 @@ def test_a_long_table_ends_with_a_sum(tmp_path: Path) -> None:
         k=calling(*names) + kernel("k", 0, names),
         f="".join(function(name, 1300) for name in names),
     )
-    lines = explained(tmp_path, ["-arch=sm_90a", *files]).splitlines()
+    lines = own_messages(tmp_path, ["-arch=sm_90a", *files]).splitlines()
     assert sum("takes 5200 bytes" in line for line in lines) == 10
     assert "Note: 4 others take 20800 bytes" in lines
 
@@ -172,7 +172,7 @@ def test_variables_too_large_are_listed(tmp_path: Path) -> None:
         (tmp_path / files[-1]).write_bytes(oracle.compile(text, "90a", name=f"{name}.cu"))
     words = ["-arch=sm_90a", *files]
     assert pylink(tmp_path, words) == nvlink(tmp_path, words)
-    text = explained(tmp_path, words)
+    text = own_messages(tmp_path, words)
     assert "Note: 276000 bytes needed, 232448 available (43552 over the limit)" in text
     assert "note: 'more(int)::mine' takes 240000 bytes" in text
     assert "note: 'k(int *)::own' takes 36000 bytes" in text

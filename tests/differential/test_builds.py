@@ -142,4 +142,4 @@ def test_a_cubin_of_nvcc(toolkit: Toolkit, source: Path) -> None:
     output = source / "linked.cubin"
     run(nvcc, "-dlink", "-cubin", "-arch=sm_100", *cubins, "-o", output)
     assert toolkit.check() == 1
-    assert output.read_bytes() == (toolkit.kept / "0.pylink.cubin").read_bytes()
+    assert output.read_bytes() == (toolkit.outputs / "0.pylink.cubin").read_bytes()

@@ -51,7 +51,7 @@ class Tree:
 
 def used(log: Log) -> set[str]:
     assert log.ended, log.text
-    assert not log.lost, log.text
+    assert not log.lost_names, log.text
     return {name.partition("_kernel")[0].lstrip("_Z0123456789") for name, _ in log.used}
 
 
@@ -170,4 +170,4 @@ def loses(tree: Tree) -> bool:
         log = Log(tree.build.run("built/host", "local", tree.file("built/plugins/libp.so")))
     except Failed:
         return True
-    return bool(log.lost)
+    return bool(log.lost_names)

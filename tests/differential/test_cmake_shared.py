@@ -118,7 +118,7 @@ def test_ordinary_targets(
         for name, count in (("device", 4), ("host", 3)):
             log = Log(build.run(folder / name))
             assert log.ended
-            assert not log.lost
+            assert not log.lost_names
             assert len(log.used) == count
             assert log.images == 1
             status = main([str(folder / name), "-L", str(tmp_path), "--json"])

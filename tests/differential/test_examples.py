@@ -49,4 +49,4 @@ def test_clang(toolkit: Toolkit, tmp_path: Path) -> None:
     output = tmp_path / "squares.cubin"
     run(EXAMPLES / "clang" / "build.sh", toolkit.root, output, LLVM=llvm, PATH=path)
     assert toolkit.check() >= 1
-    assert output.read_bytes() == (toolkit.kept / "0.pylink.cubin").read_bytes()
+    assert output.read_bytes() == (toolkit.outputs / "0.pylink.cubin").read_bytes()

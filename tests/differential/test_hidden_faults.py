@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.compare import compare
-from helpers.side_by_side import OURS, THEIRS, explained, nvlink, pylink
+from helpers.side_by_side import OURS, THEIRS, nvlink, own_messages, pylink
 
 pytestmark = oracle.needs_oracle
 
@@ -33,7 +33,7 @@ def notes(folder: Path, words: Sequence[str], *, same: bool = True) -> list[str]
         assert [line for line in ours.lines if not line.startswith("note ")] == theirs.lines
         assert ours.code == theirs.code
     found = [line.removeprefix("note    : ") for line in ours.lines if line.startswith("note ")]
-    text = explained(folder, words)
+    text = own_messages(folder, words)
     said = pylink(folder, [*words, "--diagnostics_format=sarif"], name="pylink").lines
     results = json.loads(f"[{''.join(said)}]")
     related = [
@@ -263,7 +263,7 @@ def test_a_lowered_virtual_architecture(tmp_path: Path, options: list[str]) -> N
         quiet = "-w" in options
         assert ours.code == 0
         assert ours.lines == ([] if quiet else [f"note    : {said.format(more)}"])
-        text = explained(tmp_path, mixed)
+        text = own_messages(tmp_path, mixed)
         assert (said.format(more) in text) is not quiet
         assert "error" not in text
         assert pylink(tmp_path, [*mixed, "--diag-error=217"], name="pylink").code == 255

@@ -213,12 +213,12 @@ def test_source_page_of_a_link_has_its_counts(tmp_path: Path) -> None:
 
 def test_what_rules_say_of_a_range_disturbs_nothing(tmp_path: Path) -> None:
     report = Report(Process(1, "host", "pylink"))
-    whole = Action(scope=Scope.RANGE, sections=[SOURCE])
-    add_display_metrics(whole, 86, "sm_86")
+    whole_link = Action(scope=Scope.RANGE, sections=[SOURCE])
+    add_display_metrics(whole_link, 86, "sm_86")
     result = RuleResult("R", "A rule")
     result.add(RuleItem(RuleMessage("only pylink shows this", MessageType.WARNING)))
-    whole.rule_results.append(result)
-    report.actions.append(whole)
+    whole_link.rule_results.append(result)
+    report.actions.append(whole_link)
     write_report(report, tmp_path / "range.ncu-rep")
     shown = ncu.ncu(tmp_path / "range.ncu-rep")
     assert "  range, " in shown

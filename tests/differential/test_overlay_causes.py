@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.side_by_side import nvlink, pylink
-from helpers.through_nvcc import both, build, overlay_nvcc, printed
+from helpers.through_nvcc import both, build, output_of, overlay_nvcc
 
 pytestmark = oracle.needs_oracle
 
@@ -145,7 +145,7 @@ def test_device_code_in_bytecode_of_gcc(tmp_path: Path, overlay: Path, container
     )
     inspect = [sys.executable, "-m", "pylink", "inspect", "b.o"]
     assert "'b.o' contains only bytecode of GCC's -flto" in "".join(
-        printed(tmp_path, inspect).lines
+        output_of(tmp_path, inspect).lines
     )
     build(
         tmp_path,
@@ -201,7 +201,7 @@ def test_files_in_the_place_of_objects(
         assert said.notes[-1] == note
     for name, shown in (("libb.a", "libb.a:b.o"), ("b.o", "b.o")):
         inspect = [sys.executable, "-m", "pylink", "inspect", "--list", name]
-        assert "".join(printed(tmp_path, inspect).lines) == (
+        assert "".join(output_of(tmp_path, inspect).lines) == (
             f"pylink inspect: '{shown}' is {what}; no device code is found in it"
         )
 
@@ -221,4 +221,4 @@ def test_objects_for_another_host(tmp_path: Path, overlay: Path) -> None:
     # A cubin of one object alone is for no host.
     assert pylink(tmp_path, ["-arch=sm_90", "b.o", "-r"]).lines == []
     inspect = [sys.executable, "-m", "pylink", "inspect", "--list", "libb.a"]
-    assert printed(tmp_path, inspect).lines[0].endswith(" bytes, in host code for AArch64")
+    assert output_of(tmp_path, inspect).lines[0].endswith(" bytes, in host code for AArch64")

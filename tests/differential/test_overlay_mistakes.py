@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.through_nvcc import both, build, overlay_nvcc, printed
+from helpers.through_nvcc import both, build, output_of, overlay_nvcc
 
 pytestmark = oracle.needs_oracle
 
@@ -95,6 +95,6 @@ def test_code_for_link_time_optimization(tmp_path: Path, overlay: Path) -> None:
 )
 def test_the_command_of_its_own(folder: Path, words: list[str], said: str) -> None:
     command = [sys.executable, "-m", "pylink", "-arch=sm_90", "one.o", *words]
-    found = printed(folder, command if "-o" in words else [*command, "-o", "made"])
+    found = output_of(folder, command if "-o" in words else [*command, "-o", "made"])
     assert found.code
     assert said in found.notes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.through_nvcc import both, build, overlay_nvcc, printed
+from helpers.through_nvcc import both, build, output_of, overlay_nvcc
 
 pytestmark = oracle.needs_oracle
 
@@ -29,7 +29,7 @@ def archive(folder: Path, name: str, *members: str) -> None:
 def by_name(folder: Path, *words: str) -> str:
     """What pylink prints under its own name, in text."""
     link = [sys.executable, "-m", "pylink", "-arch=sm_90", *words, "-o", "made"]
-    done = printed(folder, [*link, "--diagnostics_format=text"])
+    done = output_of(folder, [*link, "--diagnostics_format=text"])
     assert done.code
     return " ".join("\n".join(done.lines).split())
 

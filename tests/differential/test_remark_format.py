@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers.llvm import OPT_VIEWER, run_llvm
-from helpers.remark_samples import SAMPLE, TEXT, any_remark, written
+from helpers.remark_samples import SAMPLE, TEXT, any_remark, write_and_read
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -63,15 +63,15 @@ EXACT_KEY = LINE.filter(lambda text: text == scalar(text))
 
 @RELEASES
 def test_llvm_makes_our_bitstream_of_our_yaml(tmp_path: Path, release: str, version: int) -> None:
-    ours = written(tmp_path, REMARKS, "bitstream", version)
-    assert to_bitstream(release, written(tmp_path, REMARKS, "yaml")) == ours
+    ours = write_and_read(tmp_path, REMARKS, "bitstream", version)
+    assert to_bitstream(release, write_and_read(tmp_path, REMARKS, "yaml")) == ours
 
 
 @RELEASES
 def test_llvm_makes_our_yaml_of_our_bitstream(tmp_path: Path, release: str, version: int) -> None:
     # LLVM's writer doubles an apostrophe, which its own parser does not undo.
-    expected = written(tmp_path, REMARKS, "yaml").replace(b"it's a name", b"'it''s a name'")
-    assert to_yaml(release, written(tmp_path, REMARKS, "bitstream", version)) == expected
+    expected = write_and_read(tmp_path, REMARKS, "yaml").replace(b"it's a name", b"'it''s a name'")
+    assert to_yaml(release, write_and_read(tmp_path, REMARKS, "bitstream", version)) == expected
 
 
 EXACT = [
@@ -99,8 +99,8 @@ def test_llvm_reads_these_strings(tmp_path: Path, release: str, version: int) ->
     for text in EXACT:
         assert is_exact(text)
         remark = Remark(1, "p", "n", "f").arg("Key", text)
-        ours = written(tmp_path, [remark], "bitstream", version)
-        assert to_bitstream(release, written(tmp_path, [remark], "yaml")) == ours
+        ours = write_and_read(tmp_path, [remark], "bitstream", version)
+        assert to_bitstream(release, write_and_read(tmp_path, [remark], "yaml")) == ours
 
 
 @RELEASES
@@ -109,8 +109,8 @@ def test_llvm_reads_these_strings(tmp_path: Path, release: str, version: int) ->
 def test_llvm_reads_every_exact_string(
     tmp_path: Path, release: str, version: int, remarks: list[Remark]
 ) -> None:
-    ours = written(tmp_path, remarks, "bitstream", version)
-    assert to_bitstream(release, written(tmp_path, remarks, "yaml")) == ours
+    ours = write_and_read(tmp_path, remarks, "bitstream", version)
+    assert to_bitstream(release, write_and_read(tmp_path, remarks, "yaml")) == ours
 
 
 @RELEASES
@@ -119,9 +119,9 @@ def test_llvm_reads_every_exact_string(
 def test_llvm_takes_any_yaml_and_any_bitstream_of_ours(
     tmp_path: Path, release: str, version: int, remarks: list[Remark]
 ) -> None:
-    made = to_bitstream(release, written(tmp_path, remarks, "yaml"))
+    made = to_bitstream(release, write_and_read(tmp_path, remarks, "yaml"))
     assert len(list(read_bitstream(made, "f"))) == len(remarks)
-    to_yaml(release, written(tmp_path, remarks, "bitstream", version))
+    to_yaml(release, write_and_read(tmp_path, remarks, "bitstream", version))
 
 
 @RELEASES
@@ -130,7 +130,7 @@ def test_llvm_takes_any_yaml_and_any_bitstream_of_ours(
 def test_we_read_what_llvm_writes(
     tmp_path: Path, release: str, version: int, remarks: list[Remark]
 ) -> None:
-    data = written(tmp_path, remarks, "bitstream", version)
+    data = write_and_read(tmp_path, remarks, "bitstream", version)
     made = to_yaml(release, data)
     # LLVM leaves some characters as they are that YAML does not allow.
     assume(not re.search("[\0-\x09\x0b-\x1f\x7f\x85\ufeff]", made.decode()))
@@ -142,7 +142,7 @@ def test_we_read_what_llvm_writes(
 @RELEASES
 @pytest.mark.parametrize("format", ["yaml", "bitstream"])
 def test_llvm_counts_them(tmp_path: Path, release: str, version: int, format: str) -> None:
-    written(tmp_path, SAMPLE if format == "bitstream" else REMARKS, format, version)
+    write_and_read(tmp_path, SAMPLE if format == "bitstream" else REMARKS, format, version)
     words = ["count", "--count-by=remark-name", "--group-by=total"]
     words.append(f"--parser={format}")  # 19 does not find it out
     status, out, err = run_llvm("llvm-remarkutil", release, *words, str(tmp_path / "remarks.out"))
@@ -152,7 +152,7 @@ def test_llvm_counts_them(tmp_path: Path, release: str, version: int, format: st
 
 @RELEASES
 def test_llvm_adds_up_arguments(tmp_path: Path, release: str, version: int) -> None:
-    written(tmp_path, SAMPLE, "bitstream", version)
+    write_and_read(tmp_path, SAMPLE, "bitstream", version)
     status, out, err = run_llvm(
         "llvm-remarkutil",
         release,
@@ -170,7 +170,7 @@ def test_llvm_adds_up_arguments(tmp_path: Path, release: str, version: int) -> N
 @pytest.mark.parametrize("release", ["19", "22"])
 @pytest.mark.parametrize("version", [LLVM_19, LLVM_22])
 def test_the_bits_are_in_order(tmp_path: Path, release: str, version: int) -> None:
-    written(tmp_path, SAMPLE, "bitstream", version)
+    write_and_read(tmp_path, SAMPLE, "bitstream", version)
     path = str(tmp_path / "remarks.out")
     status, out, err = run_llvm("llvm-bcanalyzer", release, "--dump", path)
     assert (status, err) == (0, "")
@@ -184,7 +184,7 @@ def test_opt_stats_counts_what_has_a_place(tmp_path: Path) -> None:
     script = OPT_VIEWER.with_name("opt-stats.py")
     if not script.is_file() or find_spec("yaml") is None:
         pytest.skip("no opt-stats (apt install llvm-22-tools, pip install PyYAML)")
-    written(tmp_path, SAMPLE, "yaml")
+    write_and_read(tmp_path, SAMPLE, "yaml")
 
     def run() -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -231,7 +231,7 @@ def test_broken_yaml_is_refused(release: str, data: bytes) -> None:
 def test_a_broken_bitstream_is_refused(
     tmp_path: Path, release: str, version: int, fault: str
 ) -> None:
-    data = bytearray(written(tmp_path, SAMPLE, "bitstream", version))
+    data = bytearray(write_and_read(tmp_path, SAMPLE, "bitstream", version))
     info = data.index(b"\x21\x0c\0\0")  # the head of the meta block
     if fault == "magic":
         data[0] ^= 1
@@ -241,7 +241,7 @@ def test_a_broken_bitstream_is_refused(
         del data[-20:]
     elif fault == "version":
         other = LLVM_22 if version == LLVM_19 else LLVM_19
-        data = bytearray(written(tmp_path, SAMPLE, "bitstream", other))
+        data = bytearray(write_and_read(tmp_path, SAMPLE, "bitstream", other))
     else:
         size = int.from_bytes(data[info + 4 : info + 8], "little")
         del data[info + 8 + 4 * size :]
@@ -257,7 +257,7 @@ def test_a_broken_bitstream_is_refused(
 
 @pytest.mark.parametrize("release", ["19", "22"])
 def test_bits_out_of_order_are_refused(tmp_path: Path, release: str) -> None:
-    data = written(tmp_path, SAMPLE, "bitstream")
+    data = write_and_read(tmp_path, SAMPLE, "bitstream")
     path = tmp_path / "broken"
     path.write_bytes(data[:-6])
     status, _, err = run_llvm("llvm-bcanalyzer", release, "--dump", str(path))

@@ -65,18 +65,20 @@ def attributes(image: Image, name: str) -> dict[str, int]:
 def check_stacks(program: Program) -> None:
     """Every kernel has a remark, and the stack of the file."""
     stacks = attributes(program.image, "EIATTR_MIN_STACK_SIZE")
-    told = {remark.function: int(args(remark)["Stack"]) for remark in program.named("KernelStack")}
+    told = {
+        remark.function: int(args(remark)["Stack"]) for remark in program.with_names("KernelStack")
+    }
     assert told == {name: stacks[name] for name in told}
-    unknown = {remark.function for remark in program.named("StackUnknown")}
+    unknown = {remark.function for remark in program.with_names("StackUnknown")}
     assert kernels(program.image.data) == told.keys() | unknown
     assert not told.keys() & unknown
 
 
 def test_stacks_are_those_of_the_file(program: Program) -> None:
     check_stacks(program)
-    told = {remark.function for remark in program.named("KernelStack")}
+    told = {remark.function for remark in program.with_names("KernelStack")}
     assert told == {"_Z2k1Pf", "_Z2k3Pf"}
-    (unknown,) = program.named("StackUnknown")
+    (unknown,) = program.with_names("StackUnknown")
     assert unknown.function == "_Z2k2Pf"
     assert args(unknown)["Cycle"] == "_Z3reci -> _Z3reci"
 
@@ -87,21 +89,23 @@ def test_register_counts_are_those_of_the_file(program: Program) -> None:
 
 def check_registers(program: Program) -> None:
     counts = attributes(program.image, "EIATTR_REGCOUNT")
-    for remark in program.named("KernelRaised"):
+    for remark in program.with_names("KernelRaised"):
         assert counts[remark.function] == int(args(remark)["Registers"])
         assert args(remark)["Chain"].endswith(args(remark)["Callee"])
 
 
 def test_shared_memory_has_the_size_of_its_section(program: Program) -> None:
     check_shared(program)
-    assert len(program.named("KernelShared")) == 3
+    assert len(program.with_names("KernelShared")) == 3
 
 
 def check_shared(program: Program) -> None:
-    told = {remark.function: int(args(remark)["Size"]) for remark in program.named("KernelShared")}
+    told = {
+        remark.function: int(args(remark)["Size"]) for remark in program.with_names("KernelShared")
+    }
     for name, size in told.items():
         assert size_of(program.image, f".nv.shared.{name}") == size
-    for remark in program.named("VariablePlaced"):
+    for remark in program.with_names("VariablePlaced"):
         values = args(remark)
         end = int(values["Offset"]) + int(values["Size"])
         assert end <= told[remark.function]
@@ -113,7 +117,7 @@ def test_kept_relocations_fill_their_tables(program: Program) -> None:
 
 def check_kept(program: Program) -> None:
     told: Counter[str] = Counter()
-    for remark in program.named("RelocationsKept"):
+    for remark in program.with_names("RelocationsKept"):
         told[args(remark)["Table"]] += int(args(remark)["Kept"])
     tables = {
         section.name: section.size // section.entsize
@@ -127,7 +131,7 @@ def check_kept(program: Program) -> None:
 
 def test_every_relocation_of_live_code_is_applied_or_kept(program: Program) -> None:
     told: Counter[str] = Counter()
-    for remark in program.named("RelocationsKept", "RelocationsApplied"):
+    for remark in program.with_names("RelocationsKept", "RelocationsApplied"):
         if remark.function.startswith(".text."):
             told[remark.function] += int(args(remark).get("Kept") or args(remark)["Applied"])
     wanted: Counter[str] = Counter()
@@ -146,9 +150,9 @@ def test_debug_sections_have_the_bytes_told(program: Program) -> None:
 
 def check_debug(program: Program) -> None:
     pieces: defaultdict[str, int] = defaultdict(int)
-    for remark in program.named("DebugPiece"):
+    for remark in program.with_names("DebugPiece"):
         pieces[remark.function] += int(args(remark)["Bytes"])
-    sections = program.named("DebugSection")
+    sections = program.with_names("DebugSection")
     debug = [s for s in program.image.sections if "debug_" in s.name and ".rel" not in s.name]
     assert {remark.function for remark in sections} == {section.name for section in debug}
     for remark in sections:
@@ -159,12 +163,12 @@ def check_debug(program: Program) -> None:
 
 def test_removed_functions_are_not_in_the_file(program: Program) -> None:
     check_removed(program)
-    assert [remark.function for remark in program.named("FunctionRemoved")] == ["_Z6unusedf"]
+    assert [remark.function for remark in program.with_names("FunctionRemoved")] == ["_Z6unusedf"]
 
 
 def check_removed(program: Program) -> None:
     """What an input has as code and the output has not was removed; nothing else was."""
-    removed = {remark.function for remark in program.named("FunctionRemoved")}
+    removed = {remark.function for remark in program.with_names("FunctionRemoved")}
     had = set().union(*map(functions, program.cubins.values()))
     assert removed == had - functions(program.image.data)
 
@@ -180,14 +184,14 @@ def test_variables_lie_where_their_symbols_say(arch: str, option: str) -> None:
         if table["section"] == ".symtab"
         for row in table["rows"]
     }
-    placed = [args(remark) for remark in program.named("VariablePlaced")]
+    placed = [args(remark) for remark in program.with_names("VariablePlaced")]
     assert {row["Variable"] for row in placed} == {"_ZZ2k1PfE3own", "common1", "common2"}
     for row in placed:
         assert int(row["Offset"]) == values[row["Variable"]]
 
 
 def test_weak_copies_and_places_in_the_source(program: Program) -> None:
-    told = program.named("WeakKept", "WeakReplaced")
+    told = program.with_names("WeakKept", "WeakReplaced")
     assert len(told) == 3
     assert {remark.function for remark in told} == {"_Z5scaleILi3EEff"}
     assert [Path(remark.file or "").name for remark in told] == ["other.cu", "scale.cu", "scale.cu"]

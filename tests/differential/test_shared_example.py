@@ -39,7 +39,7 @@ def test_shared(tmp_path: Path) -> None:
         step = contents(folder, "CMakeFiles/terrain.dir/cmake_device_link.o", ".nv_fatbin")
         images[kind] = functions(split(step)[0][1])
         log = Log(build.run(folder / "terrain"))
-        assert not log.lost
+        assert not log.lost_names
         assert len(log.used) == 3
         assert log.images == 1
     assert images["ON"] == images["OFF"]

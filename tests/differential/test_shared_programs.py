@@ -259,7 +259,7 @@ def test_programs_with_a_file_that_is_not_relocatable(build: HostBuild) -> None:
     library = build.library("libfive.so", FIVE)
     log = build.start(build.program("prog5", ["all.o", library]))
     assert log.ended
-    assert not log.lost
+    assert not log.lost_names
     assert [name for name, _ in log.used][-2:] == ["_Z8d_kernelPi", "_Z12plain_kernelPi"]
     assert log.images == 2
 
@@ -295,7 +295,7 @@ def test_a_library_against_others(build: HostBuild) -> None:
     inputs = [build.compile("px.cu", "-rdc=true"), owner, "libmb.so", "libmc.so"]
     log = build.start(build.program("progx", inputs))
     assert log.ended
-    assert not log.lost
+    assert not log.lost_names
     assert log.images == 2
     said = pylink(build.folder, [f"-arch={ARCH}", "main.o", *inputs[1:]], name="pylink")
     assert said.code == 255
@@ -317,7 +317,7 @@ def test_a_library_that_only_holds_a_link_owns_its_modules(build: HostBuild) -> 
     log = build.start(build.program("progf", inputs))
     assert log.ended
     assert [name for name, _ in log.used] == ["_Z11main_kernelPi", "_Z8c_kernelPi"]
-    assert not log.lost
+    assert not log.lost_names
     assert log.images == 2
 
 
@@ -326,7 +326,7 @@ def test_no_registration_is_lost_without_a_word(programs: HostBuild, seed: int) 
     """Random programs and plugins, which share modules between objects, archives and libraries."""
     program = registered_programs.draw(seed)
     said, log = registered_programs.run(programs, program)
-    if log is not None and log.lost:
+    if log is not None and log.lost_names:
         assert "warning : " in said, program
     elif "warning : " in said:
         # What may go wrong: the loader's order, or a library that the host linker has left out.
@@ -341,7 +341,7 @@ def test_a_closed_library_is_none_of_the_link(build: HostBuild) -> None:
     same_as_nvlink(build, ["host.o", library])
     log = build.start(build.program("progc", ["host.o", library]))
     assert log.ended
-    assert not log.lost
+    assert not log.lost_names
     assert log.images == 2
 
 
@@ -365,7 +365,7 @@ def test_objects_beside_their_library_are_warned_of(build: HostBuild) -> None:
     assert said.lines == [
         "warning : 'libtwin.so' and 'b.o' contain the same module; link only one of them",
     ]
-    assert build.start(build.program("progo", inputs)).lost
+    assert build.start(build.program("progo", inputs)).lost_names
 
 
 @pytest.mark.parametrize(

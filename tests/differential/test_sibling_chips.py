@@ -86,8 +86,8 @@ def asserts_guarded(image: bytes) -> int:
         for word, after in itertools.pairwise(words):
             if schedules.operation(word) in schedules.UNTIMED:
                 count += 1
-                assert schedules.written(word) != schedules.NO_SCOREBOARD
-                assert schedules.waits(after, schedules.written(word))
+                assert schedules.written_scoreboard(word) != schedules.NO_SCOREBOARD
+                assert schedules.waits(after, schedules.written_scoreboard(word))
                 assert schedules.stall(word) >= 2
     return count
 
@@ -218,7 +218,7 @@ def timed(release: str, sm: int) -> tuple[set[int], set[int]]:
     uses: Counter[tuple[int, bool]] = Counter()
     for words in schedules.code(cubin).values():
         for word in words:
-            sets = schedules.written(word) != schedules.NO_SCOREBOARD
+            sets = schedules.written_scoreboard(word) != schedules.NO_SCOREBOARD
             uses[schedules.operation(word), sets] += 1
     some = {operation for operation, sets in uses if sets}
     return {operation for operation, sets in uses if not sets} - some, some

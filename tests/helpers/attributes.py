@@ -25,7 +25,7 @@ class Record:
     value: int = 0
     words: tuple[int, ...] = ()
 
-    def packed(self) -> bytes:
+    def as_bytes(self) -> bytes:
         """Return the bytes of the record."""
         if self.form != SVAL:
             return struct.pack("<BBH", self.form, self.attribute, self.value)
@@ -53,7 +53,7 @@ def plant(
     `function` is a mangled name. From sm_100 on both lists of the function are changed.
     """
     names = [prefix + function for prefix in PREFIXES]
-    new = b"".join(record.packed() for record in added)
+    new = b"".join(record.as_bytes() for record in added)
     elf = ELFFile(io.BytesIO(cubin))
     image = bytearray(cubin)
     for number, section in enumerate(elf.iter_sections()):

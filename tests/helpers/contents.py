@@ -22,14 +22,14 @@ class Piece(NamedTuple):
 
     offset: int
     data: bytes
-    made: bool = False  # whether the link made them; else an input contains them
+    is_made: bool = False  # whether the link made them; else an input contains them
 
 
 def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
     """Return tables of an output of `size` bytes with these pieces, in the order of the file."""
     arena, sections, out_of = b"", [], []
     for number, piece in enumerate(pieces):
-        if not piece.made:
+        if not piece.is_made:
             sections.append({"offset": len(arena), "size": len(piece.data)})
             out_of.append(number)
             arena += piece.data
@@ -44,7 +44,7 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
         places=table(
             FilePlaces,
             [
-                {"offset": piece.offset, "size": len(piece.data), "contents": piece.made}
+                {"offset": piece.offset, "size": len(piece.data), "contents": piece.is_made}
                 for piece in pieces
             ],
         ),
@@ -53,12 +53,14 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
     )
     placed.size = size
     for number, piece in enumerate(pieces):
-        if piece.made:
+        if piece.is_made:
             placed.add(piece.data, Spans.whole(number, len(piece.data)))
     return placed
 
 
-def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool = False) -> bytes:
+def write_pieces(
+    pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool = False
+) -> bytes:
     """Return the bytes of the output, written to memory or, with `file`, to a file."""
     placed = place(pieces, size)
     if not file:
@@ -75,4 +77,4 @@ def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool 
 def patched(data: bytes, patches: Patches) -> tuple[int, bytes]:
     """Return the number of the first patch that is refused, or -1, and the patched bytes."""
     bad = relocs.find_unfit(patches, len(data))
-    return bad, data if bad >= 0 else written([Piece(0, data)], len(data), patches)
+    return bad, data if bad >= 0 else write_pieces([Piece(0, data)], len(data), patches)

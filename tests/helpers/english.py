@@ -110,12 +110,12 @@ def comments(path: Path) -> Iterator[str]:
         yield from filter(None, map(ast.get_docstring, nodes))
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         # Tokens, since strings may contain the start of a comment.
-        found = [token for token in tokens if token.type == tokenize.COMMENT]
-        numbered = [(token.start[0] - 1, token.start[1], token.string) for token in found]
+        marks = [token for token in tokens if token.type == tokenize.COMMENT]
+        numbered = [(token.start[0] - 1, token.start[1], token.string) for token in marks]
     else:
         docstring = re.compile(r'"""(.*?)"""', re.DOTALL)
         yield from docstring.findall(text)
-        bare = docstring.sub(lambda found: "\n" * found[0].count("\n"), text)
+        bare = docstring.sub(lambda match: "\n" * match[0].count("\n"), text)
         numbered = [
             (row, match.start(1), match[1])
             for row, line in enumerate(bare.splitlines())

@@ -61,17 +61,17 @@ class Kernel:
     entry: bool = True  # a kernel, not a function
 
 
-def plain(word: bytes = MOVE) -> Slot:
+def plain_slot(word: bytes = MOVE) -> Slot:
     """Return a slot of one instruction without a record."""
     return Slot([word])
 
 
-def recorded(word: bytes = LOAD, body: bytes = BODY16) -> Slot:
+def recorded_slot(word: bytes = LOAD, body: bytes = BODY16) -> Slot:
     """Return a slot of one instruction with a record."""
     return Slot([word], body)
 
 
-def expanded(words: list[bytes], body: bytes) -> Slot:
+def expanded_slot(words: list[bytes], body: bytes) -> Slot:
     """Return a slot whose one record expands to several instructions."""
     return Slot(words, struct.pack("<H", 0x51 | len(words) << 7) + body)
 
@@ -83,7 +83,7 @@ def hint() -> Slot:
 
 def fence() -> Slot:
     """Return the slot of a fence: loads that wait, MEMBAR and its companions."""
-    return expanded([DUMMY] * 4 + [MEMBAR_GUARD, MEMBAR_GPU, ERRBAR, CCTL], FENCE_BODY)
+    return expanded_slot([DUMMY] * 4 + [MEMBAR_GUARD, MEMBAR_GPU, ERRBAR, CCTL], FENCE_BODY)
 
 
 def wait(cycles: int) -> Slot:
@@ -93,13 +93,13 @@ def wait(cycles: int) -> Slot:
 
 def exit_(predicate: int = 7) -> Slot:
     """Return a slot of an EXIT under a predicate (7: always)."""
-    return plain(bytes([EXIT[0], 9 | predicate << 4]) + EXIT[2:])
+    return plain_slot(bytes([EXIT[0], 9 | predicate << 4]) + EXIT[2:])
 
 
 def guarded_exit() -> Slot:
     """Return the slot of an EXIT with a barrier in front, as the rewriting makes it."""
     body = bytes.fromhex("0111000af8000000000000f800000000")
-    return expanded([MEMBAR, ERRBAR, CCTL, EXIT], body)
+    return expanded_slot([MEMBAR, ERRBAR, CCTL, EXIT], body)
 
 
 def branch(distance: int) -> Slot:
@@ -107,7 +107,7 @@ def branch(distance: int) -> Slot:
     value = int.from_bytes(bytes.fromhex("47790000000000000000800300ea0f00"), "little")
     quarter = distance // 4
     value |= (quarter & 0xFF) << 16 | (quarter >> 8 & (1 << 48) - 1) << 34
-    return plain(value.to_bytes(16, "little"))
+    return plain_slot(value.to_bytes(16, "little"))
 
 
 def text_of(kernel: Kernel) -> bytes:
@@ -259,9 +259,9 @@ def random_kernel(rng: random.Random, name: str, more: Sequence[Slot] = ()) -> K
             slots.append(rng.choice(more))
         kind = rng.randrange(10)
         if kind < 3:
-            slots.append(plain(rng.choice([MOVE, NOP, special])))
+            slots.append(plain_slot(rng.choice([MOVE, NOP, special])))
         elif kind < 5:
-            slots.append(recorded(body=rng.choice(BODIES)))
+            slots.append(recorded_slot(body=rng.choice(BODIES)))
         elif kind == 5:
             slots.append(fence())
         elif kind == 6:

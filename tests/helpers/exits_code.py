@@ -48,16 +48,16 @@ class Code:
     def __init__(self, name: str, text: Section, capsule: Section) -> None:
         self.name, self.text, self.capsule = name, text, capsule
         self.label: list[int] = []  # by old instruction: the new offset to which jumps to it lead
-        self.own: list[int] = []  # by old instruction: its own new offset
+        self.own_offsets: list[int] = []  # by old instruction: its own new offset
         self.size = text.size
 
-    def moved(self, offset: int) -> int:
+    def new_target(self, offset: int) -> int:
         """Return the new offset to which jumps to an old offset lead."""
         return self.place(offset, self.label)
 
     def moved_own(self, offset: int) -> int:
         """Return the new offset of the instruction at an old offset."""
-        return self.place(offset, self.own)
+        return self.place(offset, self.own_offsets)
 
     def place(self, offset: int, table: list[int]) -> int:
         """Return the new offset for an old one, by a table of instructions, or the new end."""
@@ -174,14 +174,14 @@ class Code:
         `offset` bytes. The last record is that of the branch at the end of the code.
         """
         capsule = self.capsule.data
-        self.own = [-1] * (offset // 16)
+        self.own_offsets = [-1] * (offset // 16)
         for index, source in enumerate(sources):
             if source >= 0:
-                self.own[source // 16] = 16 * index
+                self.own_offsets[source // 16] = 16 * index
         after = 0  # end of the last old instruction
-        for index, place in enumerate(self.own):
+        for index, place in enumerate(self.own_offsets):
             if place < 0:
-                self.own[index] = after
+                self.own_offsets[index] = after
                 self.label.append(after)
             else:
                 self.label.append(after)
@@ -194,7 +194,7 @@ class Code:
             if source >= 0:
                 code[index] = self.branch(code[index], source + 16, 16 * index + 16)
         self.label.append(16 * len(code))
-        self.own.append(16 * len(code))
+        self.own_offsets.append(16 * len(code))
         self.capsule.put(
             capsule[:8]
             + struct.pack("<I", len(records))
@@ -220,7 +220,7 @@ class Code:
             distance -= 1 << width
         if not 0 <= old + distance <= self.text.size:
             return word
-        distance = self.moved(old + distance) - new
+        distance = self.new_target(old + distance) - new
         if opcode == 0x145:
             value &= ~(((1 << 30) - 1) << 34)
             value |= (distance // 4 & (1 << 30) - 1) << 34

@@ -35,13 +35,13 @@ def read_sleb(data: bytes, at: int) -> tuple[int, int]:
 class Lines:
     """A section of line number programs, encoded again sequence by sequence.
 
-    `moved` and `units` map old offsets to new ones.
+    `new_offsets` and `units` map old offsets to new ones.
     """
 
     def __init__(self, data: bytes, starts: dict[int, int], kernels: dict[int, Code]) -> None:
         self.data, self.starts, self.kernels = data, starts, kernels
         self.out = bytearray()
-        self.moved: dict[int, int] = {}  # offsets of addresses with a relocation
+        self.new_offsets: dict[int, int] = {}  # offsets of addresses with a relocation
         self.units: dict[int, int] = {}  # offsets of units
         at = 0
         while at < len(data):
@@ -57,7 +57,7 @@ class Lines:
         self.units[at] = unit
         for offset in self.starts:
             if at <= offset < program:
-                self.moved[offset] = offset - at + unit
+                self.new_offsets[offset] = offset - at + unit
         self.out += data[at:program]
         # minimum_instruction_length, default_is_stmt, line_base, line_range, opcode_base
         fields = struct.unpack_from("<BBbBB", data, at + 10)
@@ -71,7 +71,7 @@ class Lines:
                 self.out[begin:] = data[start:at]
                 for offset in self.starts:
                     if start <= offset < at:
-                        self.moved[offset] = offset - start + begin
+                        self.new_offsets[offset] = offset - start + begin
         struct.pack_into("<I", self.out, unit, len(self.out) - unit - 4)
         return end
 
@@ -92,12 +92,12 @@ class Lines:
                 at += length
                 kind = self.data[at - length]
                 if kind == 1:
-                    place = code.moved(address) if code else address
+                    place = code.new_target(address) if code else address
                     self.out += b"\x02" + sleb((place - new) // self.step) + b"\x00\x01\x01"
                     return at, code
                 if kind == 2:
                     address = new = 0
-                    self.moved[start + 3] = len(self.out) + 3
+                    self.new_offsets[start + 3] = len(self.out) + 3
                     code = self.kernels.get(self.starts.get(start + 3, 0))
                 self.out += self.data[start:at]
             elif op == 1:
@@ -106,7 +106,7 @@ class Lines:
                 value, at = read_uleb(self.data, at)
                 address += value * self.step
                 if at < end and self.data[at] > 1:  # the row that it led to is not there
-                    place = code.moved(address) if code else address
+                    place = code.new_target(address) if code else address
                     self.advance((place - new) // self.step, line - row)
                     new, row = place, line
             elif op == 3:
@@ -119,7 +119,7 @@ class Lines:
                     at = skip_leb(self.data, at)
                 self.out += self.data[start:at]
             if emit:
-                place = code.moved(address) if code else address
+                place = code.new_target(address) if code else address
                 self.row((place - new) // self.step, line - row)
                 new, row = place, line
         return at, code

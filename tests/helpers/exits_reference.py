@@ -102,7 +102,7 @@ class Object:
                         struct.pack_into("<I", data, item, code.moved_own(offset))
                         for i in range(targets):
                             (target,) = struct.unpack_from("<I", data, item + 12 + 4 * i)
-                            struct.pack_into("<I", data, item + 12 + 4 * i, code.moved(target))
+                            struct.pack_into("<I", data, item + 12 + 4 * i, code.new_target(target))
                         item += 12 + 4 * targets
                 elif attribute == 0x55:
                     for item in placed_annotations(bytes(data[at + 4 : at + length])):
@@ -126,7 +126,7 @@ class Object:
             for offset, info, _ in struct.iter_unpack("<QQq", words.data):
                 if info & 0xFFFFFFFF == 0x10008:
                     (value,) = struct.unpack_from("<I", data, offset)
-                    struct.pack_into("<I", data, offset, code.moved(value))
+                    struct.pack_into("<I", data, offset, code.new_target(value))
             table.put(bytes(data))
 
     def rewrite_lines(self) -> None:
@@ -143,13 +143,13 @@ class Object:
             section.put(bytes(lines.out))
             if rela:
                 out = b"".join(
-                    struct.pack("<QQq", lines.moved[offset], info, addend)
+                    struct.pack("<QQq", lines.new_offsets[offset], info, addend)
                     for offset, info, addend in struct.iter_unpack("<QQq", rela.data)
                 )
                 rela.put(out)
             self.move_addends(self.sections.index(section), lines.units)
 
-    def move_addends(self, section: int, moved: dict[int, int]) -> None:
+    def move_addends(self, section: int, new_offsets: dict[int, int]) -> None:
         """Map the addends of relocations that refer to a section."""
         for rela in self.sections:
             if rela.type != 4:
@@ -159,7 +159,7 @@ class Object:
                 _, info, addend = struct.unpack_from("<QQq", data, at)
                 symbol = self.symbols[info >> 32]
                 if symbol[1] & 15 == 3 and symbol[3] == section:
-                    struct.pack_into("<q", data, at + 16, moved.get(addend, addend))
+                    struct.pack_into("<q", data, at + 16, new_offsets.get(addend, addend))
             rela.put(bytes(data))
 
     def rewrite_relocations(self) -> None:
@@ -176,7 +176,7 @@ class Object:
                 if home:
                     offset = home.moved_own(offset)
                 if target and addend:
-                    addend = target.moved(addend)
+                    addend = target.new_target(addend)
                 struct.pack_into("<QQq", data, at, offset, info, addend)
             rela.put(bytes(data))
 
@@ -191,7 +191,7 @@ class Object:
             if code is None or info & 0xFFFFFFFF != 2:
                 continue
             (length,) = struct.unpack_from("<Q", data, offset + 8)
-            struct.pack_into("<Q", data, offset + 8, code.moved(length))
+            struct.pack_into("<Q", data, offset + 8, code.new_target(length))
             entry = 0
             while True:
                 end = entry + 12 + struct.unpack_from("<Q", data, entry + 4)[0]
@@ -204,8 +204,8 @@ class Object:
                 at += 1
                 if op == 0x04:
                     place += 4 * struct.unpack_from("<I", data, at)[0]
-                    struct.pack_into("<I", data, at, (code.moved(place) - new) // 4)
-                    new = code.moved(place)
+                    struct.pack_into("<I", data, at, (code.new_target(place) - new) // 4)
+                    new = code.new_target(place)
                     at += 4
                 elif op in (0x00, 0x0A, 0x0B):
                     pass
@@ -219,7 +219,7 @@ class Object:
 
     def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
         """Return the new start and end of a range of a register."""
-        return code.moved(first), code.moved(last)
+        return code.new_target(first), code.new_target(last)
 
     def rewrite_registers(self) -> None:
         """Map the ranges in .nv_debug_info_reg_sass."""

@@ -29,7 +29,7 @@ class Section:
     name: str
     size: int
     data: bytes
-    own: int = 0  # bytes that no earlier section contains
+    own_bytes: int = 0  # bytes that no earlier section contains
 
     @property
     def digest(self) -> bytes:

@@ -20,7 +20,7 @@ class Graph:
     """A call graph: functions and prototypes are numbers, calls pairs of numbers.
 
     `registers` and `frames` are by function, in registers and bytes. `indirect` are calls through
-    pointers, and `taken` the functions whose addresses are taken.
+    pointers, and `pointers` the functions whose addresses are taken.
     """
 
     kernels: set[int]
@@ -28,7 +28,7 @@ class Graph:
     frames: list[int]
     calls: list[tuple[int, int]] = field(default_factory=list)
     indirect: list[tuple[int, int]] = field(default_factory=list)  # function, prototype
-    taken: list[tuple[int, int]] = field(default_factory=list)  # function, prototype
+    pointers: list[tuple[int, int]] = field(default_factory=list)  # function, prototype
     prototypes: int = 0
 
     @property
@@ -38,7 +38,7 @@ class Graph:
 
     def entities(self) -> Entities:
         """Return the table of entities for these functions."""
-        taken_functions = {function for function, _ in self.taken}
+        taken_functions = {function for function, _ in self.pointers}
         return table(
             Entities,
             (
@@ -58,7 +58,7 @@ class Graph:
     def call_rows(self) -> Calls:
         """Return the table of calls."""
         rows = [(a, b, -1) for a, b in self.calls] + [(a, p, -3) for a, p in self.indirect]
-        rows += [(a, p, -2) for a, p in self.taken]
+        rows += [(a, p, -2) for a, p in self.pointers]
         return table(
             Calls,
             (
@@ -82,7 +82,7 @@ class Graph:
         for a, prototype in self.indirect:
             if a == function:
                 reached_functions |= {
-                    b for b, taken_prototype in self.taken if taken_prototype == prototype
+                    b for b, taken_prototype in self.pointers if taken_prototype == prototype
                 }
         return reached_functions
 
@@ -98,7 +98,7 @@ class Graph:
 
 def live(graph: Graph) -> set[int]:
     """Return the live functions: kernels, all that they reach, and those whose address is taken."""
-    reached_functions = set(graph.kernels) | {function for function, _ in graph.taken}
+    reached_functions = set(graph.kernels) | {function for function, _ in graph.pointers}
     return reached_functions.union(*(graph.reached(kernel) for kernel in graph.kernels))
 
 
@@ -136,5 +136,5 @@ def random_graph(rng: Random) -> Graph:
     if prototypes:
         functions = [i for i in range(count) if i not in graph.kernels]
         graph.indirect = [(pick(), rng.randrange(prototypes)) for _ in range(rng.randrange(4))]
-        graph.taken = [(f, rng.randrange(prototypes)) for f in functions if rng.random() < 0.3]
+        graph.pointers = [(f, rng.randrange(prototypes)) for f in functions if rng.random() < 0.3]
     return graph

@@ -37,7 +37,7 @@ class Log:
         self.ended = text.endswith("end of main\n")
 
     @property
-    def lost(self) -> list[str]:
+    def lost_names(self) -> list[str]:
         """The names of launches and copies for which no image was found."""
         return [name for name, image in self.used if not image.startswith("image")]
 

@@ -91,7 +91,7 @@ class Program:
         """Return whether EXTERNS of the output names a function, undefined or a launched kernel."""
         return number >= self.graph.count or number in self.graph.kernels
 
-    def listed(self, record: Record) -> list[int]:
+    def listed_items(self, record: Record) -> list[int]:
         """Return the items of a list record in the output."""
         items = record.items or []
         if record.number != EXTERNS:
@@ -145,7 +145,9 @@ def join_in_turn(program: Program, kernel: int, records: list[Record]) -> None:
                 joined = Record(record.number, SVAL, items=[])
                 records.append(joined)
             assert joined.items is not None
-            joined.items += [item for item in program.listed(record) if item not in joined.items]
+            joined.items += [
+                item for item in program.listed_items(record) if item not in joined.items
+            ]
             continue
         form, join = VALUES[record.number]
         if joined:
@@ -182,7 +184,7 @@ def join_alone(program: Program, kernel: int, records: list[Record]) -> None:
                 program.records[section_records] if section_records in program.sections else []
             ):
                 if record.number == number:
-                    items += [item for item in program.listed(record) if item not in items]
+                    items += [item for item in program.listed_items(record) if item not in items]
         joined = find(records, number)
         if items and (joined is None or len(joined.items or []) != len(items)):
             if joined:
@@ -199,7 +201,7 @@ def function_reference(program: Program, function: int) -> bytes:
             continue
         copy = Record(record.number, record.format, record.value, record.items)
         if record.number in (EXTERNS, FRAGMENTS):
-            copy.items = list(program.listed(record))
+            copy.items = list(program.listed_items(record))
         records.append(copy)
     if kernel and function in program.unbounded and function in program.records:
         bound = find(records, CRS_STACK_SIZE)

@@ -92,7 +92,7 @@ OUTSIDE = (
 )
 
 
-def measured(
+def make_report(
     truth: Truth, noise: float, seed: int, *, calls: int = 3, outliers: float = 0.0
 ) -> Report:
     """Return a report of one routine, whose calls have a random error.

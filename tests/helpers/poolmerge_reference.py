@@ -15,12 +15,12 @@ SMALL = (12, 16, 20, 24, 32, 48, 64)
 class Symbol:
     """A constant of a pool.
 
-    `given` is the value that nvlink gives it, `place` that of its piece.
+    `linked_value` is the value that nvlink gives it, `place` that of its piece.
     """
 
     value: int
     size: int
-    given: int = -1
+    linked_value: int = -1
     place: int = -1
 
 
@@ -76,8 +76,8 @@ class Merged:
             place, value = self.piece(pool.bytes_of(symbol), pool, pool.offset + symbol.value)
             if symbol.place < 0:
                 symbol.place = place
-                symbol.given = (pool.offset + symbol.value) % self.limit
-            symbol.given = symbol.given if value is None else value
+                symbol.linked_value = (pool.offset + symbol.value) % self.limit
+            symbol.linked_value = symbol.linked_value if value is None else value
 
     def piece(self, data: bytes, pool: Pool, before: int) -> tuple[int, int | None]:
         """Add a piece.
@@ -102,9 +102,9 @@ class Merged:
     def value(self, pool: Pool, symbol: Symbol) -> int:
         """Return a symbol's value: nvlink's if its bytes are there, else its place."""
         data = pool.bytes_of(symbol)
-        if symbol.given + len(data) <= len(self.data):
-            bytes_there = self.data[symbol.given : symbol.given + len(data)]
-            return symbol.given if bytes_there == data else symbol.place
+        if symbol.linked_value + len(data) <= len(self.data):
+            bytes_there = self.data[symbol.linked_value : symbol.linked_value + len(data)]
+            return symbol.linked_value if bytes_there == data else symbol.place
         return symbol.place
 
 

@@ -12,10 +12,11 @@ def template_kernels(draft: Draft) -> None:
     name = draft.name("tk")
     size = array_size(draft)
     for module in draft.modules[: rng.randint(1, 4)]:
-        element_count = size if rng.random() < 0.95 else array_size(draft)
+        room = size if rng.random() < 0.95 else array_size(draft)
         module.body.append(
             f"template <int N> __global__ void {name}(int *p, int n) {{\n"
-            f"  __shared__ int b[{element_count}]; {GUARD} if (i < n) b[i % {element_count}] = p[i]; __syncthreads();\n"
+            f"  __shared__ int b[{room}]; {GUARD} "
+            f"if (i < n) b[i % {room}] = p[i]; __syncthreads();\n"
             f"  p[i] += b[0] * N; }}\n"
             f"template __global__ void {name}<3>(int *, int);"
         )

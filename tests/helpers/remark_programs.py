@@ -79,7 +79,7 @@ class Program:
         self.remarks = remarks_of(cubins, arch, options=options)
         self.image = Image(pylink.link(list(cubins.items()), arch=f"sm_{arch}", **options).image)
 
-    def named(self, *names: str) -> list[Remark]:
+    def with_names(self, *names: str) -> list[Remark]:
         """Return the remarks with these names."""
         return [remark for remark in self.remarks if remark.name in names]
 

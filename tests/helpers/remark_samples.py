@@ -135,7 +135,7 @@ def any_remark(
     )
 
 
-def written(folder: Path, remarks: list[Remark], format: str, version: int = 1) -> bytes:
+def write_and_read(folder: Path, remarks: list[Remark], format: str, version: int = 1) -> bytes:
     """Return the bytes of a file of remarks."""
     path = folder / "remarks.out"
     write_remarks(path, remarks, format=format, version=version)

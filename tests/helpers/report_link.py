@@ -127,7 +127,7 @@ def link_report() -> Report:
     relocate.set("reloc__bytes_patched_at", 24, instances={at: 8 * n for at, n in counts.items()})
     relocate.sections = [SPEED, INPUTS, SOURCE]
     relocate.rule_results = rules()
-    report.actions.append(whole())
+    report.actions.append(whole_link())
     return report
 
 
@@ -140,7 +140,7 @@ def rules() -> list[RuleResult]:
     return [spoke, RuleResult("LinkQuiet", "Nothing to say")]
 
 
-def whole() -> Action:
+def whole_link() -> Action:
     """Return the action of the whole link, which contains all phases."""
     action = Action(scope=Scope.RANGE, thread_id=THREAD, api_call_id=99)
     action.set("link__time_duration.sum", 15_000_000)

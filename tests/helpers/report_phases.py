@@ -88,7 +88,7 @@ def report(scale: int = 1) -> Report:
     )
 
 
-def written(folder: Path) -> str:
+def write_file(folder: Path) -> str:
     """Write the report to a file, and return the path."""
     path = folder / "link.ncu-rep"
     write_report(report(), path)

@@ -38,7 +38,7 @@ def stall(word: int) -> int:
     return word >> 105 & 0xF
 
 
-def written(word: int) -> int:
+def written_scoreboard(word: int) -> int:
     """Return the scoreboard that is released when the result of an instruction is written."""
     return word >> 110 & 7
 

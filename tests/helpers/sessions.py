@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
 def blocks(page: str) -> Iterator[Block]:
     """Return the blocks of a page that name their language."""
-    return (Block(*found) for found in FENCED.findall(page))
+    return (Block(*parts) for parts in FENCED.findall(page))
 
 
 def sessions(page: str) -> Iterator[str]:

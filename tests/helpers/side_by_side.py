@@ -44,7 +44,7 @@ def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
     return _result_of(code, text.getvalue(), name)
 
 
-def explained(folder: Path, words: Sequence[str]) -> str:
+def own_messages(folder: Path, words: Sequence[str]) -> str:
     """Return the messages of pylink in its own format, without blank lines."""
     options = ["--diagnostics_format=text", "--brief-diagnostics=true", "--no_wrap_diagnostics"]
     return "\n".join(pylink(folder, [*words, *options], name="pylink").lines)

@@ -37,7 +37,7 @@ def build(folder: Path, *options: str, arch: str = "sm_90", **sources: str) -> N
     oracle.run([*words, *(f"{name}.cu" for name in sources)], folder)
 
 
-def printed(folder: Path, words: Sequence[str]) -> Printed:
+def output_of(folder: Path, words: Sequence[str]) -> Printed:
     """Run a program and return its output."""
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).splitlines()
@@ -48,8 +48,8 @@ def printed(folder: Path, words: Sequence[str]) -> Printed:
 def both(folder: Path, overlay: Path, *words: str, arch: str = "sm_90") -> Printed:
     """Return the output of the overlay's nvcc, which without notes is NVIDIA's."""
     arguments = [f"-arch={arch}", *words, "-o", "made"]
-    real_output = printed(folder, [oracle.toolchain().tool("nvcc"), *arguments])
-    overlay_output = printed(folder, [str(overlay), *arguments])
+    real_output = output_of(folder, [oracle.toolchain().tool("nvcc"), *arguments])
+    overlay_output = output_of(folder, [str(overlay), *arguments])
     assert (overlay_output.code, overlay_output.lines) == (real_output.code, real_output.lines)
     assert real_output.notes == []
     return overlay_output

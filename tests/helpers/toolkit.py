@@ -39,12 +39,12 @@ def start_nvlink(root: Path) -> None:
 
 
 class Toolkit:
-    """An overlay in `root`; `kept` has the outputs of its links, and those of nvlink."""
+    """An overlay in `root`; `outputs` has the outputs of its links, and those of nvlink."""
 
     def __init__(self, place: Path) -> None:
         self.root = place / "toolkit"
-        self.kept = place / "kept"
-        self.kept.mkdir()
+        self.outputs = place / "kept"
+        self.outputs.mkdir()
         real = oracle.toolchain()
         try:
             make_overlay(str(self.root), str(real.bin.parent))
@@ -59,7 +59,7 @@ class Toolkit:
             BOTH.format(
                 python=sys.executable,
                 linker=str(place / "nvlink"),
-                kept=str(self.kept),
+                kept=str(self.outputs),
                 nvlink=real.tool("nvlink"),
             )
         )
@@ -67,7 +67,7 @@ class Toolkit:
 
     def check(self) -> int:
         """Assert that all outputs equal nvlink's, and return the number of links."""
-        outputs = sorted(self.kept.glob("*.pylink.cubin"))
+        outputs = sorted(self.outputs.glob("*.pylink.cubin"))
         for file in outputs:
             expected = file.with_name(file.name.replace("pylink", "nvlink"))
             assert compare(file.read_bytes(), expected.read_bytes()) == [], file.name

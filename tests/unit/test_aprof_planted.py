@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from helpers.planted import GROWING, LARGEST, OUTSIDE, SQUARES, STEPS, Truth, measured
+from helpers.planted import GROWING, LARGEST, OUTSIDE, SQUARES, STEPS, Truth, make_report
 
 from pylink.aprof import Fit, Report, fit_report, fit_table
 
@@ -21,7 +21,7 @@ HARMLESS = 2.2
 def fits(truth: Truth, noise: float, *, calls: int = 3, outliers: float = 0.0) -> list[Fit]:
     found = []
     for seed in SEEDS:
-        (fit,) = fit_report(measured(truth, noise, seed, calls=calls, outliers=outliers))
+        (fit,) = fit_report(make_report(truth, noise, seed, calls=calls, outliers=outliers))
         found.append(fit)
     return found
 
@@ -41,7 +41,7 @@ def counted(truth: Truth, found: list[Fit]) -> Counter[str]:
 
 @pytest.mark.parametrize("truth", [*GROWING, *SQUARES], ids=lambda truth: truth.name)
 def test_without_noise_class_and_forecast_are_exact(truth: Truth) -> None:
-    (fit,) = fit_report(measured(truth, 0.0, 0, calls=1))
+    (fit,) = fit_report(make_report(truth, 0.0, 0, calls=1))
     assert fit.model == truth.model
     assert fit.twice == pytest.approx(truth.twice, rel=0.02)
 
@@ -116,14 +116,14 @@ def test_outliers_are_seen_through_or_there_is_no_model(truth: Truth, calls: int
 
 @pytest.mark.parametrize("truth", STEPS[:2], ids=lambda truth: truth.name)
 def test_nothing_reassuring_is_said_where_there_is_no_model(truth: Truth) -> None:
-    text = fit_table(measured(truth, 0.0, 0))
+    text = fit_table(make_report(truth, 0.0, 0))
     assert "no model" in text
     assert "No routine" not in text
     assert "does not show at these sizes" in text
 
 
 def test_a_square_that_takes_most_is_never_called_linear() -> None:
-    text = fit_table(measured(SQUARES[-1], 0.0, 0))
+    text = fit_table(make_report(SQUARES[-1], 0.0, 0))
     assert " n^2 " in text
     assert "x 3.9" in text
     assert "will hurt" in text

@@ -106,7 +106,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str, frozenset[str]]]:
 def test_names_say_what_they_hold() -> None:
     package = SOURCES / "pylink"
     modules = {str(path.relative_to(package)): path for path in FILES if path.suffix in PYTHON}
-    modules |= {str(path.relative_to(ROOT)): path for path in TOOLS}
+    modules |= {str(path.relative_to(ROOT)): path for path in (*TOOLS, *HELPERS)}
     bare = [
         f"{module}:{line}: {name}"
         for module, path in modules.items()

@@ -8,7 +8,16 @@ import struct
 import pytest
 from helpers import exits_builder as builder
 from helpers.cubin_builder import with_wide_counts
-from helpers.exits_builder import Kernel, branch, build, exit_, fence, guarded_exit, plain, wait
+from helpers.exits_builder import (
+    Kernel,
+    branch,
+    build,
+    exit_,
+    fence,
+    guarded_exit,
+    plain_slot,
+    wait,
+)
 from helpers.exits_code import CCTL, ERRBAR, MEMBAR, NOP, guard, stalled
 from helpers.exits_native import MalformedKernel, Refused, read, rewrite, rewrite_exits
 from helpers.exits_reference import Object
@@ -44,7 +53,7 @@ def attribute_list(file: Object, attribute: int) -> list[int]:
 
 
 def test_a_kernel_without_fence_or_exit_is_the_same_object() -> None:
-    image = build([Kernel("k", [plain()])])
+    image = build([Kernel("k", [plain_slot()])])
     for mode in (FENCES, SHORT, LONG):
         assert rewrite_exits(image, mode) is image
 
@@ -63,7 +72,7 @@ OTHERS = (0x142, 0x145, 0x19A, 0x19C, 0x19E, 0x1A6, 0x1AF, 0x1B0, 0x1B3)
 
 @pytest.mark.parametrize("opcode", [*CALLS, *COPIES, *BARRIERS, *SURFACE_STORES, *OTHERS], ids=hex)
 def test_a_fence_keeps_only_what_its_kernel_needs(opcode: int) -> None:
-    file = rewritten(Kernel("k", [fence(), plain(of_opcode(opcode)), exit_()]), FENCES)
+    file = rewritten(Kernel("k", [fence(), plain_slot(of_opcode(opcode)), exit_()]), FENCES)
     kept = [builder.DUMMY] * 4 * (opcode in CALLS + COPIES)
     kept += [builder.MEMBAR_GUARD] * (opcode in CALLS + BARRIERS)
     assert code_of(file)[:-2] == [*kept, builder.MEMBAR_GPU, ERRBAR, CCTL]
@@ -71,7 +80,9 @@ def test_a_fence_keeps_only_what_its_kernel_needs(opcode: int) -> None:
 
 def test_a_large_file_is_rewritten_twice() -> None:
     """What the first time gave moves while the second is noted: as an object of 12.8 with -g."""
-    kernels = [Kernel(name, [plain()] * 20_000 + [fence(), exit_()]) for name in ("k", "l", "m")]
+    kernels = [
+        Kernel(name, [plain_slot()] * 20_000 + [fence(), exit_()]) for name in ("k", "l", "m")
+    ]
     objects = read(build(kernels))
 
     def contents(*times: tuple[int, ...]) -> list[bytes]:
@@ -96,7 +107,7 @@ def test_slots_without_instructions_stay_where_they_are() -> None:
 
 
 def test_a_membar_of_a_guard_that_guards_nothing_is_the_fence() -> None:
-    slot = builder.expanded([builder.MEMBAR_GUARD, ERRBAR, CCTL], builder.FENCE_BODY)
+    slot = builder.expanded_slot([builder.MEMBAR_GUARD, ERRBAR, CCTL], builder.FENCE_BODY)
     file = rewritten(Kernel("k", [fence(), slot, exit_()]), FENCES)
     assert code_of(file)[3:-1] == slot.words
 
@@ -108,7 +119,7 @@ def test_fences_stay_whole_where_code_is_linked_in_later() -> None:
 
 @pytest.mark.parametrize("predicate", range(16))
 def test_a_barrier_takes_over_the_predicate_of_its_exit(predicate: int) -> None:
-    file = rewritten(Kernel("k", [plain(), exit_(predicate)]), LONG)
+    file = rewritten(Kernel("k", [plain_slot(), exit_(predicate)]), LONG)
     bits = predicate << 4
     assert code_of(file)[1:] == [
         *(guard(word, bits) for word in (MEMBAR, ERRBAR, CCTL, builder.EXIT)),
@@ -117,15 +128,15 @@ def test_a_barrier_takes_over_the_predicate_of_its_exit(predicate: int) -> None:
 
 @pytest.mark.parametrize("opcode", [*CALLS, *COPIES, *BARRIERS, *SURFACE_STORES, *OTHERS], ids=hex)
 def test_a_barrier_orders_stores_that_errors_can_follow(opcode: int) -> None:
-    file = rewritten(Kernel("k", [plain(of_opcode(opcode)), exit_()]), SHORT)
+    file = rewritten(Kernel("k", [plain_slot(of_opcode(opcode)), exit_()]), SHORT)
     ordered = [MEMBAR] * (opcode in CALLS + SURFACE_STORES)
     assert code_of(file)[1:] == [*ordered, ERRBAR, CCTL, builder.EXIT]
 
 
 def test_a_leaf_kernel_compiled_for_debugging_loses_the_membar() -> None:
-    file = rewritten(Kernel("k", [plain(), guarded_exit()]), SHORT)
+    file = rewritten(Kernel("k", [plain_slot(), guarded_exit()]), SHORT)
     assert code_of(file)[1:] == [ERRBAR, CCTL, builder.EXIT]
-    kernel = Kernel("k", [plain(), guarded_exit()])
+    kernel = Kernel("k", [plain_slot(), guarded_exit()])
     assert rewrite_exits(build([kernel]), LONG) == build([kernel])
 
 
@@ -142,7 +153,7 @@ def test_a_barrier_uses_the_time_its_exit_waits(
     nop: int, stall: int, left: tuple[int, int]
 ) -> None:
     word = builder.EXIT[:13] + bytes([0xC0 | stall << 1 | 0x20 * (stall < 12)]) + builder.EXIT[14:]
-    slots = [plain(), *[wait(nop)] * bool(nop), plain(word)]
+    slots = [plain_slot(), *[wait(nop)] * bool(nop), plain_slot(word)]
     words = code_of(rewritten(Kernel("k", slots), SHORT))[1:]
     assert words[:2] == [ERRBAR, CCTL]
     assert [word[0] for word in words[2:]] == [0x18] * bool(left[0]) + [0x4D]
@@ -156,7 +167,7 @@ def test_a_jump_to_an_exit_reaches_its_barrier() -> None:
 
 
 def test_a_jump_back_over_a_fence_gets_shorter() -> None:
-    file = rewritten(Kernel("k", [plain(), fence(), branch(-160), exit_()]), FENCES)
+    file = rewritten(Kernel("k", [plain_slot(), fence(), branch(-160), exit_()]), FENCES)
     assert code_of(file)[4] == branch(-80).words[0]
 
 
@@ -175,8 +186,8 @@ def test_the_stall_before_an_inserted_barrier(
 ) -> None:
     """A scoreboard is set for two cycles before an EXIT that waits, and the barrier does not."""
     slow = with_bits(stalled(builder.MOVE, 2), 110, 6, sets)
-    last = plain(with_bits(exit_(predicate).words[0], 116, 6, waits))
-    file = rewritten(Kernel("k", [plain(slow), last]), SHORT)
+    last = plain_slot(with_bits(exit_(predicate).words[0], 116, 6, waits))
+    file = rewritten(Kernel("k", [plain_slot(slow), last]), SHORT)
     assert code_of(file)[0] == stalled(slow, cycles)
 
 
@@ -184,8 +195,10 @@ def test_the_stall_before_an_inserted_barrier(
 def test_a_barrier_reads_its_predicate_in_time(compared: int, between: int, cycles: int) -> None:
     compare = with_bits(with_bits(builder.MOVE, 84, 3, 7), 81, 3, compared)
     slow = with_bits(stalled(builder.MOVE, 2), 110, 6, 0b111_000)
-    last = plain(with_bits(exit_(1).words[0], 116, 6, 1))
-    file = rewritten(Kernel("k", [plain(stalled(compare, between)), plain(slow), last]), SHORT)
+    last = plain_slot(with_bits(exit_(1).words[0], 116, 6, 1))
+    file = rewritten(
+        Kernel("k", [plain_slot(stalled(compare, between)), plain_slot(slow), last]), SHORT
+    )
     assert code_of(file)[1] == stalled(slow, cycles)
 
 
@@ -200,8 +213,8 @@ ANNOTATIONS = [1, 64, 2, 112, 5, 64, 64, 3, 4, 64, 1, 112, 4, 64, 1, 64]
 
 
 def test_offsets_follow_the_code() -> None:
-    size = len(builder.text_of(Kernel("k", [plain()] * 9)))
-    kernel = Kernel("k", [*[plain()] * 4, exit_(), *[plain()] * 2, exit_(), plain()])
+    size = len(builder.text_of(Kernel("k", [plain_slot()] * 9)))
+    kernel = Kernel("k", [*[plain_slot()] * 4, exit_(), *[plain_slot()] * 2, exit_(), plain_slot()])
     kernel.lists = [(0x1C, [64, 112]), (0x28, [80]), (0x19, [64])]
     kernel.lists += [(0x44, [80, 0xFFF0, 112, 7]), (0x55, ANNOTATIONS)]
     kernel.addends = [0, 64, 80, 112, size]
@@ -241,7 +254,7 @@ def test_random_kernels_agree_with_the_reference(seed: int, mode: int) -> None:
 
 def test_functions_exit_as_kernels_that_know_nothing_do() -> None:
     """Whoever calls them; the fences of functions stay."""
-    kernel = Kernel("k", [plain(), fence(), exit_()], entry=False)
+    kernel = Kernel("k", [plain_slot(), fence(), exit_()], entry=False)
     assert rewrite_exits(build([kernel]), FENCES) == build([kernel])
     for mode in (SHORT, LONG):
         code = code_of(rewritten(kernel, mode))
@@ -260,7 +273,7 @@ def test_rewriting_twice_changes_nothing_more(seed: int) -> None:
 
 
 def patched(section: str, at: int, value: int) -> bytes:
-    kernel = Kernel("k", [fence(), plain(), exit_()], lists=[(0x1C, [80])], addends=[0])
+    kernel = Kernel("k", [fence(), plain_slot(), exit_()], lists=[(0x1C, [80])], addends=[0])
     image = bytearray(build([kernel]))
     image[Object(bytes(image)).by_name[section].offset + at] = value
     return bytes(image)
@@ -289,7 +302,7 @@ def test_a_malformed_section_is_named(section: str, at: int, value: int, reason:
 
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="mode 6"):
-        rewrite_exits(build([Kernel("k", [plain()])]), 6)
+        rewrite_exits(build([Kernel("k", [plain_slot()])]), 6)
 
 
 def test_files_that_number_more_sections_than_their_header_can() -> None:
@@ -305,7 +318,7 @@ def test_files_that_number_more_sections_than_their_header_can() -> None:
 
 
 def test_a_rewritten_file_as_a_file() -> None:
-    kernel = Kernel("k", [plain(), fence(), exit_()], rows=[(0, 3), (16, 4)])
+    kernel = Kernel("k", [plain_slot(), fence(), exit_()], rows=[(0, 3), (16, 4)])
     image = build([kernel])
     objects = read(image)
     assert file_image(objects, 0) == image

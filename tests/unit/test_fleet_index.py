@@ -108,7 +108,7 @@ def test_sections_are_those_of_a_plain_reading() -> None:
         assert (row["size"], row["stored"], row["own"]) == (
             fields.size,
             len(fields.data),
-            fields.own,
+            fields.own_bytes,
         )
         assert row["digest"] == fields.digest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from helpers.planted import GROWING, measured
+from helpers.planted import GROWING, make_report
 
 from benchmarks.check_growth import count_forecast, faults_of, least_held
 from pylink.aprof import Fit, fit_report
@@ -15,7 +15,7 @@ GOOD = {"forecasts": 100, "changed path": 10, "intervals": 80, "held": 75}
 
 def linear() -> Fit:
     """A forecast with an interval: twice the size costs about twice as much."""
-    (fit,) = fit_report(measured(GROWING[1], 0.01, 0))
+    (fit,) = fit_report(make_report(GROWING[1], 0.01, 0))
     assert 1 < fit.interval[0] < fit.interval[1]
     return fit
 
@@ -65,7 +65,7 @@ def test_a_measured_factor_in_the_interval_counts_as_held() -> None:
 
 
 def test_a_forecast_that_hurts_is_false_where_doubling_is_harmless() -> None:
-    (steep,) = fit_report(measured(GROWING[4], 0.01, 0))
+    (steep,) = fit_report(make_report(GROWING[4], 0.01, 0))
     assert steep.hurts
     for factor, alarms in ((2.2, 1), (2.3, 0), (4.0, 0)):
         counts: Counter[str] = Counter()

@@ -25,7 +25,7 @@ from pylink.facts.rownumbers import EntityFlag
 
 DEBUG_MODE = 8  # bit of the mode: -g
 REL, CLEAR, ZERO, MERC = 1, 2, 4, 16  # how
-SHARED_TWIN = 2  # `made` of a section that has its twin's bytes
+SHARED_TWIN = 2  # `is_made` of a section that has its twin's bytes
 KINDS = {"function": 0, "global": 1, "constant": 2, "shared": 3, "array": 3, "size": 6}
 PLAIN = tuple(row.number for row in relocations.RELOCATIONS if row.form != "NONE")
 WITHOUT_FIELD = tuple(row.number for row in relocations.RELOCATIONS if row.form == "NONE")

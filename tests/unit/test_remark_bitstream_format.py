@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.remark_samples import SAMPLE, any_remark, bitstream_reference, written
+from helpers.remark_samples import SAMPLE, any_remark, bitstream_reference, write_and_read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,7 +68,7 @@ def as_read(remark: Remark) -> Remark:
 @given(remarks=st.lists(any_remark(), min_size=1, max_size=5))
 @once_per_folder
 def test_what_is_written_is_read(tmp_path: Path, version: int, remarks: list[Remark]) -> None:
-    data = written(tmp_path, remarks, "bitstream", version)
+    data = write_and_read(tmp_path, remarks, "bitstream", version)
     assert list(read_bitstream(data, "f")) == [as_read(remark) for remark in remarks]
 
 
@@ -78,7 +78,7 @@ def test_what_is_written_is_read(tmp_path: Path, version: int, remarks: list[Rem
 def test_the_kernel_writes_what_the_table_of_abbreviations_says(
     tmp_path: Path, version: int, remarks: list[Remark]
 ) -> None:
-    data = written(tmp_path, remarks, "bitstream", version)
+    data = write_and_read(tmp_path, remarks, "bitstream", version)
     assert data == bitstream_reference(remarks, version)
 
 
@@ -88,7 +88,7 @@ def test_batches_make_no_difference(tmp_path: Path, version: int) -> None:
         Remark(1, "p", f"n{i % 7}", f"f{i}", file="a", line=i, hotness=1 << (i % 64)).arg("I", i)
         for i in range(1000)
     ]
-    data = written(tmp_path, remarks, "bitstream", version)
+    data = write_and_read(tmp_path, remarks, "bitstream", version)
     assert data == bitstream_reference(remarks, version)
     assert list(read_bitstream(data, "f")) == remarks
 
@@ -99,7 +99,7 @@ def test_numbers_that_do_not_fit_become_the_greatest() -> None:
 
 
 def test_strings_are_numbered_in_order_of_first_use(tmp_path: Path) -> None:
-    data = written(tmp_path, SAMPLE[:2], "bitstream")
+    data = write_and_read(tmp_path, SAMPLE[:2], "bitstream")
     start = data.index(b"merc-dedup\0")
     assert data[start:].rstrip(b"\0").split(b"\0") == [
         b"merc-dedup",
@@ -120,7 +120,7 @@ def test_strings_are_numbered_in_order_of_first_use(tmp_path: Path) -> None:
 
 @VERSIONS
 def test_no_remarks_are_an_empty_file(tmp_path: Path, version: int) -> None:
-    assert written(tmp_path, [], "bitstream", version) == b""
+    assert write_and_read(tmp_path, [], "bitstream", version) == b""
     assert list(read_remarks(tmp_path / "remarks.out")) == []
 
 

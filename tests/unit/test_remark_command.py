@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.remark_samples import SAMPLE, YAML, bitstream_reference, written
+from helpers.remark_samples import SAMPLE, YAML, bitstream_reference, write_and_read
 
 from pylink.command.cli import main
 from pylink.remarks import write_remarks
@@ -31,7 +31,7 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
 def test_any_file_is_shown_as_yaml(
     capfd: pytest.CaptureFixture[str], folder: Path, format: str, version: int
 ) -> None:
-    written(folder, SAMPLE, format, version)
+    write_and_read(folder, SAMPLE, format, version)
     assert run(capfd, "remarks.out") == (0, YAML, "")
 
 
@@ -40,14 +40,14 @@ def test_any_file_is_shown_as_yaml(
 def test_containers_are_converted_also_in_place(
     capfd: pytest.CaptureFixture[str], folder: Path, source: int, version: int
 ) -> None:
-    written(folder, SAMPLE, "bitstream", source)
+    write_and_read(folder, SAMPLE, "bitstream", source)
     words = ("--format=bitstream", f"--bitstream-version={version}", "-o", "remarks.out")
     assert run(capfd, "remarks.out", *words) == (0, "", "")
     assert Path("remarks.out").read_bytes() == bitstream_reference(SAMPLE, version)
 
 
 def test_remarks_are_counted(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
-    written(folder, [*SAMPLE, SAMPLE[0]], "bitstream")
+    write_and_read(folder, [*SAMPLE, SAMPLE[0]], "bitstream")
     assert run(capfd, "--count", "remarks.out") == (
         0,
         "         1 merc-dedup Missed SectionRejected\n"
@@ -88,7 +88,7 @@ def test_what_is_no_file_of_remarks_is_one_line(
 def test_a_file_that_cannot_be_written_is_one_line(
     capfd: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    written(folder, SAMPLE, "yaml")
+    write_and_read(folder, SAMPLE, "yaml")
     for target, reason in {
         "/dev/full": "No space left on device",
         "missing/out": "No such file or directory",
@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_written_is_one_line(
 def test_yaml_without_its_library_says_what_to_install(
     capfd: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(folder, SAMPLE, "yaml")
+    write_and_read(folder, SAMPLE, "yaml")
     monkeypatch.setitem(sys.modules, "yaml", None)
     status, _, err = run(capfd, "remarks.out")
     assert (status, err) == (

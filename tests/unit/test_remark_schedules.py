@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from helpers import exits_builder as builder
-from helpers.exits_builder import Kernel, build, exit_, plain
+from helpers.exits_builder import Kernel, build, exit_, plain_slot
 from helpers.exits_update import with_bits
 
 import pylink
@@ -28,7 +28,7 @@ def told(kernel: Kernel, arch: str, release: str) -> list[str]:
 
 @pytest.mark.parametrize(("release", "count"), [("13.0", 0), ("13.2", 0), ("13.3", 1), ("13.5", 1)])
 def test_a_file_with_fp64_keeps_its_schedule(release: str, count: int) -> None:
-    kernel = Kernel("k", [plain(), plain(DADD), exit_()])
+    kernel = Kernel("k", [plain_slot(), plain_slot(DADD), exit_()])
     messages = told(kernel, "sm_100", release)
     assert len(messages) == count
     for message in messages:
@@ -36,9 +36,9 @@ def test_a_file_with_fp64_keeps_its_schedule(release: str, count: int) -> None:
 
 
 def test_code_that_was_not_scheduled_keeps_nothing() -> None:
-    slots = [plain(with_bits(word, 104, 119, 0x3FDE)) for word in (builder.MOVE, DADD)]
+    slots = [plain_slot(with_bits(word, 104, 119, 0x3FDE)) for word in (builder.MOVE, DADD)]
     assert told(Kernel("k", slots), "sm_100", "13.5") == []
 
 
 def test_integers_have_the_same_schedule_but_for_sm_120() -> None:
-    assert told(Kernel("k", [plain(), exit_()]), "sm_100", "13.5") == []
+    assert told(Kernel("k", [plain_slot(), exit_()]), "sm_100", "13.5") == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from helpers.remark_samples import SAMPLE, TEXT, YAML, any_remark, written
+from helpers.remark_samples import SAMPLE, TEXT, YAML, any_remark, write_and_read
 from hypothesis import given
 
 from pylink.remarks import PASSED, MalformedRemarks, Remark, read_remarks
@@ -18,7 +18,7 @@ LONG = "/build/deep/in/a/tree/of/folders/that/has/no/end/in/sight/kernel.cu"
 
 
 def test_the_layout_is_that_of_llvm(tmp_path: Path) -> None:
-    assert written(tmp_path, SAMPLE, "yaml").decode() == YAML
+    assert write_and_read(tmp_path, SAMPLE, "yaml").decode() == YAML
 
 
 def test_a_long_place_goes_on_in_the_next_line() -> None:

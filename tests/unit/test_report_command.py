@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.report_files import of_section, rule_text, section_text
-from helpers.report_phases import show, written
+from helpers.report_phases import show, write_file
 
 from pylink import aprof
 from pylink.command.cli import main
@@ -15,7 +15,7 @@ from pylink.report.file import read_report, write_report
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    return written(tmp_path)
+    return write_file(tmp_path)
 
 
 @pytest.fixture

@@ -123,15 +123,15 @@ def test_lenient_loading_gives_no_ranges(tmp_path: Path) -> None:
 
 
 def test_every_truncation_is_an_error() -> None:
-    whole = set()
+    whole_link = set()
     for end in range(len(REPORT)):
         try:
             parse_report(REPORT[:end])
         except MalformedReport:
             continue
-        whole.add(end)
+        whole_link.add(end)
     # The ends of the file header and of the blocks: what is before is a report of fewer blocks.
-    assert len(whole) == 3
+    assert len(whole_link) == 3
 
 
 @settings(max_examples=150)

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 from helpers import demo
-from helpers.report_phases import phase, report, show, written
+from helpers.report_phases import phase, report, show, write_file
 
 import pylink
 from pylink import aprof
@@ -42,7 +42,7 @@ CHROMIUM = shutil.which("chromium")
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    return written(tmp_path)
+    return write_file(tmp_path)
 
 
 def test_csv(capfd: pytest.CaptureFixture[str], file: str) -> None:

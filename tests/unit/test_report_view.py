@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.report_link import link_report
-from helpers.report_phases import phase, report, show, written
+from helpers.report_phases import phase, report, show, write_file
 
 from pylink.report.file import write_report
 from pylink.report.model import (
@@ -35,7 +35,7 @@ from pylink.report.view.terminal import bar, short
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    return written(tmp_path)
+    return write_file(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -301,15 +301,15 @@ def test_one_cause_is_one_advice() -> None:
 
 
 def test_a_link_in_a_sentence() -> None:
-    whole = Action(scope=Scope.RANGE)
-    whole.set("link__time_duration.sum", 2_000_000)
+    whole_link = Action(scope=Scope.RANGE)
+    whole_link.set("link__time_duration.sum", 2_000_000)
     made = report()
-    made.actions.append(whole)
+    made.actions.append(whole_link)
     sentence = "The link took 2 ms. Its longest phase was read with 1.50 ms."
     assert summary(made) == sentence
-    whole.set("file__opened.sum", 2)
-    whole.set("file__bytes_read.sum", 5_000)
-    whole.set("link__time_per_copy_floor.ratio", 3.5)
+    whole_link.set("file__opened.sum", 2)
+    whole_link.set("file__bytes_read.sum", 5_000)
+    whole_link.set("link__time_per_copy_floor.ratio", 3.5)
     assert summary(made) == sentence.replace(
         "ms. Its", "ms for 2 files of 5 kB, 3.50 times the time of reading and writing. Its"
     )

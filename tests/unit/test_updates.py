@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from helpers import exits_builder as builder
-from helpers.exits_builder import Kernel, Slot, branch, build, exit_, fence, plain
+from helpers.exits_builder import Kernel, Slot, branch, build, exit_, fence, plain_slot
 from helpers.exits_code import NOP
 from helpers.exits_native import rewrite_exits as rewrite
 from helpers.exits_reference import Object
@@ -35,7 +35,7 @@ def bsync(kind: int = 2, barrier: int = 0, control: int = 0x0FEA) -> bytes:
 def guarded(word: bytes, nop: bytes = QUICK) -> Slot:
     kind, barrier = word[9] & 3, word[2]
     body = bytes((1, 9, 2 if kind == 2 else 4, 10, 0xF8, 0, kind == 2, 0, 0, 0, 2 * barrier))
-    return builder.expanded([nop, word], body + bytes(5))
+    return builder.expanded_slot([nop, word], body + bytes(5))
 
 
 def add(form: int = 0x210, *, carry: bool = False, control: int = CAREFUL) -> bytes:
@@ -74,7 +74,7 @@ def test_the_bits_of_modes_are_those_of_the_reference() -> None:
 @pytest.mark.parametrize("barrier", [0, 5, 15])
 def test_a_nop_comes_to_stand_in_front_of_a_bsync(kind: int, barrier: int) -> None:
     word = bsync(kind, barrier)
-    image = rewrite(build([Kernel("k", [plain(), plain(word), exit_()])]), GUARD)
+    image = rewrite(build([Kernel("k", [plain_slot(), plain_slot(word), exit_()])]), GUARD)
     assert text_of(image) == [builder.MOVE, QUICK, word, builder.EXIT]
     capsule = Object(image).by_name[".nv.capmerc.text.k"].data
     assert capsule[16:34] == guarded(word).record
@@ -82,7 +82,7 @@ def test_a_nop_comes_to_stand_in_front_of_a_bsync(kind: int, barrier: int) -> No
 
 
 def test_a_plain_bsync_gets_none() -> None:
-    image = build([Kernel("k", [plain(bsync(0)), exit_()])])
+    image = build([Kernel("k", [plain_slot(bsync(0)), exit_()])])
     assert rewrite(image, GUARD) is image
 
 
@@ -94,20 +94,20 @@ def test_a_bsync_never_gets_a_second_one() -> None:
 @pytest.mark.parametrize("control", [CAREFUL, CARELESS])
 def test_a_nop_of_unscheduled_code_waits_as_its_bsync(control: int) -> None:
     word = bsync(control=control)
-    image = rewrite(build([Kernel("k", [plain(word)])]), GUARD)
+    image = rewrite(build([Kernel("k", [plain_slot(word)])]), GUARD)
     assert text_of(image) == [with_bits(NOP, 104, 119, control), word]
 
 
 def test_the_nops_go_where_the_release_has_none() -> None:
     kernel = Kernel("k", [branch(16), guarded(bsync(1, 3)), exit_()], rows=[(16, 3), (48, 4)])
-    bare = Kernel("k", [branch(0), plain(bsync(1, 3)), exit_()], rows=[(16, 3), (32, 4)])
+    bare = Kernel("k", [branch(0), plain_slot(bsync(1, 3)), exit_()], rows=[(16, 3), (32, 4)])
     assert text_of(rewrite(build([kernel]), UNGUARD)) == text_of(build([bare]))
     with_nop = rewrite(build([bare]), GUARD)
     assert text_of(rewrite(with_nop, UNGUARD)) == text_of(build([bare]))
 
 
 def test_jumps_reach_the_nop_and_lists_the_bsync() -> None:
-    kernel = Kernel("k", [branch(16), plain(), plain(bsync()), exit_()])
+    kernel = Kernel("k", [branch(16), plain_slot(), plain_slot(bsync()), exit_()])
     kernel.lists = [(0x1C, [48]), (0x28, [32])]
     kernel.addends = [32]
     image = rewrite(build([kernel]), GUARD)
@@ -135,7 +135,7 @@ def test_an_addition_of_two_operands_becomes_an_iadd(
     form: int, carry: bool, record: str | None
 ) -> None:
     word = add(form, carry=carry)
-    image = build([Kernel("k", [careful(plain()), plain(word)])])
+    image = build([Kernel("k", [careful(plain_slot()), plain_slot(word)])])
     made = rewrite(image, ADDS)
     if record is None:
         assert made is image
@@ -152,25 +152,25 @@ def test_an_addition_of_two_operands_becomes_an_iadd(
 )
 def test_an_addition_of_more_stays(first: int, last: int, value: int) -> None:
     word = with_bits(add(), first, last, value)
-    image = build([Kernel("k", [careful(plain()), plain(word)])])
+    image = build([Kernel("k", [careful(plain_slot()), plain_slot(word)])])
     assert rewrite(image, ADDS) is image
 
 
 def test_scheduled_code_keeps_its_additions_and_words() -> None:
-    image = build([Kernel("k", [plain(), plain(add()), fence(), exit_()])])
+    image = build([Kernel("k", [plain_slot(), plain_slot(add()), fence(), exit_()])])
     assert rewrite(image, ADDS | WORDS) is image
 
 
 def test_an_addition_within_a_longer_slot_has_no_record() -> None:
-    slot = builder.expanded([careful(plain(add())).words[0]] * 2, builder.BODY16)
-    made = rewrite(build([Kernel("k", [careful(plain()), slot])]), ADDS)
+    slot = builder.expanded_slot([careful(plain_slot(add())).words[0]] * 2, builder.BODY16)
+    made = rewrite(build([Kernel("k", [careful(plain_slot()), slot])]), ADDS)
     assert text_of(made)[1:] == [text_of(made)[1]] * 2
     assert text_of(made)[1][0] == 0x35
     assert Object(made).by_name[".nv.capmerc.text.k"].data[16:].startswith(slot.record)
 
 
 def test_unscheduled_code_loses_its_stalls_but_in_dummy_loads() -> None:
-    slots = [careful(plain()), fence_of_debuggable_code(), careful(exit_())]
+    slots = [careful(plain_slot()), fence_of_debuggable_code(), careful(exit_())]
     words = text_of(rewrite(build([Kernel("k", slots)]), WORDS))
     kept = [word for word in words if word[13:15] != struct.pack("<H", CARELESS)]
     assert kept == [builder.DUMMY] * 4
@@ -185,14 +185,14 @@ def fence_of_debuggable_code() -> Slot:
 
 
 def test_a_guard_of_an_unscheduled_fence_waits() -> None:
-    slots = [careful(plain()), fence_of_debuggable_code()]
+    slots = [careful(plain_slot()), fence_of_debuggable_code()]
     words = text_of(rewrite(build([Kernel("k", slots)]), FENCES))
     assert words[5] == with_bits(builder.MEMBAR_GUARD, 104, 119, 0x33DE)
     assert words[6] == slots[1].words[5]
 
 
 def test_the_membar_of_a_fence_waits_for_its_guard() -> None:
-    words = text_of(rewrite(build([Kernel("k", [plain(), fence()])]), FENCES))
+    words = text_of(rewrite(build([Kernel("k", [plain_slot(), fence()])]), FENCES))
     assert words[5] == with_bits(builder.MEMBAR_GUARD, 104, 119, 0x03EC)
     assert words[6] == with_bits(builder.MEMBAR_GPU, 117, 117, 1)
 
@@ -206,7 +206,7 @@ ACQUIRE = [
 
 
 def test_the_acquire_of_a_tensor_map_is_longer() -> None:
-    kernel = Kernel("k", [builder.expanded(ACQUIRE, ACQUIRE_BODY), branch(-16), plain()])
+    kernel = Kernel("k", [builder.expanded_slot(ACQUIRE, ACQUIRE_BODY), branch(-16), plain_slot()])
     kernel.addends = [48]
     made = rewrite(build([kernel]), FENCES)
     words = text_of(made)
@@ -221,7 +221,7 @@ def test_the_acquire_of_a_tensor_map_is_longer() -> None:
 
 def test_a_range_that_begins_with_a_barrier_begins_in_front_of_it() -> None:
     """Up to 13.0 ptxas counts the barrier of an EXIT, from 13.1 on it does not."""
-    slots = [careful(plain()), careful(builder.guarded_exit())]
+    slots = [careful(plain_slot()), careful(builder.guarded_exit())]
     image = bytearray(build([Kernel("k", slots)]))
     table = Object(bytes(image)).by_name[".nv_debug_info_reg_sass"]
     at = table.offset + len(table.data) - 8
@@ -232,7 +232,7 @@ def test_a_range_that_begins_with_a_barrier_begins_in_front_of_it() -> None:
 
 def random_kernel(rng: random.Random, name: str) -> Kernel:
     """What the builder makes, with BSYNC and additions; half of them were not scheduled."""
-    longer = [builder.expanded([add(), *ACQUIRE[1:]], ACQUIRE_BODY)]
+    longer = [builder.expanded_slot([add(), *ACQUIRE[1:]], ACQUIRE_BODY)]
     kernel = builder.random_kernel(rng, name, longer)
     unscheduled = rng.random() < 0.5
     for at in range(len(kernel.slots)):
@@ -243,7 +243,7 @@ def random_kernel(rng: random.Random, name: str) -> Kernel:
             made = [bsync(rng.randrange(3), rng.randrange(16)), add(form, carry=carry), None]
             word = rng.choice(made)
             if word is not None:
-                kernel.slots[at] = plain(word)
+                kernel.slots[at] = plain_slot(word)
         if unscheduled and kernel.slots[at].words:
             kernel.slots[at] = careful(kernel.slots[at])
     return kernel

@@ -8,7 +8,7 @@ import tempfile
 from random import Random
 
 import pytest
-from helpers.contents import Piece, place, written
+from helpers.contents import Piece, place, write_pieces
 from helpers.relocs_reference import FIELDS, Patch, pack, patch_reference
 
 from pylink._native import image as native_image
@@ -37,7 +37,7 @@ def draw_pieces(rng: Random) -> list[Piece]:
         data += rng.randbytes(length - len(data))
         image.extend(bytes(max(0, at - len(image))))
         image[at : at + length] = data
-        pieces.append(Piece(at, data, made=rng.random() < 0.2))
+        pieces.append(Piece(at, data, is_made=rng.random() < 0.2))
     return pieces
 
 
@@ -93,7 +93,7 @@ def test_windows_agree_with_reference(seed: int) -> None:
     # Not assert ==, which would explain the difference of megabytes.
     for found in (
         over_ones(pieces, size, pack(patches)),
-        written(pieces, size, pack(patches), file=True),
+        write_pieces(pieces, size, pack(patches), file=True),
     ):
         different = next((at for at in range(0, size, 512) if differs(found, expected, at)), None)
         assert (len(found), different) == (size, None)
@@ -125,7 +125,7 @@ def test_the_shapes_that_windows_meet_are_drawn() -> None:
 
 def test_nothing_is_an_output_as_well() -> None:
     assert over_ones([], 5000, Patches()) == bytes(5000)
-    assert written([], 5000, Patches(), file=True) == bytes(5000)
+    assert write_pieces([], 5000, Patches(), file=True) == bytes(5000)
 
 
 def test_a_file_that_may_not_have_all_of_it() -> None:

@@ -35,7 +35,7 @@ class Ending(Reading):
         self.lists.section(".nv.callgraph", "calls")
         prototype = self.lists.section(".nv.prototype", "calls")
         self._bury()
-        prototype.shown = any(y.live and not y.taken for y in self.with_prototype)
+        prototype.is_written = any(y.live and not y.is_taken for y in self.with_prototype)
         if self.relocatable:
             for symbol in self.functions:
                 if symbol.uses_array:
@@ -75,18 +75,18 @@ class Ending(Reading):
         for symbol in self.functions:
             if symbol.is_kernel and self.selected(symbol.name) and symbol not in live:
                 live |= self.reach(symbol)
-        live |= {y for y in self.functions if y.taken and y.copy}
+        live |= {y for y in self.functions if y.is_taken and y.copy}
         live |= {callee for caller, callee in self.calls if caller in live and callee.copy is None}
         for symbol in self.functions:
             if symbol in live:
                 continue
-            symbol.live = symbol.named = symbol.shown = False
+            symbol.live = symbol.has_name = symbol.is_written = False
             own_sections = [symbol.text, symbol.info, symbol.parameters]
             own_sections += [symbol.parameters_rel, symbol.pool]
-            own_sections += [s for s in self.lists.sections if s.of and s.of is symbol.text]
+            own_sections += [s for s in self.lists.sections if s.target and s.target is symbol.text]
             for section in own_sections:
                 if section is not None:
-                    section.named = section.shown = False
+                    section.has_name = section.is_written = False
 
     def _spread_pools(self) -> None:
         """Add pools of device functions to all kernels that reach them, the last one first."""
@@ -110,13 +110,13 @@ class Ending(Reading):
     def _hide_sections(self) -> None:
         """Hide relocation sections without entries; their names stay."""
         for section in self.lists.sections:
-            if section.of is None:
+            if section.target is None:
                 continue
             stays = self.family == "C" and (
-                section.of.name.startswith(".nv.constant.optimizer.")
+                section.target.name.startswith(".nv.constant.optimizer.")
                 or any(fate == "shared" for _, fate in section.entries)
             )
-            section.shown = section.shown and (section.has_entries or stays)
+            section.is_written = section.is_written and (section.has_entries or stays)
 
     def _hide_symbols(self) -> None:
         """Remove names and rows of symbols that the output does not have."""
@@ -127,10 +127,10 @@ class Ending(Reading):
             space = self.space(current)
             internal = current.bind == LOCAL and current.other & 3 == INTERNAL
             if not symbol.name or symbol.unnamed:
-                symbol.named = symbol.shown = False
+                symbol.has_name = symbol.is_written = False
             elif self.relocatable:
                 continue
             elif space == "shared" or internal or symbol.name == CONST0_SIZE:
-                symbol.named = symbol.shown = False
+                symbol.has_name = symbol.is_written = False
             elif space == "unified":
-                symbol.shown = False
+                symbol.is_written = False

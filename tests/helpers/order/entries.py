@@ -55,7 +55,7 @@ class Entries:
         if target.kind == "text":
             if target.owner is None or target.owner.lost:
                 return
-            home = target.owner.known.text
+            home = target.owner.output_symbol.text
         else:
             home = target.home
         if home is None:
@@ -105,7 +105,7 @@ class Entries:
         self, space: str, target: Part, mention: Mention, entry: Entry, owner: Symbol | None
     ) -> str:
         """Return the fate of an entry that refers to a symbol in a kind of memory."""
-        symbol = mention.known
+        symbol = mention.output_symbol
         if space == "function":
             return "nothing" if mention.lost and target.name in LINES else "kept"
         if space == "constant":
@@ -137,5 +137,5 @@ def _lost_bytes(file: Input, target: Part) -> list[tuple[int, int]]:
 
 def _current_is_weak(mention: Mention) -> bool:
     """Return whether the current definition of a symbol is weak."""
-    copy = mention.known.copy
+    copy = mention.output_symbol.copy
     return copy is not None and copy.bind == WEAK and copy.shndx != COMMON

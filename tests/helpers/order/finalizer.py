@@ -18,7 +18,7 @@ def finalize(
     renamed = Counter(
         s.name
         for s in lists.sections
-        if s.named and not s.replaced and final_name(s.name) != s.name and s.name[:5] != ".rel."
+        if s.has_name and not s.replaced and final_name(s.name) != s.name and s.name[:5] != ".rel."
     )
     cut: dict[str, str] = {}
     for name, times in renamed.items():
@@ -31,7 +31,7 @@ def finalize(
         for y in lists.locals
         if y.section is not None
         and y.section.kind == "constant"
-        and y.section.shown
+        and y.section.is_written
         and final_name(y.name) != y.name
     )
     code = [s for s in written_sections if s.kind == "text"]

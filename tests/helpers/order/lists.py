@@ -16,14 +16,14 @@ CLASSES = (
 
 @dataclass(eq=False)
 class Section:
-    """A section of the output; `of` is the section that a relocation section patches."""
+    """A section of the output; `target` is the section that a relocation section patches."""
 
     name: str
     kind: str
     owner: Symbol | None = None
-    of: Section | None = None
-    shown: bool = True  # whether its header is written
-    named: bool = True  # whether its name is written
+    target: Section | None = None
+    is_written: bool = True  # whether its header is written
+    has_name: bool = True  # whether its name is written
     bare: bool = False  # whether its section symbol is removed
     replaced: bool = False  # removed with a copy, so that the second program never sees it
     size: int = 0
@@ -47,8 +47,8 @@ class Symbol:
     section: Section | None = None
     mention: Mention | None = None  # the first one in the inputs
     copy: Mention | None = None
-    shown: bool = True  # whether its row is written
-    named: bool = True  # whether its name is written
+    is_written: bool = True  # whether its row is written
+    has_name: bool = True  # whether its name is written
     live: bool = True
     # The sections of a function.
     text: Section | None = None
@@ -60,7 +60,7 @@ class Symbol:
     pieces: list[Mention] = field(default_factory=list)  # copies whose tables make up its pool
     has_pool: bool = False
     pool_is_lost: bool = False  # whether only copies that lost have created its section
-    taken: bool = False  # whether the address of the function is taken
+    is_taken: bool = False  # whether the address of the function is taken
     common: bool = False  # whether any definition is a common symbol
     unnamed: bool = False  # a constant of code, which loses its name
     ptx: int = 0  # SM number of the PTX of the first definition's file
@@ -101,11 +101,11 @@ class Lists:
         name: str,
         kind: str,
         owner: Symbol | None = None,
-        of: Section | None = None,
+        target: Section | None = None,
         before_symbol: Callable[[], None] | None = None,
     ) -> Section:
         """Create a section and its section symbol, whether they are written or not."""
-        created = Section(name, kind, owner, of)
+        created = Section(name, kind, owner, target)
         self.sections.append(created)
         if before_symbol:
             before_symbol()
@@ -128,16 +128,16 @@ class Lists:
 
     def section_names(self) -> bytes:
         """Return the contents of .shstrtab."""
-        return string_table(s.name for s in self.sections if s.named)
+        return string_table(s.name for s in self.sections if s.has_name)
 
     def symbol_names(self, prototypes: list[str]) -> bytes:
         """Return the contents of .strtab: strings of prototypes of all inputs, then the names."""
-        names = [y.name for y in self.locals + self.globals if (y.section or y).named]
+        names = [y.name for y in self.locals + self.globals if (y.section or y).has_name]
         return string_table(prototypes + names, "" in prototypes)
 
     def in_file_order(self) -> list[Section]:
         """Return the sections that are written, in the order of the file."""
-        written_sections = [s for s in self.sections if s.shown]
+        written_sections = [s for s in self.sections if s.is_written]
         return sorted(written_sections, key=lambda s: CLASSES.index(s.kind))
 
     def shown_symbols(self) -> list[str]:
@@ -146,9 +146,9 @@ class Lists:
         for symbol in self.locals + self.globals:
             section = symbol.section
             if section is None:
-                if symbol.shown:
+                if symbol.is_written:
                     names.append(symbol.name)
-            elif section.shown and not section.bare and _may_have_symbol(section):
+            elif section.is_written and not section.bare and _may_have_symbol(section):
                 names.append(symbol.name)
         return names
 

@@ -86,7 +86,7 @@ class Mention:
     lost: bool = False  # a definition that lost against the one before it
 
     @property
-    def defined(self) -> bool:
+    def is_definition(self) -> bool:
         """Whether it is a definition."""
         return self.part is not None or self.shndx == COMMON
 
@@ -96,7 +96,7 @@ class Mention:
         return self.bind == LOCAL and self.type == NOTYPE and self.shndx == UND
 
     @property
-    def known(self) -> Symbol:
+    def output_symbol(self) -> Symbol:
         """The symbol of the output; ValueError if it has none."""
         if self.symbol is None:
             raise ValueError(f"{self.name} has no symbol")

@@ -45,7 +45,7 @@ class Reading(Entries):
         self.with_prototype: list[Symbol] = []
         self.pools: list[tuple[Symbol, Input]] = []
         for name in (".shstrtab", ".strtab", ".symtab", ".symtab_shndx"):
-            self.lists.section(name, "table").shown = name != ".symtab_shndx"
+            self.lists.section(name, "table").is_written = name != ".symtab_shndx"
         for name in (".note.nv.tkinfo", ".note.nv.cuinfo"):
             self.lists.section(name, "note")
         self.lists.section(".nv.info", "info")
@@ -76,7 +76,7 @@ class Reading(Entries):
                 _append(part, part.home)
         for part in file.parts:
             if part.kind == "info of" and part.owner is not None and not part.owner.lost:
-                symbol = part.owner.known
+                symbol = part.owner.output_symbol
                 symbol.info = symbol.info or self.lists.section(part.name, "info", symbol)
         for part in file.parts:
             if part.kind == "relocations":
@@ -95,10 +95,10 @@ class Reading(Entries):
         mention.symbol = symbol
         if symbol_of_name is None:
             self.entities.append(symbol)
-        if mention.defined and symbol.copy is None:
+        if mention.is_definition and symbol.copy is None:
             symbol.ptx = mention.file.ptx
             symbol.copy = mention
-        elif mention.defined and symbol.copy is not None:
+        elif mention.is_definition and symbol.copy is not None:
             if _wins(mention, symbol.copy, symbol.ptx):
                 self._replace(symbol)
                 symbol.copy = mention
@@ -110,7 +110,7 @@ class Reading(Entries):
         """Append a new symbol to the list of local or of global symbols."""
         # Instances of extern arrays, from an earlier link with -r, count as definitions.
         array = self.space(mention) == "shared" and mention.size == 0
-        early = mention.bind == LOCAL or (mention.bind == WEAK and (mention.defined or array))
+        early = mention.bind == LOCAL or (mention.bind == WEAK and (mention.is_definition or array))
         (self.lists.locals if early else self.lists.globals).append(symbol)
 
     def _function(self, mention: Mention) -> None:
@@ -148,12 +148,16 @@ class Reading(Entries):
             and (self.relocatable or not symbol.is_kernel)
         ):
             for section in (symbol.pool, *symbol.pool.forms.values()):
-                section.named, section.shown, section.replaced = self.relocatable, False, True
+                section.has_name, section.is_written, section.replaced = (
+                    self.relocatable,
+                    False,
+                    True,
+                )
             symbol.pool, symbol.pool_is_lost, symbol.has_pool = None, False, False
         if not patched:
             return
         for section in self.lists.sections:
-            lines = section.of
+            lines = section.target
             if lines is not None and lines.name in LINES and next(iter(lines.forms)):
                 section.entries = [entry for entry in section.entries if entry[0] is not old]
 
@@ -167,16 +171,18 @@ class Reading(Entries):
             mention = file.mentions[caller]
             if mention.lost:
                 continue
-            symbol = mention.known
+            symbol = mention.output_symbol
             if block == -1:
-                self.calls.append((symbol, file.mentions[callee].known))
+                self.calls.append((symbol, file.mentions[callee].output_symbol))
             elif block == -2:
-                symbol.taken = True
+                symbol.is_taken = True
                 self.takers.append((file.text(callee), symbol))
             elif block == -3:
                 self.indirect.append((symbol, file.text(callee)))
         self.with_prototype += [
-            file.mentions[function].known for function, _ in file.rows("prototypes") if function
+            file.mentions[function].output_symbol
+            for function, _ in file.rows("prototypes")
+            if function
         ]
 
     def _objects(self, file: Input) -> None:
@@ -215,7 +221,7 @@ class Reading(Entries):
             part.home = self.lists.section_of_files(part.name, SHARED_BY_FILES[part.kind])
         if part.owner is None:
             return
-        symbol = part.owner.known
+        symbol = part.owner.output_symbol
         if part.kind == "parameters" and not part.owner.lost:
             symbol.parameters = symbol.parameters or self._parameters(part.name, symbol)
             part.home = symbol.parameters
@@ -233,7 +239,7 @@ class Reading(Entries):
         def relocations_for_the_driver() -> None:
             """Create the relocation section of parameters, which is not written."""
             symbol.parameters_rel = self.lists.section(f".rel{name}", "relocations", symbol)
-            symbol.parameters_rel.shown = False
+            symbol.parameters_rel.is_written = False
 
         return self.lists.section(
             name, "constant", symbol, before_symbol=relocations_for_the_driver

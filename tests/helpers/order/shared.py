@@ -38,12 +38,12 @@ def choose_shared(link: Ending) -> None:
     )
     for symbol in link.functions:
         if symbol.shared is not None and not symbol.live:
-            symbol.shared.shown = False  # dead kernels leave the name
+            symbol.shared.is_written = False  # dead kernels leave the name
     variables_of: dict[Symbol, list[Mention]] = {kernel: [] for kernel in kernels}
     for mention in _mentions(link):
         part = mention.part
         if part is not None and part.kind == "shared" and mention.type != SECTION and part.owner:
-            variables_of.setdefault(part.owner.known, []).append(mention)
+            variables_of.setdefault(part.owner.output_symbol, []).append(mention)
     full, kernel_align = {}, {}
     for kernel in kernels:
         values = [m.value for m in variables_of[kernel]]
@@ -65,7 +65,7 @@ def choose_shared(link: Ending) -> None:
         )
         has_room = full[kernel] or behind
         room = kernel_align[kernel]
-        kernel.shared.shown = has_room or (
+        kernel.shared.is_written = has_room or (
             has_array and (room == ARRAY_ALIGN or (reserves and room > ARRAY_ALIGN))
         )
         kernel.shared.bare = not (has_room or reserves)
@@ -73,7 +73,7 @@ def choose_shared(link: Ending) -> None:
     if section is not None:
         has_variables = link.relocatable and bool(loose)
         small = max(align, ARRAY_ALIGN) == ARRAY_ALIGN if link.relocatable else align <= ARRAY_ALIGN
-        section.shown = has_variables or (has_array and small)
+        section.is_written = has_variables or (has_array and small)
         section.bare = not has_variables
 
 
@@ -90,12 +90,12 @@ def _uses(link: Ending) -> dict[Symbol, set[Symbol]]:
             owner = file.parts[part.info].owner if part.kind == "relocations" else None
             if owner is None or file.parts[part.info].kind != "text":
                 continue
-            if owner.known.copy is not owner:
+            if owner.output_symbol.copy is not owner:
                 continue
             for entry in file.entries(part):
                 symbol = file.mentions[entry.symbol].symbol
                 if symbol is not None and link.space(symbol.current) == "shared":
-                    uses.setdefault(owner.known, set()).add(symbol)
+                    uses.setdefault(owner.output_symbol, set()).add(symbol)
     return uses
 
 
