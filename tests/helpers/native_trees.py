@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "src" / "_native"
 INCLUDED = (ROOT / "src", ROOT / "build" / "facts", NATIVE)
 PXD = ROOT / "src" / "pylink" / "_native"  # what modules declare for others
-# Those of setup.py that change which programs are valid.
+# Directives of setup.py that change which programs are valid.
 DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True}
 # Modules of Cython's own, which each context has.
 BUILT_IN = ("__builtin__", "builtins", "cython")
@@ -37,11 +37,13 @@ class RecordingContext(Main.Context):
     Headers that another context has read are not read again.
     """
 
-    def __init__(self, options: Any, known: dict[str, Any], record: Callable[[Any], None]) -> None:
+    def __init__(
+        self, options: Any, modules: dict[str, Any], record: Callable[[Any], None]
+    ) -> None:
         super().__init__(
             options.include_path, options.compiler_directives, False, 3, options=options
         )
-        self.modules.update(known)
+        self.modules.update(modules)
         self.record = record
 
     def process_pxd(self, source_desc: Any, scope: Any, module_name: str) -> Any:
@@ -69,7 +71,7 @@ def until_typed(stages: list[Any], record: Callable[[Any], None]) -> list[Any]:
 
 def typed_trees(sources: Iterable[Path], included: Iterable[Path] = INCLUDED) -> list[Any]:
     """Return the typed tree of each source, and of each header that they read."""
-    known: dict[str, Any] = {}
+    modules: dict[str, Any] = {}
     trees: list[Any] = []
     for source in sources:
         options = Options.CompilationOptions(
@@ -78,7 +80,7 @@ def typed_trees(sources: Iterable[Path], included: Iterable[Path] = INCLUDED) ->
             compiler_directives={**Options.get_directive_defaults(), **DIRECTIVES},
             language_level=3,
         )
-        context = RecordingContext(options, known, trees.append)
+        context = RecordingContext(options, modules, trees.append)
         name = f"pylink._native.{source.stem}"
         compiled = Main.setup_source_object(str(source), ".pyx", name, options, context)
         result = Main.create_default_resultobj(compiled, options)
@@ -87,7 +89,7 @@ def typed_trees(sources: Iterable[Path], included: Iterable[Path] = INCLUDED) ->
         error, _ = Pipeline.run_pipeline(until_typed(pipeline, trees.append), compiled)
         if error or Errors.get_errors_count():
             raise RuntimeError(f"{source}: Cython cannot read it")
-        known.update(
+        modules.update(
             (name, scope) for name, scope in context.modules.items() if name not in BUILT_IN
         )
     return trees

@@ -149,7 +149,7 @@ COMPUTED = Computed()
 MIDDLE = "in the middle of rows"  # instead of the table of a pointer
 
 
-def plain(type_: Any) -> Any:
+def strip_qualifiers(type_: Any) -> Any:
     """Return a type without `const`."""
     while type_ is not None and (type_.is_cv_qualified or type_.is_reference):
         type_ = type_.cv_base_type if type_.is_cv_qualified else type_.ref_base_type
@@ -179,34 +179,34 @@ def branches(node: Any) -> list[Any]:
 
 def is_pointer(type_: Any) -> bool:
     """Return whether an expression of this type is indexed by numbers of rows."""
-    type_ = plain(type_)
+    type_ = strip_qualifiers(type_)
     return bool(type_ is not None and (type_.is_ptr or type_.is_array))
 
 
-def described(node: Any) -> str:
+def describe(node: Any) -> str:
     """Return the words of the source for an expression, as far as a message needs them."""
     node = inner(node)
     if isinstance(node, ExprNodes.NameNode):
         return str(node.name)
     if isinstance(node, ExprNodes.AttributeNode):
-        return f"{described(node.obj)}.{node.attribute}"
+        return f"{describe(node.obj)}.{node.attribute}"
     if isinstance(node, ExprNodes.IndexNode):
-        return f"{described(node.base)}[{described(node.index)}]"
+        return f"{describe(node.base)}[{describe(node.index)}]"
     if isinstance(node, ExprNodes.SimpleCallNode):
-        return f"{described(node.function)}()"
+        return f"{describe(node.function)}()"
     if isinstance(node, ExprNodes.TypecastNode):
-        return described(node.operand)
+        return describe(node.operand)
     if isinstance(node, ExprNodes.AmpersandNode):
-        return described(node.operand)
+        return describe(node.operand)
     if isinstance(node, ExprNodes.BinopNode):
-        return f"{described(node.operand1)} {node.operator} {described(node.operand2)}"
+        return f"{describe(node.operand1)} {node.operator} {describe(node.operand2)}"
     if isinstance(node, ExprNodes.ConstNode):
         return str(node.value)
     return "an expression"
 
 
 class Fact(NamedTuple):
-    """What is known of a plain local variable: a value that it gets, or a use."""
+    """The knowledge of a plain local variable: a value that it gets, or a use."""
 
     table: str | None  # None: the value has no type
     text: str
@@ -253,15 +253,15 @@ class Locals:
         for key, facts in self.facts.items():
             entry = key.entry if isinstance(key, ExprNodes.NameNode) else key
             tables.setdefault(entry, set()).update(fact.table for fact in facts)
-        for entry, found in tables.items():
-            table = next(iter(found))
+        for entry, fact_tables in tables.items():
+            table = next(iter(fact_tables))
             is_short = str(getattr(entry, "type", "")) in SHORT_INTEGERS
-            if table and len(found) == 1 and is_short and not entry.name.endswith("count"):
+            if table and len(fact_tables) == 1 and is_short and not entry.name.endswith("count"):
                 yield entry, table
 
 
 class Columns:
-    """What arrays have an element for: the tables of pointers that functions get."""
+    """Tables that arrays have an element for: those of pointers that functions get."""
 
     def __init__(self) -> None:
         self.arguments: dict[tuple[str, int], set[str | None]] = {}
@@ -303,7 +303,7 @@ class Checker(TreeVisitor):
 
     def table_of(self, type_: Any) -> str | None:
         """Return the table of a type such as `SectionNumber`."""
-        type_ = plain(type_)
+        type_ = strip_qualifiers(type_)
         if type_ is None or not type_.is_typedef:
             return None
         match = NUMBER.fullmatch(type_.typedef_name)
@@ -311,15 +311,15 @@ class Checker(TreeVisitor):
 
     def element(self, type_: Any) -> str | None:
         """Return the table of the numbers that a pointer leads to."""
-        type_ = plain(type_)
+        type_ = strip_qualifiers(type_)
         return self.table_of(type_.base_type) if is_pointer(type_) else None
 
     def rows_of(self, type_: Any) -> str | None:
         """Return the table whose rows a pointer leads to."""
-        type_ = plain(type_)
+        type_ = strip_qualifiers(type_)
         if not is_pointer(type_):
             return None
-        row = plain(type_.base_type)
+        row = strip_qualifiers(type_.base_type)
         return self.vocabulary.rows.get(str(row.name)) if row.is_struct else None
 
     def column(self, node: Any) -> str | None:
@@ -328,32 +328,32 @@ class Checker(TreeVisitor):
         if not is_pointer(node.type):
             return None
         if isinstance(node, ExprNodes.AttributeNode):
-            found = self.field_column(node)
+            column = self.field_column(node)
         elif isinstance(node, ExprNodes.TypecastNode):
-            found = self.column(node.operand)
+            column = self.column(node.operand)
         elif isinstance(node, ExprNodes.NameNode):
-            found = self.local_column(node)
+            column = self.local_column(node)
         elif isinstance(node, ExprNodes.CondExprNode):
             tables = {self.column(node.true_val), self.column(node.false_val)} - {None}
-            found = tables.pop() if len(tables) == 1 else None
+            column = tables.pop() if len(tables) == 1 else None
         elif isinstance(
             node, (ExprNodes.BinopNode, ExprNodes.AmpersandNode, ExprNodes.SimpleCallNode)
         ):
-            found = MIDDLE
+            column = MIDDLE
         else:
-            found = None
-        return found or self.rows_of(node.type)
+            column = None
+        return column or self.rows_of(node.type)
 
     def field_column(self, node: Any) -> str | None:
         """Return the table of a column of a struct, of a Vec, or of a result of a phase."""
-        owner = plain(node.obj.type)
+        owner = strip_qualifiers(node.obj.type)
         if node.attribute in ("rows", "data") and isinstance(
             inner(node.obj), ExprNodes.AttributeNode
         ):
             node = inner(node.obj)
-            owner = plain(node.obj.type)
+            owner = strip_qualifiers(node.obj.type)
         if owner.is_ptr:
-            owner = plain(owner.base_type)
+            owner = strip_qualifiers(owner.base_type)
         name = str(getattr(owner, "name", "")).replace("Tables", "View")
         return self.vocabulary.columns.get((name, str(node.attribute)))
 
@@ -387,13 +387,13 @@ class Checker(TreeVisitor):
             return [Number(table)]
         if isinstance(node, ExprNodes.TypecastNode):
             operand = inner(node.operand)
-            return self.values(operand) if operand.type.is_int else [Untyped(described(node))]
+            return self.values(operand) if operand.type.is_int else [Untyped(describe(node))]
         if isinstance(node, ExprNodes.NameNode):
             return [self.local(node)]
         if isinstance(
             node, (ExprNodes.AttributeNode, ExprNodes.IndexNode, ExprNodes.SimpleCallNode)
         ):
-            text = described(node)
+            text = describe(node)
             return [COMPUTED if text.endswith("count") else Untyped(text)]
         return [COMPUTED]
 
@@ -411,9 +411,9 @@ class Checker(TreeVisitor):
                 return [COMPUTED]
             right = [COMPUTED for _ in right]
         for kind in (Number, Untyped, Local):
-            found: list[Value] = [value for value in (*left, *right) if isinstance(value, kind)]
-            if found:
-                return found if len(found) == 1 else [COMPUTED]
+            numbers: list[Value] = [value for value in (*left, *right) if isinstance(value, kind)]
+            if numbers:
+                return numbers if len(numbers) == 1 else [COMPUTED]
         return [COMPUTED]
 
     def local(self, node: Any) -> Value:
@@ -438,14 +438,14 @@ class Checker(TreeVisitor):
     # --- local variables
 
     def give(self, target: Any, value: Any, line: int) -> None:
-        """Note what a plain local variable gets."""
-        for found in self.values(value):
-            if isinstance(found, Number):
-                self.locals.learn(target, Fact(found.table, f"{target.name} gets", line))
-            elif isinstance(found, Untyped):
-                self.locals.learn(target, Fact(None, found.text, line))
-            elif isinstance(found, Local):
-                self.locals.join(target, found.key)
+        """Record what a plain local variable gets."""
+        for source in self.values(value):
+            if isinstance(source, Number):
+                self.locals.learn(target, Fact(source.table, f"{target.name} gets", line))
+            elif isinstance(source, Untyped):
+                self.locals.learn(target, Fact(None, source.text, line))
+            elif isinstance(source, Local):
+                self.locals.join(target, source.key)
 
     def expect(self, node: Any, table: str, purpose: str, *, indexes: bool = False) -> None:
         """Report an expression that is not a number of this table."""
@@ -453,8 +453,8 @@ class Checker(TreeVisitor):
             line = branch.pos[1]
             for value in self.values(branch):
                 if isinstance(value, Number) and not fits(value.table, table):
-                    what = f"{described(branch)} is {a_number(value.table)}"
-                    self.report(line, f"{what}, but {purpose} {a_number(table)}")
+                    part = f"{describe(branch)} is {a_number(value.table)}"
+                    self.report(line, f"{part}, but {purpose} {a_number(table)}")
                 elif isinstance(value, Untyped) and indexes:
                     self.report(line, f"{value.text} has no type, but {purpose} {a_number(table)}")
                 elif isinstance(value, Local):
@@ -514,11 +514,11 @@ class Checker(TreeVisitor):
     def check_index(self, base: Any, index: Any) -> None:
         table = self.column(base)
         if table in self.vocabulary.tables:
-            self.expect(index, table, f"{described(base)} takes", indexes=True)
+            self.expect(index, table, f"{describe(base)} takes", indexes=True)
 
     def visit_AddNode(self, node: Any) -> None:
         first, second = inner(node.operand1), inner(node.operand2)
-        if is_pointer(first.type) and plain(second.type).is_int:
+        if is_pointer(first.type) and strip_qualifiers(second.type).is_int:
             self.check_index(first, second)
         self.visitchildren(node)
 
@@ -534,29 +534,29 @@ class Checker(TreeVisitor):
     def assign(self, target: Any, value: Any) -> None:
         table = self.table_of(target.type)
         if table:
-            self.expect(value, table, f"{described(target)} is")
+            self.expect(value, table, f"{describe(target)} is")
         elif is_pointer(target.type):
-            self.expect_array(value, target.type, described(target))
-        elif isinstance(target, ExprNodes.NameNode) and plain(target.type).is_int:
+            self.expect_array(value, target.type, describe(target))
+        elif isinstance(target, ExprNodes.NameNode) and strip_qualifiers(target.type).is_int:
             self.give(target, value, target.pos[1])
         elif is_plain_integer(target.type):
-            self.keep_type(value, described(target))
+            self.keep_type(value, describe(target))
 
-    def keep_type(self, value: Any, what: str) -> None:
+    def keep_type(self, value: Any, target_text: str) -> None:
         """Report a number that goes to a plain integer, from where its table is not known."""
         for branch in branches(value):
             table = self.table_of(branch.type)
             if table and not isinstance(branch, ExprNodes.BinopNode):
-                text = f"{described(branch)} is {a_number(table)}, but {what} has no type"
+                text = f"{describe(branch)} is {a_number(table)}, but {target_text} has no type"
                 self.report(branch.pos[1], text)
 
-    def expect_array(self, value: Any, type_: Any, what: str) -> None:
+    def expect_array(self, value: Any, type_: Any, name: str) -> None:
         """Report an array of numbers of another table."""
         table, other = self.element(type_), self.element(inner(value).type)
         if table and other and not fits(other, table):
             self.report(
                 inner(value).pos[1],
-                f"{described(value)} has numbers of {other}, but {what} has numbers of {table}",
+                f"{describe(value)} has numbers of {other}, but {name} has numbers of {table}",
             )
 
     def visit_InPlaceAssignmentNode(self, node: Any) -> None:
@@ -600,7 +600,7 @@ class Checker(TreeVisitor):
                 break
             argument = type_.args[place]
             table = self.table_of(argument.type)
-            text = f"{argument.name} of {described(node.function)}()"
+            text = f"{argument.name} of {describe(node.function)}()"
             if table:
                 self.expect(value, table, f"{text} is")
             elif is_pointer(argument.type):
@@ -617,19 +617,19 @@ class Checker(TreeVisitor):
 
     def compare(self, first: Any, second: Any) -> None:
         for value, other in ((first, second), (second, first)):
-            for found in self.values(value) if is_integer(value) and is_integer(other) else ():
-                if isinstance(found, Number):
-                    self.expect(other, found.table, f"{described(value)} is")
+            for number in self.values(value) if is_integer(value) and is_integer(other) else ():
+                if isinstance(number, Number):
+                    self.expect(other, number.table, f"{describe(value)} is")
 
 
 def is_integer(node: Any) -> bool:
-    type_ = plain(inner(node).type)
+    type_ = strip_qualifiers(inner(node).type)
     return bool(type_ is not None and type_.is_int)
 
 
 def is_plain_integer(type_: Any) -> bool:
     """Return whether a type is an integer that may be the number of a row."""
-    type_ = plain(type_)
+    type_ = strip_qualifiers(type_)
     return bool(type_.is_int and not type_.is_enum and type_ is not PyrexTypes.c_bint_type)
 
 
@@ -645,7 +645,7 @@ def fits(table: str | None, other: str | None) -> bool:
 
 def call_type(node: Any) -> Any:
     """Return the type of the C function that a call calls, or None."""
-    type_ = plain(node.function.type)
+    type_ = strip_qualifiers(node.function.type)
     if type_ is not None and type_.is_ptr:
         type_ = type_.base_type
     return type_ if type_ is not None and type_.is_cfunction else None

@@ -61,7 +61,7 @@ ctypedef struct Contents:
     OutNumber bad               # lowest OutRow of a capsule that breaks its format, or -1
 
 
-cdef inline bint is_copied(const Contents* contents, size_t section) noexcept nogil:
+cdef inline bint is_copied(const Contents* contents, SectionCounter section) noexcept nogil:
     """Return whether an input section is a part of an output section that keeps the input's bytes.
     """
     cdef OutNumber out = contents.merged.out_of[section]

@@ -91,7 +91,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         for i in range(part_count):
             for k in range(parts[i].mixed_kernels.count):
                 # These kernels are sorted by OutRow below: the result does not depend on threads.
-                kernel = (<int32_t*>parts[i].mixed_kernels.data)[k]
+                kernel = (<EntityNumber*>parts[i].mixed_kernels.data)[k]
                 mixed.add((info.info_out[kernel], kernel))
             placed.add(Blob(detach_rows(&parts[i].blob)), Spans(detach_rows(&parts[i].spans)))
     finally:

@@ -32,10 +32,10 @@ cdef inline void find_preexits(Info* info) noexcept nogil:
             info.preexit_offset = <uint32_t>(record - info.closing_records) + VALUE_OFFSET
 
 
-cdef inline bint has_preexit(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint has_preexit(Info* info, EntityNumber entity) noexcept nogil:
     """Return whether a function's own code has PREEXIT, by its record, else by the code."""
-    cdef int32_t attributes = info.merged.functions[entity].info
-    cdef int32_t code = info.objects.symbols[info.merged.entities[entity].winner].section
+    cdef SectionNumber attributes = info.merged.functions[entity].info
+    cdef SectionNumber code = info.objects.symbols[info.merged.entities[entity].winner].section
     cdef const uint8_t* record = NULL
     cdef const uint8_t* word
     cdef uint64_t offset
@@ -53,7 +53,7 @@ cdef inline bint has_preexit(Info* info, int32_t entity) noexcept nogil:
     return False
 
 
-cdef inline bint is_reaching_preexit(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint is_reaching_preexit(Info* info, EntityNumber entity) noexcept nogil:
     """Return whether a function has PREEXIT or, as a kernel, reaches one that has by direct calls.
     """
     cdef size_t depth = 1

@@ -85,7 +85,7 @@ cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noe
     info.rule_count = count
 
 
-cdef inline bint is_inheriting(Info* info, int32_t entity) noexcept nogil:
+cdef inline bint is_inheriting(Info* info, EntityNumber entity) noexcept nogil:
     """Return whether an entity is a kernel that inherits: the selected one alone, if any is."""
     return (info.merged.entities[entity].flags & EF_KERNEL
             and not info.merged.functions[entity].keeps & KEEPS_ALL)

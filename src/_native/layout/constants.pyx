@@ -92,7 +92,7 @@ def fold_pieces(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-cdef bint is_piece(const Bank* bank, size_t section) noexcept nogil:
+cdef bint is_piece(const Bank* bank, SectionCounter section) noexcept nogil:
     """Return whether input section `section` is a piece of the bank."""
     cdef const SectionRow* row = &bank.objects.sections[section]
     return is_user_bank(row.kind, row.bank) and bank.merged.out_of[section] >= 0

@@ -590,8 +590,8 @@ cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* 
         row.flags = row.flags & ~<uint64_t>SHF_BARRIERS | barriers << SHF_BARRIERS_FIRST
 
 
-cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, uint32_t first,
-                                    uint32_t end) noexcept nogil:
+cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, SectionRef first,
+                                    SectionRef end) noexcept nogil:
     """Return whether a plain debug section, `first` to `end` - 1, has a mercury section's bytes."""
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* plain

@@ -74,7 +74,7 @@ cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
     scratch_free(&scratch)
 
 
-cdef inline bint is_idle_code(const Merge* merge, size_t entity) noexcept nogil:
+cdef inline bint is_idle_code(const Merge* merge, EntityCounter entity) noexcept nogil:
     """Return whether an entity is an idle kernel whose code the output has."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     return (entity_row.flags & EF_LIVE != 0 and entity_row.flags & EF_KERNEL != 0

@@ -42,7 +42,8 @@ cdef inline bint is_initialized_data(uint16_t kind) noexcept nogil:
     return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
-cdef inline bint is_lost_definition(Merge* merge, size_t symbol, bint in_data) noexcept nogil:
+cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
+                                    bint in_data) noexcept nogil:
     """Return whether relocations in the bytes of a definition may be removed.
 
     For initialized data (`in_data`) this is a definition that lost against a weak one:

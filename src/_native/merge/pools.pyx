@@ -210,7 +210,7 @@ cdef inline EntityNumber find_pool_function(const PoolPlacement* pools,
     return function if pools.merged.entities[function].flags & EF_LIVE else -1
 
 
-cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t function) noexcept nogil:
+cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Return whether a function's pool goes to kernels: a device function's that has constants.
 
     A pool without constants comes from an earlier stage of linking, which made it of the pools of

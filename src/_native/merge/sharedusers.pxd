@@ -100,7 +100,7 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
                     depth += 1
 
 
-cdef inline bint is_common(const Merge* merge, size_t entity) noexcept nogil:
+cdef inline bint is_common(const Merge* merge, EntityCounter entity) noexcept nogil:
     """Return whether an entity is a defined shared variable that does not belong to one kernel."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef SectionNumber section = merge.objects.symbols[entity_row.winner].section

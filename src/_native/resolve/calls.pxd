@@ -24,7 +24,7 @@ from tables.rows cimport (
 )
 
 
-cdef inline bint can_be_node(Resolver* resolver, uint32_t symbol) noexcept nogil:
+cdef inline bint can_be_node(Resolver* resolver, SymbolRef symbol) noexcept nogil:
     """Return whether a symbol can be in the call graph: not a function whose name is a variable's.
 
     The variable came before it.

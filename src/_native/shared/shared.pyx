@@ -221,8 +221,8 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
     return True
 
 
-cdef inline int64_t find_private_kernel(const VariableRow* row, const Placing* placing,
-                                        uint32_t v) noexcept nogil:
+cdef inline KernelNumber find_private_kernel(const VariableRow* row, const Placing* placing,
+                                             VariableRef v) noexcept nogil:
     """Return the kernel whose private part has variable v; negative if no kernel's has it."""
     if row.flags & STAYS:
         return -1

@@ -94,21 +94,19 @@ ctypedef struct SharedView:
 ctypedef struct PlacedView:
     const OutRow* outs
     size_t out_count
-    # By entity.
-    const uint64_t* values
-    const uint64_t* symbol_values
-    const uint64_t* merc_values
-    const int32_t* homes
-    const uint64_t* dynamic
-    const uint8_t* lost
-    const uint32_t* symbol_index
-    const uint32_t* instance_index
-    # By section of the output.
-    const PlaceRow* places
-    const uint32_t* section_index
-    const uint32_t* section_symbol_index
+    const uint64_t* values                  # by entity
+    const uint64_t* symbol_values           # by entity
+    const uint64_t* merc_values             # by entity
+    const OutNumber* homes                  # by entity
+    const uint64_t* dynamic                 # by entity
+    const uint8_t* lost                     # by entity
+    const uint32_t* symbol_index            # by entity
+    const uint32_t* instance_index          # by entity
+    const PlaceRow* places                  # by OutRow
+    const uint32_t* section_index           # by OutRow
+    const uint32_t* section_symbol_index    # by OutRow
     # Rows in the order of the file.
-    const int32_t* section_order
+    const OutNumber* section_order
     size_t section_order_count
     const OutSymbolNumber* symbol_order
     size_t symbol_order_count
