@@ -69,10 +69,11 @@ class Contest:
             self.copy() if contender == COPY else self.link()
             return time.perf_counter() - start
         if contender == NVJITLINK:
+            assert self._library is not None
             run = self._jit.run(
                 {
                     "library": self._library,
-                    "words": [f"-arch={self.arch}"],
+                    "options": [f"-arch={self.arch}"],
                     "inputs": [(JIT_TYPES[inputkinds.CUBIN], name) for name in self.names],
                     "output": str(self._output),
                 }

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from subprocess import Popen
     from typing import Any
 
+    from pylink.bench.resident import Request
+
 
 # Seconds that a process has to end if the measurement is interrupted.
 END_TIMEOUT_S = 2.0
@@ -118,7 +120,7 @@ class Resident(Helper):
     def __init__(self, kind: str, directory: str) -> None:
         super().__init__(resident.__file__, [kind, json.dumps(sys.path)], directory)
 
-    def run(self, request: object) -> Run:
+    def run(self, request: Request) -> Run:
         """Link once; RunFailed if that fails."""
         answer = self.ask(request)
         if "failed" in answer:

@@ -16,9 +16,26 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypedDict
 
-    LinkOnce = Callable[[dict[str, Any]], None]
+    class CopyRequest(TypedDict):
+        inputs: list[str]
+        output: str
+
+    class ApiRequest(TypedDict):
+        arch: str
+        inputs: list[tuple[str, bool]]  # name, and whether it is a whole archive
+        options: dict[str, Any]  # of pylink.link
+        output: str
+
+    class JitRequest(TypedDict):
+        library: str
+        options: list[str]
+        inputs: list[tuple[int, str]]  # nvJitLink's number of the kind, and the name
+        output: str
+
+    Request = CopyRequest | ApiRequest | JitRequest
+    LinkOnce = Callable[[Any], None]
 
 # Names of contenders, as the first argument has them.
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
@@ -36,7 +53,7 @@ def copy(inputs: Sequence[str], output: str) -> None:
 
 
 def _prepare_copy() -> LinkOnce:
-    def link_once(request: dict[str, Any]) -> None:
+    def link_once(request: CopyRequest) -> None:
         copy(request["inputs"], request["output"])
 
     return link_once
@@ -45,7 +62,7 @@ def _prepare_copy() -> LinkOnce:
 def _prepare_api() -> LinkOnce:
     import pylink
 
-    def link_once(request: dict[str, Any]) -> None:
+    def link_once(request: ApiRequest) -> None:
         inputs = [
             pylink.Input(name, whole_archive=is_whole) for name, is_whole in request["inputs"]
         ]
@@ -59,7 +76,7 @@ def _prepare_nvjitlink() -> LinkOnce:
 
     libraries: dict[str, Real] = {}
 
-    def link_once(request: dict[str, Any]) -> None:
+    def link_once(request: JitRequest) -> None:
         path = request["library"]
         library = libraries.setdefault(path, Real(path, 0))
         status, handle = library.create([option.encode() for option in request["options"]])
@@ -79,7 +96,7 @@ def _prepare_nvjitlink() -> LinkOnce:
     return link_once
 
 
-# Functions that load what a contender needs, and return a function that links once.
+# Functions that load what a contender needs, and return a function that carries out its requests.
 KINDS = {COPY: _prepare_copy, API: _prepare_api, NVJITLINK: _prepare_nvjitlink}
 
 
