@@ -24,7 +24,7 @@ LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
     $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
 .PHONY: help demo test tools oracles test-releases test-wheels test-newest test-lowest constraints matrix \
-    features lint types pytest unit bench bench-compare growth fuzz races hazards test-gpu wheels site package clean
+    features lint types pytest unit bench bench-compare limits growth fuzz races hazards test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
@@ -42,6 +42,7 @@ help:
 	@echo "make growth    hold forecasts of growth to links that are really doubled"
 	@echo "make bench     time pylink against nvlink and a plain copy"
 	@echo "make bench-compare BASE=COMMIT  time the working tree against a commit; fails if a link got slower"
+	@echo "make limits    count what stands in the way of faster links; LIMITS=--help shows what else"
 	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
 	@echo "make races     link by 1, 2, 3 and 8 threads under the thread sanitizer; RACES=--inputs 100 for larger links"
 	@echo "make hazards   check code of ptxas and nvlink for hazards; HAZARDS=\"some.whl libother.so\" adds files"
@@ -171,6 +172,11 @@ HEAD ?=
 COMPARE ?=
 bench-compare: $(VENV)/extras $(VENV)/bundled
 	PYTHONPATH=.:tests $(BIN)/python -m benchmarks.compare_commits $(COMPARE) $(BASE) $(HEAD)
+
+# Prints what a large link of this machine spends its time on, beside a copy of the same bytes. LIMITS may be
+# "--steps" (the time of each native function), "--space", or "--help" (all options).
+limits: $(VENV)/extras $(VENV)/bundled
+	PYTHONPATH=.:tests $(BIN)/python -m benchmarks.limits $(LIMITS)
 
 # Compares forecasts of growth with links of twice the size; CHECK may name kinds (docs/growth.md).
 growth: $(VENV)/extras $(VENV)/bundled
