@@ -1,9 +1,9 @@
 """The limits of a faster link: counters of large links, beside a copy of the same bytes.
 
-`python -m benchmarks.limits` prints, for each architecture, the times of a link and of a copy in
-turn. It also prints the work of the link (page faults, bytes, rows), the cost of each on this
-machine, and the share of the link that one thread does alone. With `--steps` it prints the time of
-each native function instead, with `--space` the least address space of a link.
+`make limits` prints, for each architecture, the times of a link and of a copy in turn. It also
+prints the work of the link (page faults, bytes, rows), the cost of each on this machine, and the
+share of the link that one thread does alone. With `LIMITS=--steps` it prints the time of each
+native function instead, with `LIMITS=--space` the least address space of a link.
 """
 
 from __future__ import annotations
@@ -58,15 +58,20 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 Row = tuple[float, float, float, int]
 
 
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    options.add_argument("--count", type=int, default=1600, help="inputs (default: 1600)")
+    options.add_argument("--size", default="50KB", help="of modules, 15KB or 50KB (default: 50KB)")
+    options.add_argument("--rounds", type=int, default=15, help="links of each kind (default: 15)")
+    options.add_argument("--rest", type=float, default=0, help="seconds before each (default: 0)")
+    options.add_argument("--space", action="store_true", help="find the least address space")
+    options.add_argument("--steps", action="store_true", help="print what each kernel takes")
+    return options
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--count", type=int, default=1600, help="inputs (default: 1600)")
-    parser.add_argument("--size", default="50KB", help="of modules, 15KB or 50KB (default: 50KB)")
-    parser.add_argument("--rounds", type=int, default=15, help="links of each kind (default: 15)")
-    parser.add_argument("--rest", type=float, default=0, help="seconds before each (default: 0)")
-    parser.add_argument("--space", action="store_true", help="find the least address space")
-    parser.add_argument("--steps", action="store_true", help="print what each kernel takes")
-    arguments = parser.parse_args()
+    arguments = parser().parse_args()
     steps = Steps()
     for arch in ARCHS:
         folder, names = inputs.cubins(arch, arguments.size, arguments.count)

@@ -30,6 +30,7 @@ from helpers.sessions import blocks as blocks_of
 from helpers.sessions import commands as commands_of
 
 import pylink
+from benchmarks.limits import parser as limits_parser
 from pylink import remarks
 from pylink.api.keywords import LinkKeywords
 from pylink.api.reference import REFERENCE
@@ -365,7 +366,7 @@ def test_files_and_options_are_there(page: str) -> None:
     text = LINK.sub("]", TEXTS[page])
     assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
     known = {*SPELLINGS, *OTHERS}
-    for parser in (fuzz_parser(), races_parser(), hazards_parser()):
+    for parser in (fuzz_parser(), races_parser(), hazards_parser(), limits_parser()):
         known |= {word for action in parser._actions for word in action.option_strings}
     for name in COMMANDS:
         known |= {spelling for word in command_options(name) for spelling in word.spellings}

@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds
 from base.hugepages cimport (
-    LARGE_PAGE, collapse_page, may_collapse, note_large_pages, request_large_pages, whole_pages,
+    LARGE_PAGE, collapse_page, note_large_pages, request_large_pages, whole_pages,
 )
 
 cdef extern from "base/blocks.h":
@@ -51,7 +51,7 @@ cdef enum:
     LARGE_BLOCK = 1 << 20
     # Pages. The tables of a link of 1,600 inputs take 40, of 10,000 300, their files as many.
     MOST_RECYCLED = 768
-    COLLAPSED_BYTES = 10        # of files in the time of a link, for each ns of `renew_recycled`
+    RENEWAL_BYTES = 2           # of a link's files, for each ns that `renew_recycled` may take
 
 
 cdef inline void drop_recycled() noexcept nogil:
@@ -159,15 +159,16 @@ cdef inline bint has_recycled() noexcept nogil:
 
 
 cdef inline void renew_recycled(uint64_t size) noexcept nogil:
-    """Make large pages of recycled small ones, if large ones pay by now.
+    """Make large pages of recycled small ones, also while a large page is slow to get.
 
-    A link on small pages takes a fifth more processor time, and each later link recycles them. A
-    link that reads `size` bytes spends a twentieth of its time here, and leaves the rest to others.
+    A link on small pages takes up to a third more time, and each later link recycles them. So a
+    slow page pays after three or four links. A link that reads `size` bytes spends up to a quarter
+    of its time here, and leaves the rest to others.
     """
     cdef size_t i, k, count
-    cdef uint64_t run, end = nanoseconds(CLOCK_MONOTONIC) + size // COLLAPSED_BYTES
+    cdef uint64_t run, end = nanoseconds(CLOCK_MONOTONIC) + size // RENEWAL_BYTES
     cdef char* first
-    cdef bint all_large = may_collapse()
+    cdef bint all_large = True
     for i in range(RECYCLED_RUNS):
         if not all_large:
             return

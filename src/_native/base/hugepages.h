@@ -3,7 +3,6 @@
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -54,22 +53,14 @@ static inline int pylink_large_pages_pay(char* page) {
 }
 
 /* Make a large page of the small ones at `page`, with their bytes; nothing happens to one that is
-   large. Returns 0 if that cannot be done, or if it took so long that others do not pay, either. */
+   large. Returns 0 if that cannot be done. */
 static inline int pylink_collapse_page(char* page) {
-    uint64_t start = pylink_time(CLOCK_THREAD_CPUTIME_ID);
-    int failure = madvise(page, PYLINK_LARGE_PAGE, MADV_COLLAPSE) == 0 ? 0 : errno;
-    if (failure == EINVAL) /* the system cannot do this, which says nothing of its pages */
-        return 0;
-    if (!failure && pylink_time(CLOCK_THREAD_CPUTIME_ID) - start <= PYLINK_SLOW_PAGE)
-        return 1;
-    pylink_note_slow_page();
-    return 0;
+    return madvise(page, PYLINK_LARGE_PAGE, MADV_COLLAPSE) == 0;
 }
 
-/* Return whether memory with small pages was taken, and no large page was slow of late. */
-static inline int pylink_may_collapse(void) {
-    return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED) &&
-           !pylink_large_pages_slow();
+/* Return whether memory with small pages was taken, because large ones were slow. */
+static inline int pylink_has_small_pages(void) {
+    return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED);
 }
 
 /* Note that all pages are large now. */

@@ -20,7 +20,7 @@ cdef extern from "<sys/mman.h>" nogil:
 cdef extern from "base/hugepages.h":
     bint large_pages_pay "pylink_large_pages_pay"(char* page) noexcept nogil
     bint collapse_page "pylink_collapse_page"(char* page) noexcept nogil
-    bint may_collapse "pylink_may_collapse"() noexcept nogil
+    bint has_small_pages "pylink_has_small_pages"() noexcept nogil
     void note_large_pages "pylink_note_large_pages"() noexcept nogil
     size_t whole_pages "pylink_whole_pages"(size_t size) noexcept nogil
     size_t LARGE_PAGE "PYLINK_LARGE_PAGE"

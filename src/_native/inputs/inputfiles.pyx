@@ -17,7 +17,9 @@ from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
 from base.elf64 cimport round_up
 from base.extents cimport count_files
 from base.heap cimport keep_heap, widen_heap
-from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
+from base.hugepages cimport (
+    LARGE_PAGE, PAGE, has_small_pages, prefer_large_pages, whole_pages,
+)
 from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
 from inputs.filemapping cimport (
@@ -165,6 +167,22 @@ cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
             and not space_is_limited() and (has_mapped or has_recycled()))
 
 
+# Number of links that began with small pages among those that an earlier link left.
+cdef int links_with_small_pages = 0
+
+
+cdef inline bint is_worth_renewing() noexcept:
+    """Return whether a link begins by making large pages of recycled small ones.
+
+    A process with one or two links would not get the time back.
+    """
+    global links_with_small_pages
+    if not has_small_pages():
+        return False
+    links_with_small_pages += 1
+    return links_with_small_pages > 1
+
+
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
                uint64_t tail=0, *, bint maps_hosts=False):
     cdef Py_ssize_t file_count = len(paths), i
@@ -179,7 +197,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         mapped = None
     # Pages of an arena with a tail hold more than its files, so they are not recycled.
     cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
-    if size >= ALL_WORTH_MAPPING:
+    if size >= ALL_WORTH_MAPPING and is_worth_renewing():
         renew_recycled(size)
     if mapped is not None and not recycles:
         rows = bytearray(file_count * sizeof(MappedRow))
