@@ -1,8 +1,9 @@
 """The limits of a faster link: counters of large links, beside a copy of the same bytes.
 
-`make limits` prints, for each architecture, the times of a link and of a copy in turn. It also
-prints the work of the link (page faults, bytes, rows), the cost of each on this machine, and the
-share of the link that one thread does alone. With `LIMITS=--steps` it prints the time of each
+`make limits` prints how much more two cores do than one: in a virtual machine they may be two
+threads of one core. For each architecture it prints the times of a link and of a copy in turn. It
+also prints the work of the link (page faults, bytes, rows), the cost of each on this machine, and
+the share of the link that one thread does alone. With `LIMITS=--steps` it prints the time of each
 native function instead, with `LIMITS=--space` the least address space of a link.
 """
 
@@ -52,6 +53,14 @@ for _ in range(int(sys.argv[1])):
     pylink.link(sys.argv[4:], arch=sys.argv[2], output=sys.argv[3])
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
+# A program that prints the seconds that work in the cache of one core takes.
+IN_CACHE = """
+import time
+start, last = time.perf_counter(), 0
+for number in range(6_000_000):
+    last ^= number
+print(time.perf_counter() - start)
+"""
 
 
 # Wall time, processor time of the program and of the system in seconds, and number of page faults.
@@ -73,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     arguments = parser().parse_args()
     steps = Steps()
+    print(f"two cores do {work_of_two():.2f} times the work of one")
     for arch in ARCHS:
         folder, names = inputs.cubins(arch, arguments.size, arguments.count)
         os.chdir(folder)
@@ -202,6 +212,17 @@ def measure(run: Callable[[], object]) -> Row:
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     user = after.ru_utime - before.ru_utime
     return wall, user, after.ru_stime - before.ru_stime, after.ru_minflt - before.ru_minflt
+
+
+def work_of_two() -> float:
+    """How much more work two processes do than one: less than twice on one core's two threads."""
+    command = [sys.executable, "-S", "-c", IN_CACHE]
+    times: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(5):
+        for count, seconds in times.items():
+            programs = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+            seconds += [float(program.communicate()[0]) for program in programs]
+    return 2 * statistics.median(times[1]) / statistics.median(times[2])
 
 
 def fault_cost() -> float:
