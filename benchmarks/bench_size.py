@@ -26,7 +26,7 @@ TOOLS = {
 
 
 def cost(command: list[str]) -> tuple[float, float, float]:
-    """Return wall seconds, processor seconds and peak memory in MB of one run of a command."""
+    """Return wall seconds, processor seconds and peak memory in MiB of one run of a command."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -34,7 +34,7 @@ def cost(command: list[str]) -> tuple[float, float, float]:
     wall = time.perf_counter() - start
     if child.returncode:
         raise SystemExit(f"{' '.join(command)}: exit status {child.returncode}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def check(library: str) -> None:
@@ -60,7 +60,7 @@ def main(libraries: list[str]) -> None:
                 best[name] = tuple(map(min, best.get(name, costs), costs))
         print(f"{library}, {os.path.getsize(library) / 1e6:.0f} MB; best of {ROUNDS}")
         for name, (wall, processor, memory) in best.items():
-            print(f"  {name:28}{wall:7.2f} s {processor:7.2f} s of processor {memory:7.0f} MB")
+            print(f"  {name:28}{wall:7.2f} s {processor:7.2f} s of processor {memory:7.0f} MiB")
 
 
 if __name__ == "__main__":

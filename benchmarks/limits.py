@@ -29,13 +29,13 @@ import pylink
 from benchmarks import inputs
 from pylink._native import elfread, inputfiles
 from pylink.bench.resident import copy
+from pylink.facts.elf import SHT_RELA
+from pylink.facts.records import RELA
 
 ARCHS = ("100", "90a")
 PAGE = mmap.PAGESIZE
 # Bytes of memory that do not fit into any cache.
 LARGE = 256 << 20
-# Bytes of a RELA entry, and type of its section.
-RELA_SIZE, SHT_RELA = 24, 4
 # Native functions that take fewer milliseconds in one thread are not shown.
 LEAST_SHOWN = 0.3
 # A program that links in an address space of at most so many bytes as its first argument says.
@@ -68,7 +68,7 @@ Row = tuple[float, float, float, int]
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+    """Return the parser of the arguments."""
     options = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     options.add_argument("--count", type=int, default=1600, help="inputs (default: 1600)")
     options.add_argument("--size", default="50KB", help="of modules, 15KB or 50KB (default: 50KB)")
@@ -215,7 +215,7 @@ def measure(run: Callable[[], object]) -> Row:
 
 
 def work_of_two() -> float:
-    """How much more work two processes do than one: less than twice on one core's two threads."""
+    """Return how much more work two processes do than one: less than 2 on one core's threads."""
     command = [sys.executable, "-S", "-c", IN_CACHE]
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(5):
@@ -257,7 +257,7 @@ def count_rows(names: list[str]) -> tuple[int, int, int]:
     arena, extents, _, _ = inputfiles.read_files(paths, sizes, [None] * len(names))
     _, sections, symbols, _ = elfread.parse(arena, extents)
     entries = zip(sections.column("type"), sections.column("size"), strict=True)
-    relocations = sum(size // RELA_SIZE for kind, size in entries if kind == SHT_RELA)
+    relocations = sum(size // RELA.size for kind, size in entries if kind == SHT_RELA)
     return len(sections), len(symbols), relocations
 
 

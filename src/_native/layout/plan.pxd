@@ -79,8 +79,8 @@ cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
             place.contents = FROM_TWIN
             continue
         offset = place.offset = round_up(offset, row.align)
-        # .nv.merc.nv.shared.reserved.0 has bytes if the release copies some of the mercury file
-        # there (image/headers.pxd), in lean files none.
+        # In a lean file, .nv.merc.nv.shared.reserved.0 has a size but no bytes. In others its bytes
+        # are a copy of the start of the mercury file (image/headers.pxd).
         if not (is_nobits(row) or (plan.is_lean and row.kind == K_MERC_SYSTEM_SHARED)):
             offset += place.size
         if row.kind == K_SHSTRTAB:

@@ -43,6 +43,7 @@ cdef class FunctionCalls:
     cdef readonly list callees
 
 
+# The register count that a kernel takes over from a function, and the most that it may have.
 cdef class Propagation:
     cdef readonly uint32_t registers
     cdef readonly EntityNumber function

@@ -120,7 +120,7 @@ def growth(
     several costs of a size counts, because disturbances only make a measurement longer. `scatter`
     is the relative error of costs (default: from several costs of one size); `resolution` is the
     unit to which costs were rounded. docs/growth.md explains when there is a model: it needs at
-    least five sizes, the largest four times the smallest.
+    least five sizes, the largest 3.8 times the smallest.
 
     Raises ImportError without numpy, TypeError for other arguments, ValueError for a missing column
     and for sequences of different lengths.

@@ -35,6 +35,7 @@ from pylink.facts.elf import (
     STV_HIDDEN,
 )
 from pylink.facts.fatbinentries import REGISTER_PREFIX, WRAPPER_PREFIX
+from pylink.facts.records import NOTE_HEADER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -270,5 +271,5 @@ def _property_note(kind: int, bits: int) -> bytes:
     name = b"GNU\0"
     value_size, padding = 4, 0
     description = struct.pack("<IIII", kind, value_size, bits, padding)
-    head = struct.pack("<III", len(name), len(description), NT_GNU_PROPERTY_TYPE_0)
+    head = NOTE_HEADER.pack(len(name), len(description), NT_GNU_PROPERTY_TYPE_0)
     return head + name + description

@@ -20,3 +20,7 @@ RELA = Struct("<QIIq")
 # REL and RELA with r_info as one number.
 REL_INFO = Struct("<QQ")
 RELA_INFO = Struct("<QQq")
+# Sizes of the name and of the contents of a note in bytes, and its type.
+NOTE_HEADER = Struct("<III")
+# The contents of .note.nv.tkinfo: a version, and the offset of each of five strings after these.
+TOOL_NOTE = Struct("<6I")

@@ -44,8 +44,7 @@ COLUMNS = {
 # Native code has a 64-bit word for the sections of a function: bits for kinds, and 18 for banks.
 MAX_SLOTS = 64 - 18
 RULE_TEXT_SIZE = 40  # bytes of the array for the name in a rule
-# The largest N of .nv.constantN, whose type is that of bank 0 plus N. R_CUDA_CONST_FIELD has five
-# bits for N.
+# The largest N of .nv.constantN that nvlink accepts; the type of bank N is that of bank 0 plus N.
 MAX_BANK = 17
 RANKS = len(sectiontable.LEAN_RANKS)
 

@@ -42,7 +42,7 @@ class OutputBuffer:
         self.canvas = Canvas(size) if canvas is None else canvas
 
     def _open(self, path: str, size: int) -> Canvas | None:
-        """Open the output file and map it; None if the output must be made in memory."""
+        """Open the output file and reserve its space; None if the output must be made in memory."""
         # The reader of a pipe would take an open and close without a byte for the end.
         if os.path.exists(path) and not os.path.isfile(path):
             return None

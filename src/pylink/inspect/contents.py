@@ -17,7 +17,7 @@ from pylink.facts.elf import (
     VISIBILITIES,
     names_of_other,
 )
-from pylink.facts.records import REL_INFO, RELA_INFO, SYM
+from pylink.facts.records import NOTE_HEADER, REL_INFO, RELA_INFO, SYM, TOOL_NOTE
 from pylink.facts.releases import toolkit_name
 from pylink.facts.relocations import relocation_name
 from pylink.facts.rownumbers import CallBlock
@@ -58,9 +58,6 @@ BLOCKS = {
     CallBlock.INDIRECT: "calls through a pointer, and the prototype",
     CallBlock.CANDIDATE: "candidates of calls through a pointer",
 }
-
-NOTE_HEADER_SIZE = 12  # sizes of name and contents, type
-TKINFO = struct.Struct("<6I")  # version, and the offsets of five strings
 
 
 def find_reader(section: Section) -> Reader | None:
@@ -165,12 +162,12 @@ def notes(image: Image, section: Section) -> list[Note]:
     """Return the notes of a section; MalformedCubin if its bytes are not notes."""
     data, position, rows = image.content(section), 0, []
     while position < len(data):
-        if len(data) - position < NOTE_HEADER_SIZE:
+        if len(data) - position < NOTE_HEADER.size:
             raise MalformedCubin(
                 f"{section.name}+{position:#x}: {len(data) - position} bytes are not a note"
             )
-        name_size, size, kind = struct.unpack_from("<III", data, position)
-        name_offset = position + NOTE_HEADER_SIZE
+        name_size, size, kind = NOTE_HEADER.unpack_from(data, position)
+        name_offset = position + NOTE_HEADER.size
         start = name_offset + -(-name_size // 4) * 4
         if start > len(data) or size > len(data) - start:
             raise MalformedCubin(f"{section.name}+{position:#x}: the note runs past the section")
@@ -187,10 +184,10 @@ def note_fields(image: Image, section: Section) -> list[NoteField]:
 
 def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
     """Return the fields of a note's contents; all bytes as one field if the kind is unknown."""
-    if kind == NT_TKINFO and len(data) >= TKINFO.size:
-        version, *offsets = TKINFO.unpack_from(data)
+    if kind == NT_TKINFO and len(data) >= TOOL_NOTE.size:
+        version, *offsets = TOOL_NOTE.unpack_from(data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
-        strings_data = data[TKINFO.size :]
+        strings_data = data[TOOL_NOTE.size :]
         texts = [printable(strings_data[start:].split(b"\0", 1)[0]) for start in offsets]
         return tuple(map(NoteField, names, (str(version), *texts)))
     if kind == NT_CUINFO and len(data) == 8:

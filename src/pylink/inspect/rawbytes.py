@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from pylink.inspect.contents import NOTE_HEADER_SIZE
+from pylink.facts.records import NOTE_HEADER
 from pylink.inspect.difference import Difference
 from pylink.inspect.image import Section
 
@@ -43,10 +43,10 @@ def _instructions(code: bytes) -> list[bytes]:
 
 def without_first_note(data: bytes) -> bytes:
     """Return the notes after the first one, which is the linker's own."""
-    if len(data) < NOTE_HEADER_SIZE:
+    if len(data) < NOTE_HEADER.size:
         return data
     name_size, size = struct.unpack_from("<II", data)
-    return data[NOTE_HEADER_SIZE + -(-name_size // 4) * 4 + -(-size // 4) * 4 :]
+    return data[NOTE_HEADER.size + -(-name_size // 4) * 4 + -(-size // 4) * 4 :]
 
 
 def without_scoreboards(text: bytes) -> bytes:

@@ -52,7 +52,7 @@ def _three_word_records(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
         if form != SVAL:
             continue
         if size == 12 and position + size <= len(info):
-            triples.append((number, unpack_from("<III", info, position)))
+            triples.append((number, unpack_from("<3I", info, position)))
         position += (size + 3) // 4 * 4
     return triples
 

@@ -98,7 +98,7 @@ RECORD_REASONS = (
     ReadFault.RECORD_SIZE,
 )
 
-# Reasons about a relocation, whose index is its row.
+# Reasons about a relocation: the `index` of the fault is the row of the relocation.
 RELOCATION_REASONS = (
     ReadFault.RELOC_SYMBOL,
     ReadFault.RELOC_OFFSET,

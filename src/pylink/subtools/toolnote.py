@@ -12,12 +12,7 @@ import struct
 
 from pylink._native.elfheaders import Section, read_sections
 from pylink.facts.elf import NT_TKINFO, SHF_ALLOC, SHT_NOTE
-from pylink.facts.records import SHDR
-
-# An ELF note begins with the sizes of its name and of its contents in bytes, and its type.
-NOTE_HEADER = struct.Struct("<III")
-# Version of the record, then the offset of each of its five strings in the text after these fields.
-RECORD = struct.Struct("<6I")
+from pylink.facts.records import NOTE_HEADER, SHDR, TOOL_NOTE
 
 # The name of an output file in memory in nvlink's notes.
 NAME_IN_MEMORY = b"elf.o"
@@ -94,13 +89,13 @@ def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
 
     The first string is the output, the last one has the options.
     """
-    version, *starts = RECORD.unpack_from(record)
-    text = record[RECORD.size :]
+    version, *starts = TOOL_NOTE.unpack_from(record)
+    text = record[TOOL_NOTE.size :]
     strings = [text[start : text.index(b"\0", start)] for start in starts]
     if strings[0] != result:
         return record
     strings[0] = NAME_IN_MEMORY
     strings[-1] = strings[-1].removeprefix(source + b" ").replace(b"-o " + result + b" ", b"", 1)
     starts = [sum(len(string) + 1 for string in strings[:number]) for number in range(len(strings))]
-    packed = RECORD.pack(version, *starts) + b"".join(string + b"\0" for string in strings)
+    packed = TOOL_NOTE.pack(version, *starts) + b"".join(string + b"\0" for string in strings)
     return packed.ljust(len(packed) + 3 & ~3, b"\0")
