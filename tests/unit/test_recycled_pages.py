@@ -148,6 +148,28 @@ print(int(link() == image))
     assert (equal_in_child, equal) == (1, 1)
 
 
+def test_links_with_observers_read_to_recycled_pages(tmp_path: Path) -> None:
+    """They are not mapped, and new memory is expensive; the pages come back when the link ends."""
+    code = """
+from pylink import pipeline
+link(), link()
+phase, during = pipeline.read, []
+def read(sink, loaded):
+    during.append(recycled())
+    return phase(sink, loaded)
+pipeline.read = read
+before = recycled()
+image = pylink.link([data], arch="sm_80", Map=os.devnull).image
+after = recycled()
+pipeline.read = phase
+print(len(data), before, during[0], after, int(link() == image))
+"""
+    size, before, during, after, equal = in_a_process_of_its_own(tmp_path, code)
+    assert equal == 1
+    assert before - during >= size
+    assert after >= before
+
+
 def test_a_process_with_limited_address_space_keeps_none(tmp_path: Path) -> None:
     code = """
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

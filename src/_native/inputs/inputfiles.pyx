@@ -184,7 +184,7 @@ cdef inline bint is_worth_renewing() noexcept:
 
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
-               uint64_t tail=0, *, bint maps_hosts=False):
+               uint64_t tail=0, *, bint maps=True, bint maps_hosts=False):
     cdef Py_ssize_t file_count = len(paths), i
     if len(sizes) != file_count or len(data) != file_count:
         raise ValueError("one size and one place for data per path")
@@ -199,7 +199,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
     if size >= ALL_WORTH_MAPPING and is_worth_renewing():
         renew_recycled(size)
-    if mapped is not None and not recycles:
+    if mapped is not None and maps and not recycles:
         rows = bytearray(file_count * sizeof(MappedRow))
         reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
         seen_keys = bytearray(SEEN_KEYS * sizeof(uint64_t))

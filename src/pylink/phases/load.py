@@ -80,10 +80,11 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         sink.stop()
     job.steps.end_step("measure")
     times = job.steps.times(len(paths))
-    # Observers measure the cost of reading, so they get no mapped files.
-    mapped = None if job.steps.observers else job.mapped
+    maps = not job.steps.observers  # these measure the cost of reading
     try:
-        arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times, mapped)
+        arena, extents, failed, error = inputfiles.read_files(
+            paths, sizes, data, times, job.mapped, maps=maps
+        )
     except MemoryError:
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
