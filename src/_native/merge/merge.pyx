@@ -21,8 +21,8 @@ each input:
 4. `create_info_sections`: .nv.info.F of all other functions.
 5. `decide_relocations`: every relocation entry is emitted, resolved or dropped.
 
-`finish_input` creates what follows the last input, such as the call graph. `write_names` then walks
-over the lists and writes the names, so dead code has numbers but no names. After that, no section
+`finish_input` creates what follows the last input, such as the call graph. `name_symbols` and
+`name_sections` then walk over the lists and write the names, so dead code has numbers but no names. After that, no section
 or symbol of this program appears; from sm_100 on a second program makes the final file of what is
 there (`make_final_file`).
 """
@@ -47,7 +47,7 @@ from merge.creation cimport (
 from merge.final cimport create_symtab_shndx, make_final_file
 from merge.idle cimport create_idle_sections
 from merge.lostbytes cimport LostRange
-from merge.names cimport intern_empty_string, write_names
+from merge.names cimport intern_empty_string, name_sections, name_symbols
 from merge.newrows cimport (
     INSTANCE, SHNDX, create_file_section, create_link_section, create_link_section_with_symbol,
     name_out_text, new_local, new_section_of_kind, new_symbol, reserve_name, reserve_number,
@@ -100,7 +100,8 @@ def merge(MergedTables merged not None):
                 read_inputs(&merge)
                 if not merge.failed:
                     # From here on, no section or symbol of the first program appears.
-                    write_names(&merge)
+                    name_symbols(&merge)
+                    name_sections(&merge)
                     resolve_prototype_offsets(&merge, offset_of)
                 if merge.has_finalizer and not merge.failed:
                     make_final_file(&merge)

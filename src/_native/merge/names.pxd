@@ -6,7 +6,8 @@
 # once.
 #
 # Most of the time is spent waiting for cells of the hash tables. So each name is hashed, and its
-# cell fetched into the cache, some names before it is written (`fetch_entry`).
+# cell fetched into the cache, some names before it is written (`fetch_entry`). A second thread for
+# one of the tables would have to fetch the list and the rows from the cache of the first.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport strlen
@@ -15,53 +16,25 @@ from base.nameindex cimport (
     StringTable, hash_name, strings_append, strings_enter, strings_expect, strings_intern,
 )
 from base.prefetch cimport AHEAD, prefetch
-from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
 from merge.newrows cimport INSTANCE
 from merge.state cimport ListEntry, Merge, entity_name, out_row
 from tables.rows cimport PART_GLOBAL, EntityNumber, OutSymbolCounter, OutSymbolRow
 
 
-cdef enum:
-    NAME_COST = 1 << 10         # bytes moved in the time that writing a name takes
-
-
-cdef inline void write_names(Merge* merge) noexcept nogil:
-    """Fill both string tables in parallel, and set the name offsets of sections and symbols."""
-    cdef size_t helpers = claim(merge.work.section_list.count * NAME_COST, 2, 1), i
-    cdef const ListEntry* entry
-    if helpers:
-        run_parts(write_table, merge, 2)
-    else:
-        write_table(merge, 0)
-        write_table(merge, 1)
-    release_threads(helpers)
-    # This waits until the names are written: both threads would write to the same rows at the same
-    # time, and take their cache lines away from each other.
-    for i in range(merge.work.section_list.count):
-        entry = <const ListEntry*>merge.work.section_list.data + i
-        if entry.out >= 0:
-            out_row(merge, entry.out).name = entry.tag
-
-
-cdef inline void write_table(void* context, size_t table) noexcept nogil:
-    """Fill .strtab, for `table` 0, or .shstrtab, for 1; a task of `run_parts`."""
-    if table:
-        name_sections(<Merge*>context)
-    else:
-        name_symbols(<Merge*>context)
-
-
 cdef inline void name_sections(Merge* merge) noexcept nogil:
-    """Write the names of sections to .shstrtab, and set the tags of the list to their offsets."""
+    """Write the names of sections to .shstrtab, and set their offsets."""
     cdef size_t i
-    cdef ListEntry* entry
+    cdef const ListEntry* entry
+    cdef uint32_t offset
     if not reserve_names(&merge.work.section_list, &merge.columns.shstr, 0):
         merge.failed = True
         return
     for i in range(merge.work.section_list.count):
         entry = fetch_entry(&merge.work.section_list, &merge.columns.shstr, i)
-        entry.tag = enter_name(merge, &merge.columns.shstr, entry)
+        offset = enter_name(merge, &merge.columns.shstr, entry)
+        if entry.out >= 0:
+            out_row(merge, entry.out).name = offset
 
 
 cdef inline bint reserve_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:

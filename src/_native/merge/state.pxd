@@ -42,7 +42,7 @@ from tables.views cimport MergedView, ObjectsView
 ctypedef struct ListEntry:
     const uint8_t* text         # the name, without NUL; NULL for a number without a name
     uint32_t size               # bytes of the name
-    uint32_t tag                # hash of the name, then its offset; set when names are written
+    uint32_t tag                # hash of the name; set when names are written
     OutNumber out               # -1: only a name or a number
     OutSymbolNumber symbol      # OutSymbolRow of a symbol that is not a section's, or -1
 
