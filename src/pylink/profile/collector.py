@@ -53,7 +53,6 @@ class Recorder(Observer):
     )
 
     timed = True
-    needs_image = True
 
     def __init__(self) -> None:
         self._clock = Clock()
@@ -115,11 +114,11 @@ def profile_outline(record: Recorder) -> Profile:
 
 def profile_of(record: Recorder, results: PhaseResults) -> Profile:
     """Return the profile of a link; `results` may end after layout."""
-    objects, _merged, placed = results.objects, results.merged, results.placed
+    objects, placed = results.objects, results.placed
     profile = profile_outline(record)
     profile.names = objects.names
     profile.release = objects.release
-    profile.output_bytes = 0 if results.final is None else len(results.final.image)
+    profile.output_bytes = 0 if results.final is None else placed.size
     folding = _folding(record)
     if folding is not None:
         profile.folding, profile.decisions = folding.result, folding.decisions

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class Collector(Recorder):
     """Creates the profile of a link, and writes the files that the options name."""
 
-    __slots__ = ("_options", "_shows_progress", "_sink", "profile")
+    __slots__ = ("_options", "_shows_progress", "_sink", "needs_image", "profile")
 
     def __init__(self, options: Options, sink: Sink, *, shows_progress: bool = False) -> None:
         super().__init__()
         self._shows_progress = shows_progress
         self._options = options
+        self.needs_image = bool(options.profile)  # the report has sums over its sections
         self._sink = sink
         self.profile: Profile | None = None
 
