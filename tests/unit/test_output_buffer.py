@@ -65,6 +65,32 @@ def test_what_nobody_commits_is_not_there(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "in_file"),
+    [
+        ({"profile": True}, True),
+        ({"profile_aprof": "p"}, True),
+        ({"Map": "p"}, True),
+        ({"profile": "p.ncu-rep"}, False),
+    ],
+)
+def test_only_a_report_needs_the_image_in_memory(
+    cubin: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], in_file: bool
+) -> None:
+    """New memory for the output of a large link takes a tenth of its time."""
+    opened = OutputBuffer._open
+    files: list[str] = []
+
+    def opens(made: OutputBuffer, path: str, size: int) -> Canvas | None:
+        files.append(path)
+        return opened(made, path, size)
+
+    monkeypatch.setattr(OutputBuffer, "_open", opens)
+    image = pylink.link([cubin], arch="sm_80").image
+    assert pylink.link([cubin], arch="sm_80", output="o", **options).image == image
+    assert files == (["o"] if in_file else [])
+
+
 def test_a_file_that_is_in_memory(
     cubin: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
