@@ -95,23 +95,21 @@ def link(
     observers = make_observers(options, sink, shows_progress=shows_progress)
     steps = Steps(observers, on_phase_end)
     failed = True
-    job = None
     try:
         # Large outputs are made in their file, unless it may stay as it is or an observer reads it.
         needs_image = any(observer.needs_image for observer in observers)
         in_place = None if options.write_if_changed or needs_image else options.output_file
         run = Runner(sink, timer, steps)
         job = run("init", init, options, inputs, plan, steps)
-        image = link_inputs(run, job, timing, in_place, registered, shared)
+        with job.mapped:
+            image = link_inputs(run, job, timing, in_place, registered, shared)
         failed = False
     finally:
         steps.drop_observers()
-        try:
-            close_observers(observers, timer, sink, failed=failed)
-        finally:
-            if job is not None:  # diagnostics may still read the inputs
-                job.mapped.end(keeps=failed or bool(sink.diagnostics))
+        close_observers(observers, timer, sink, failed=failed)
     profiles = [observer.profile for observer in observers if observer.profile is not None]
+    observers.clear()  # they refer to results, whose arenas are given back
+    job.pages.give_back()
     return LinkOutput(image, timer.timings, profiles[0] if profiles else None)
 
 

@@ -149,6 +149,11 @@ cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
     return used
 
 
+cdef inline bint can_recycle() noexcept nogil:
+    """Return whether the process keeps pages of freed blocks."""
+    return not no_recycling and not space_is_limited()
+
+
 cdef inline bint has_recycled() noexcept nogil:
     """Return whether there are recycled pages: the process has linked before, and keeps them."""
     cdef size_t i

@@ -9,17 +9,12 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
-from base cimport blocks
-from base.blocks cimport (
-    fill_room, has_recycled, recycle_pages, renew_recycled, space_is_limited,
-)
+from base.blocks cimport has_recycled, renew_recycled
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
 from base.elf64 cimport round_up
 from base.extents cimport count_files
 from base.heap cimport keep_heap, widen_heap
-from base.hugepages cimport (
-    LARGE_PAGE, PAGE, has_small_pages, prefer_large_pages, whole_pages,
-)
+from base.hugepages cimport PAGE, has_small_pages, prefer_large_pages
 from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
 from inputs.filemapping cimport (
@@ -29,6 +24,7 @@ from inputs.filemapping cimport (
 from inputs.filereading cimport (
     Reading, is_shared, map_inputs, padded_size, read_input, read_shared,
 )
+from pylink._native.recycling cimport RecycledPages
 from read.filekinds cimport input_kind
 
 cdef extern from "Python.h":
@@ -50,20 +46,13 @@ cdef extern from "<sys/stat.h>" nogil:
     bint S_ISREG(uint32_t mode)
 
 
-cdef enum:
-    # Large pages of the largest arena that is put into recycled pages: half of those that are kept.
-    MOST_ARENA_PAGES = 384
-
-
 @cython.no_gc
 cdef class MappedFiles:
-    cdef bytes arena            # of `read_files`; None: nothing to unmap or to give back
+    cdef bytes arena            # of `read_files`; None: nothing is mapped
     cdef list paths             # of all inputs of the arena: bytes, or None
     cdef bytearray rows         # a MappedRow for each input
     cdef uint64_t since         # when mapping began: ns of CLOCK_MONOTONIC
     cdef int process            # id of the process that mapped the files
-    cdef char* pages            # recycled pages with copies of all files; NULL: files are mapped
-    cdef size_t size            # bytes from `pages` on
 
     def __enter__(self):
         return self
@@ -79,7 +68,7 @@ cdef class MappedFiles:
 
 
 cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
-    """Unmap the files, or give recycled pages back; `keeps` leaves their bytes in the arena.
+    """Unmap the files; `keeps` leaves their bytes in the arena.
 
     Returns the number of the first file that was written to while it was mapped, or -1.
     """
@@ -89,13 +78,6 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     cdef Py_ssize_t file_count, written_file
     cdef bint ended
     if mapped.arena is None:
-        return -1
-    if mapped.pages != NULL:
-        if not keeps and mapped.process == getpid():
-            with nogil:
-                recycle_pages(mapped.pages, mapped.size)
-        mapped.pages = NULL
-        mapped.arena = None
         return -1
     # A child process inherits no mapped pages (`share_pages`), so the arena has gaps: it is leaked.
     if mapped.process != getpid():
@@ -158,15 +140,6 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
 cdef bint has_mapped = False
 
 
-cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
-    """Return whether `size` bytes of files are read to recycled pages: faster than mapping.
-
-    Only a process that has linked before has recycled pages. The arena's are recycled, too, later.
-    """
-    return (mapped is not None and size // LARGE_PAGE < MOST_ARENA_PAGES and not blocks.no_recycling
-            and not space_is_limited() and (has_mapped or has_recycled()))
-
-
 # Number of links that began with small pages among those that an earlier link left.
 cdef int links_with_small_pages = 0
 
@@ -184,7 +157,7 @@ cdef inline bint is_worth_renewing() noexcept:
 
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
-               uint64_t tail=0, *, bint maps=True, bint maps_hosts=False):
+               uint64_t tail=0, *, RecycledPages pages=None, bint maps_hosts=False):
     cdef Py_ssize_t file_count = len(paths), i
     if len(sizes) != file_count or len(data) != file_count:
         raise ValueError("one size and one place for data per path")
@@ -195,11 +168,12 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t size = sum(sizes)
     if size < ALL_WORTH_MAPPING:
         mapped = None
-    # Pages of an arena with a tail hold more than its files, so they are not recycled.
-    cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
+    # A process that has linked before reads to its recycled pages, which is faster than mapping.
+    cdef bint recycles = (pages is not None and (has_mapped or has_recycled())
+                          and pages.can_fill(size))
     if size >= ALL_WORTH_MAPPING and is_worth_renewing():
         renew_recycled(size)
-    if mapped is not None and maps and not recycles:
+    if mapped is not None and not recycles:
         rows = bytearray(file_count * sizeof(MappedRow))
         reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
         seen_keys = bytearray(SEEN_KEYS * sizeof(uint64_t))
@@ -209,23 +183,16 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t total = place_files(paths, sizes, extent, reading.mapped)
     if rows is not None:
         total += PAGE
-    elif recycles:
-        total = whole_pages(total) + LARGE_PAGE
     if tail > (<uint64_t>1 << 62) - total:
         raise MemoryError
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
     reading.base, reading.extent = <uint8_t*>PyBytes_AS_STRING(arena), extent
     if rows is not None:
-        align_files(extent, file_count, reading.base, PAGE)
+        align_files(extent, file_count, reading.base)
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
-    elif recycles:
-        mapped.pages = <char*>reading.base + align_files(extent, file_count, reading.base,
-                                                         LARGE_PAGE)
-        mapped.arena, mapped.size = arena, total - LARGE_PAGE
-        with nogil:
-            fill_room(mapped.pages, mapped.size)
-    if mapped is not None:
         mapped.process = getpid()
+    elif recycles:
+        pages.fill(arena)
     cdef bytes outcome_buffer = PyBytes_FromStringAndSize(NULL, file_count * sizeof(int))
     reading.outcome = <int*>PyBytes_AS_STRING(outcome_buffer)
     cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, file_count * sizeof(char*))
@@ -245,17 +212,12 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     return arena, extents, -1, 0
 
 
-cdef uint64_t align_files(uint64_t* extent, Py_ssize_t file_count, const uint8_t* base,
-                          uint64_t page) noexcept:
-    """Move all files by less than a page, so that multiples of `page` are at such addresses, too.
-
-    Returns the distance in bytes.
-    """
-    cdef uint64_t before = round_up(<uint64_t>base, page) - <uint64_t>base
+cdef void align_files(uint64_t* extent, Py_ssize_t file_count, const uint8_t* base) noexcept:
+    """Move all files by less than a page, so that multiples of its size are at such addresses."""
+    cdef uint64_t before = round_up(<uint64_t>base, PAGE) - <uint64_t>base
     cdef Py_ssize_t i
     for i in range(file_count):
         extent[2 * i] += before
-    return before
 
 
 cdef int fill_sources(Reading* reading, list paths, list data) except -1:

@@ -15,6 +15,7 @@ from inputs.codecs cimport decompress, open_codec
 from inputs.filereading cimport ALIGN, padded_size
 from inputs.picks cimport PickRow
 from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
+from pylink._native.recycling cimport RecycledPages
 
 cdef enum:
     # Time to decompress a byte, in bytes that are copied in that time: the work of `run_each`.
@@ -36,7 +37,7 @@ def open_library(int codec, bytes path):
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
-def gather(bytes picks, list arenas, produce):
+def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint64_t size, total = 0, work = 0
@@ -53,7 +54,10 @@ def gather(bytes picks, list arenas, produce):
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
     cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, pick_count * sizeof(Packed))
     cdef Packed* payload = <Packed*>PyBytes_AS_STRING(packed_rows)
-    prefer_large_pages(base, total)
+    if pages is None:
+        prefer_large_pages(base, total)
+    else:
+        pages.fill(arena)
     for i in range(pick_count):
         payload[i].start = NULL
         payload[i].unpacked = False

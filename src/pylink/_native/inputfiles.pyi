@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from pylink._native.recycling import RecycledPages
 from pylink.startup.bundle import LaterRow, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
@@ -39,7 +40,7 @@ def read_files(
     mapped: MappedFiles | None = None,
     tail: int = 0,
     *,
-    maps: bool = True,
+    pages: RecycledPages | None = None,
     maps_hosts: bool = False,
 ) -> tuple[bytes, bytes, int, int]:
     """Read every input into one arena: (arena, extents, failed, error).
@@ -51,9 +52,9 @@ def read_files(
     a row for each input: its start by `time.perf_counter_ns`, wall time and processor time in
     nanoseconds, and 0, or 1 for the helping thread; each a u64. With `mapped`, cubins of 32 KiB and
     more are mapped if it is safe and faster, and the arena is read-only there; with `maps_hosts`
-    objects of the host as well, and none without `maps`. A process with recycled pages reads all
-    files into these instead, and keeps them after `mapped` ends. The arena ends with `tail` more bytes, which are not set
-    (see `payloads.Tail`); then no pages are recycled for it.
+    objects of the host as well. A process that has linked before reads all files into `pages`
+    instead. The arena ends with `tail` more bytes, which are not set
+    (see `payloads.Tail`).
     `ValueError` for data or times of the wrong size; never `OSError`.
     """
 

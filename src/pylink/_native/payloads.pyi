@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from pylink._native.recycling import RecycledPages
+
 def open_library(codec: int, path: bytes) -> bool:
     """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`.
 
@@ -9,15 +11,18 @@ def open_library(codec: int, path: bytes) -> bool:
     """
 
 def gather(
-    picks: bytes, arenas: list[bytes], produce: Callable[[int], bytes]
+    picks: bytes,
+    arenas: list[bytes],
+    produce: Callable[[int], bytes],
+    pages: RecycledPages | None = None,
 ) -> tuple[bytes, bytes]:
     """Copy payloads into a new arena: (arena, extents), like those of `inputfiles.read_files`.
 
     `picks` are rows of PICK of `pylink.rowformats`, with places in `arenas`; they are copied and
     decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called for
     payloads that are in no arena or could not be decompressed, one by one. If it returns another
-    number of bytes than the row says, the payload is empty in `extents`. Exceptions of `produce`
-    are passed on; `ValueError` for a place outside of its arena, `MemoryError` if memory is
+    number of bytes than the row says, the payload is empty in `extents`. A large arena lies in
+    `pages`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena, `MemoryError` if memory is
     exhausted.
     """
 

@@ -248,7 +248,7 @@ def gather_cubins(
 ) -> Loaded:
     """Copy the cubins of PickRows to a new arena; `produce` makes cubins that are in no arena."""
     try:
-        arena, extents = payloads.gather(rows, arenas, produce)
+        arena, extents = payloads.gather(rows, arenas, produce, job.pages)
     except MemoryError:
         sizes = [Pick(rows, number).full_size for number in range(len(names))]
         name = names[sizes.index(max(sizes))]

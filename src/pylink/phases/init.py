@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import inputfiles
+from pylink._native.recycling import RecycledPages
 from pylink.facts.rownumbers import LinkMode
 from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 
@@ -24,8 +25,9 @@ class Job:
     `plan` has the files that the link writes, none of which it may read. `executable` is the
     opposite of -r, and `debug` is -g without --suppress-debug-info. `mode` has the bits of
     LinkMode. `steps` passes the ends of steps to observers. `mapped` are the inputs that are mapped
-    while the link needs them. With `traces_folds` -edbg prints what becomes of Mercury sections.
-    With `keeps_copies` nothing is folded, like --merc-dedup=off.
+    while the link needs them. `pages` has recycled pages under its arenas. With `traces_folds`
+    -edbg prints what becomes of Mercury sections. With `keeps_copies` nothing is folded, like
+    --merc-dedup=off.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class Job:
         "mapped",
         "mode",
         "options",
+        "pages",
         "plan",
         "steps",
         "target",
@@ -50,6 +53,7 @@ class Job:
         self.inputs = inputs
         self.steps = steps
         self.mapped = inputfiles.MappedFiles()
+        self.pages = RecycledPages()
         self.keeps_copies = False  # pylink sets it to see what folding changes
         self.target = Target(options.arch)
         self.traces_folds = bool((options.edbg or 0) & TRACE_FOLDS)

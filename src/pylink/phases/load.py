@@ -34,6 +34,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
         from pylink.inputs.sources import SourceBatch
 
         batches = [SourceBatch(arena, names, kinds, extents)]
+        del arena
     elif len(batches) == 1 and not any(batches[0].kinds):
         from pylink._native.sharing import compact
 
@@ -43,6 +44,8 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
     from pylink.inputs.unpacking import unpack  # plain cubins need none of it
 
     loaded = unpack(job, batches, timing, sink, shared)
+    del batches
+    job.pages.give_back()  # those of files of which nothing more is needed
     if loaded.libraries is not None and loaded.candidates is not None:
         from pylink.phases.borrow import borrow  # few links have libraries that lend
 
@@ -80,10 +83,11 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         sink.stop()
     job.steps.end_step("measure")
     times = job.steps.times(len(paths))
-    maps = not job.steps.observers  # these measure the cost of reading
+    # Observers measure the cost of reading, so they get no mapped files.
+    mapped = None if job.steps.observers else job.mapped
     try:
         arena, extents, failed, error = inputfiles.read_files(
-            paths, sizes, data, times, job.mapped, maps=maps
+            paths, sizes, data, times, mapped, pages=job.pages
         )
     except MemoryError:
         name = names[sizes.index(max(sizes))]

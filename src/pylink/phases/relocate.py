@@ -60,9 +60,8 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
         _report_capsule(placed, row, sink)
         return None
     # Later reports need only the tables. Diagnostics may still read the inputs, so the inputs are
-    # copied if there are diagnostics. Observers read them until they close.
-    if not steps.observers:
-        _unmap_inputs(placed, sink)
+    # copied if there are diagnostics.
+    _unmap_inputs(placed, sink)
     steps.end_step("write_contents")
     return Image(placed, buffer, has_tables=has_tables, preserved=preserved)
 

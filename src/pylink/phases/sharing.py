@@ -16,6 +16,7 @@ from _thread import allocate_lock
 
 from pylink._native import inputfiles, payloads, sharing
 from pylink._native.cores import use_threads
+from pylink._native.recycling import RecycledPages
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.target import Target
@@ -64,6 +65,7 @@ class SharedInputs:
         "_lock",
         "_mapped",
         "_mapped_names",
+        "_pages",
         "_payload_places",
         "_places",
         "_repeated",
@@ -107,6 +109,7 @@ class SharedInputs:
         # The payloads that several links take, by their keys of `_native.sharing`; None for all.
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
         self._mapped = inputfiles.MappedFiles() if maps else None
+        self._pages = RecycledPages()
         self._mapped_names: list[str] = []
         self._changed_name: str | None = None
 
@@ -125,6 +128,8 @@ class SharedInputs:
 
         Diagnostics may still read them: with `keeps` they are copied.
         """
+        if not keeps:
+            self._pages.give_back(unread=True)
         if self._mapped is not None:
             with self._lock:
                 changed = self._mapped.end(keeps=keeps)
@@ -171,6 +176,7 @@ class SharedInputs:
                 [contents for _, _, _, contents in rows],
                 mapped=mapped,
                 tail=tail,
+                pages=self._pages,
                 maps_hosts=True,
             )
         except MemoryError:
