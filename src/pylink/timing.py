@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Moment = tuple[int, int]  # seconds and microseconds of the wall clock
 
+NS_PER_MS = 1e6
+
 # Bit of -edbg that asks for the phase lines.
 TRACE_PHASES = 0x20
 

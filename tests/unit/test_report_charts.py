@@ -198,5 +198,5 @@ def test_what_a_rule_adds_is_shown(capfd: pytest.CaptureFixture[str], section: s
 def test_focus_metrics_are_in_words() -> None:
     focus = FocusMetric(1, "file__cache_hit.pct", 12.5, info="< 90%")
     assert focus_text(focus) == (
-        "Share of the input that was in the cache of the operating system: 12.50 % (< 90%)"
+        "Share of the input that was in the cache of the operating system: 12.50% (< 90%)"
     )

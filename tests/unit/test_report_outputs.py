@@ -109,10 +109,10 @@ def test_changes() -> None:
     before.actions[0].set("new__bytes.sum", 0)
     after.actions[0].set("new__bytes.sum", 2000)
     (change,) = compare.notable_changes(compare.compare(before, after))
-    assert (change.metric, change.change_text) == ("new__bytes.sum", "+2 kB")
+    assert (change.metric, change.change_text) == ("new__bytes.sum", "+2.0 kB")
     after.actions[0].set("new__bytes.sum", -2000)
     (change,) = compare.notable_changes(compare.compare(before, after))
-    assert change.change_text == "-2 kB"
+    assert change.change_text == "-2.0 kB"
 
 
 def test_the_words_of_a_change() -> None:
@@ -204,9 +204,9 @@ def test_the_first_screen_has_times_and_bytes(
     assert max(ends) == ends[-1] == pytest.approx(100, abs=0.1)
     first = text[places[1] : places[2]]
     assert re.findall(r'width: ([0-9.]+)%.*?"number">([^<]+)</span>', first) == [
-        ("100.0", "3 kB"),
-        ("100.0", "3 kB"),
-        ("33.3", "1 kB"),
+        ("100.0", "3.0 kB"),
+        ("100.0", "3.0 kB"),
+        ("33.3", "1.0 kB"),
     ]
 
 
@@ -238,7 +238,7 @@ def test_axes_and_bars_of_plots_have_units() -> None:
     for found in texts[:3]:
         assert any(words.endswith(" MB") for words in found)
     for values, found in zip(
-        (("30 MB", "10 MB"), ("20 ms", "3 ms"), ("20 ms", "3 ms")),
+        (("30.0 MB", "10.0 MB"), ("20 ms", "3 ms"), ("20 ms", "3 ms")),
         (texts[0], *texts[3:]),
         strict=True,
     ):
@@ -262,10 +262,10 @@ def test_bars_of_a_chart_are_compared(capfd: pytest.CaptureFixture[str], tmp_pat
         r"<td[^>]*>([^<]*)</td>.*width: ([0-9.]+)%.*>([^<]+)</td></tr>", page.read_text()
     )
     assert shown == [
-        (".debug", "100.0", "3 kB"),
+        (".debug", "100.0", "3.0 kB"),
         (".text", "10.0", "300 B"),
-        ("kept", "100.0", "4 kB"),
-        ("fold", "25.0", "1 kB"),
+        ("kept", "100.0", "4.0 kB"),
+        ("fold", "25.0", "1.0 kB"),
     ]
     rows = [line.split() for line in show(capfd, str(path)).splitlines() if BAR in line]
     assert [row[0] for row in rows] == [name for name, _, _ in shown]

@@ -43,11 +43,11 @@ def file(tmp_path: Path) -> str:
     [
         (0, "byte", "0 B"),
         (999, "byte", "999 B"),
-        (13_840, "byte", "13.84 kB"),
-        (86_000_000, "byte", "86 MB"),
+        (13_840, "byte", "13.8 kB"),
+        (86_000_000, "byte", "86.0 MB"),
         (1_500_000, "nsecond", "1.50 ms"),
         (12_345_678_901, "nsecond", "12.35 s"),
-        (46.543, "%", "46.54 %"),
+        (46.543, "%", "46.54%"),
         (0.00034, "", "0.00034"),
         (1234567, "", "1,234,567"),
         (2.5e9, "byte/second", "2.50 GB/s"),
@@ -56,7 +56,7 @@ def file(tmp_path: Path) -> str:
         (None, "byte", "N/A"),
         ("sm_80", "", "sm_80"),
         (float("nan"), "", "nan"),
-        (-1500, "byte", "-1.50 kB"),
+        (-1500, "byte", "-1.5 kB"),
     ],
 )
 def test_units_as_people_read_them(value: float | str | None, unit: str, shown: str) -> None:
@@ -109,7 +109,7 @@ def test_details_on_a_terminal(capfd: pytest.CaptureFixture[str], file: str) -> 
     assert "[0] read" in lines
     assert "Time 1.50 ms" in lines
     assert "Gone N/A" in lines
-    assert f"a.cubin {bar(4000, 4000)} 4 kB" in lines
+    assert f"a.cubin {bar(4000, 4000)} 4.0 kB" in lines
     assert "Target sm_100" in lines
     assert "WRN Title: Use <fewer> inputs." in lines
 
@@ -311,7 +311,7 @@ def test_a_link_in_a_sentence() -> None:
     whole_link.set("file__bytes_read.sum", 5_000)
     whole_link.set("link__time_per_copy_floor.ratio", 3.5)
     assert summary(made) == sentence.replace(
-        "ms. Its", "ms for 2 files of 5 kB, 3.50 times the time of reading and writing. Its"
+        "ms. Its", "ms for 2 files of 5.0 kB, 3.50 times the time of reading and writing. Its"
     )
     assert summary(report()) == ""
 

@@ -76,7 +76,7 @@ def test_planted_changes_are_the_reasons(builds: tuple[Path, Path]) -> None:
         "template f<>: instances 1 -> 2",
         "template gone<> gone",
         "template new<> new",
-        "template grown<>: code grown by 100 %, same instances",
+        "template grown<>: code grown by 100%, same instances",
     }
     assert not reasons(new, new)
 

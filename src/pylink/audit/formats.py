@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 from pylink.audit.targets import architectures
 from pylink.diagnostics.severity import NAMES
 from pylink.diagnostics.stream import printable, to_bytes
-from pylink.terminal.tables import align_columns
+from pylink.terminal.tables import align_columns, json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
         "not_found": sorted(process.missing),
         "not_looked_at": sorted(finder.not_looked_at),
     }
-    return json.dumps(_escape_bytes(content), indent=2) + "\n"
+    return json_text(_escape_bytes(content))
 
 
 def _describe_finding(record: Diagnostic) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +32,7 @@ from pylink.size.levels import rows as size_rows
 from pylink.size.screen import level_table
 from pylink.size.walk import measure_bytes
 from pylink.terminal.running import run
+from pylink.terminal.tables import json_text
 
 # Exit statuses.
 EQUAL, DIFFERENT, ERROR = 0, 1, 2
@@ -179,7 +179,7 @@ def _show(arguments: argparse.Namespace) -> None:
                 raise UnreadableCubin(f"{label}: {problem}") from problem
     if arguments.json:
         value = documents[0] if len(documents) == 1 else documents
-        show(json.dumps(value, indent=1) + "\n")
+        show(json_text(value))
     else:
         show(("" if arguments.list else "\n").join(texts))
 
@@ -232,7 +232,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     changes = differences(first, second, ignore)
     if arguments.json:
         value = difference_document(arguments.files, changes)
-        show(json.dumps(value, indent=1) + "\n")
+        show(json_text(value))
     elif changes:
         show(difference_text(arguments.files, changes, arguments.limit))
     return DIFFERENT if changes else EQUAL

@@ -224,7 +224,7 @@ def _formatted(
         from pylink.size.whatif import what_if
 
         measured = what_if(sizes) if arguments.what_if else None
-        return formats.json_text(sizes, arguments.by or (), selection, measured)
+        return formats.as_json(sizes, arguments.by or (), selection, measured)
     if arguments.csv:
         return formats.csv_table(sizes, by, selection)
     return formats.markdown_table(sizes, by, top, selection)
@@ -239,7 +239,7 @@ def _diff_output_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> 
     top = TOP if arguments.top is None else arguments.top
     by = arguments.by or (("function",) if arguments.match else ())
     if arguments.json:
-        return diffshow.json_text(old, new, by, selection)
+        return diffshow.as_json(old, new, by, selection)
     if arguments.csv:
         return diffshow.csv_table(old, new, by or ("target", "kind"), selection)
     if arguments.markdown:

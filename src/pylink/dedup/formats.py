@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from pylink.dedup.analysis import blocker_of
 from pylink.dedup.rows import describe_blocker
 from pylink.diagnostics.paths import shortener
-from pylink.terminal.tables import TextTable, csv_text
+from pylink.terminal.tables import TextTable, csv_text, json_text
+from pylink.timing import NS_PER_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ CANDIDATE_COLUMNS = (
     "offset",
     "reason",
 )
-NS_PER_MS = 1e6
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:
@@ -78,7 +77,7 @@ def as_json(analysis: Analysis) -> str:
         "without_mercury_sections": analysis.without,
         "stats": analysis.stats.as_dict(),
     }
-    return json.dumps(value, indent=2) + "\n"
+    return json_text(value)
 
 
 def as_csv(analysis: Analysis) -> str:

@@ -7,10 +7,7 @@ import os
 import resource
 import socket
 import sys
-from _imp import source_hash
-from importlib.util import MAGIC_NUMBER
-from marshal import loads
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink import __version__
 from pylink._native import OBJECT_PATH
@@ -48,7 +45,8 @@ AUTO = "auto"
 FEW_DESCRIPTORS = 256
 
 
-class Check(NamedTuple):
+@dataclass(frozen=True)
+class Check:
     """One finding: the name of the check, the state, a text, and the command to fix it."""
 
     name: str
@@ -97,7 +95,7 @@ def check_bundle() -> Check:
     if not os.access(bundle.PACKAGE, os.W_OK):
         fix += "  (as a user who may write the package)"
     for path, origin in places:
-        state = bundle_state(path)
+        state = bundle.state_of(path)
         if state == "good":
             return Check("bundle", OK, f"{path} ({origin})")
         if state == "stale":
@@ -108,40 +106,6 @@ def check_bundle() -> Check:
     else:
         text = "none yet; the next link writes one"
     return Check("bundle", SLOW, text, fix)
-
-
-def bundle_state(path: str) -> str:
-    """Return the state of a bundle: `good`, `stale`, or `none` if there is none for this
-    interpreter.
-
-    The format is that of `pylink.startup.bundle`.
-    """
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read()
-    except OSError:
-        return "none"
-    if data[:4] != MAGIC_NUMBER or int.from_bytes(data[12:16], "little") != len(data):
-        return "none"
-    # The last 12 bytes are a mark and the offset of the rows; a hash of each source, in 8 bytes,
-    # stands in front of them.
-    rows, later, _ = loads(data[int.from_bytes(data[-4:], "little") :])
-    rows = [*rows, *later]
-    offset = len(data) - 12 - 8 * len(rows)
-    for _, name, size, time, _ in rows:
-        if name:
-            source = os.path.join(bundle.PACKAGE, name)
-            try:
-                status = os.stat(source)
-                if (status.st_size, status.st_mtime_ns) != (size, time):
-                    with open(source, "rb") as stream:
-                        text = stream.read()
-                    if source_hash(len(text), text) != data[offset : offset + 8]:
-                        return "stale"
-            except OSError:
-                return "stale"
-        offset += 8
-    return "good"
 
 
 def check_codecs() -> Iterator[Check]:

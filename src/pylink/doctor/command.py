@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+from dataclasses import asdict
 
 from pylink.diagnostics.stream import printable, show
 from pylink.doctor.checks import MISSING, OK, run_all
 from pylink.terminal.running import run
+from pylink.terminal.tables import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
 def _main(options: argparse.Namespace) -> int:
     checks = list(run_all())
     if options.json:
-        show(json.dumps({"checks": [check._asdict() for check in checks]}, indent=2) + "\n")
+        show(json_text({"checks": list(map(asdict, checks))}))
     else:
         for check in checks:
             show(f"{check.state:<8} {check.name:<12} {printable(check.text)}\n")

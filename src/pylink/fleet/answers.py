@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from decimal import Decimal
@@ -12,7 +11,7 @@ from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
 from pylink.fleet.questions import FIRST, LAST
 from pylink.packages.extras import need
-from pylink.terminal.tables import TextTable, csv_text, print_tables
+from pylink.terminal.tables import TextTable, csv_text, json_text, print_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def as_json(answer: Answer) -> str:
     if twice:
         raise ValueError(f"two columns are called {twice[0]}: give each a name with AS")
     rows = [dict(zip(answer.columns, map(_plain_value, row), strict=True)) for row in answer.rows]
-    return json.dumps(rows, indent=1) + "\n"
+    return json_text(rows)
 
 
 def as_csv(answer: Answer) -> str:

@@ -90,7 +90,7 @@ UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 # Kinds of diagnostics whose text is nvlink's and does not say what the file is; a hint does.
 NOT_LINKABLE = ("cannot-open-input", "not-elf", "wrong-machine")
 
-# Reasons about an attribute record, whose index is its offset in the section.
+# Reasons about an attribute record: the `index` of the fault is its offset in the section.
 RECORD_REASONS = (
     ReadFault.RECORD_END,
     ReadFault.RECORD_FORMAT,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pylink.profile.counts import NO_TIME, InputFile, RelocationType, SectionFamily
 from pylink.profile.phase import Measured
 from pylink.rowformats import FILE_COUNT, KIND_COUNT, TIME
+from pylink.timing import NS_PER_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,4 +194,4 @@ class Profile(Measured):
         raise KeyError(tag)
 
     def __repr__(self) -> str:
-        return f"<Profile {self.arch} {self.wall_ns / 1e6:.3f} ms, {len(self.names)} inputs>"
+        return f"<Profile {self.arch} {self.wall_ns / NS_PER_MS:.3f} ms, {len(self.names)} inputs>"

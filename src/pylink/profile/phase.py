@@ -6,6 +6,8 @@ a value that the system did not provide.
 
 from __future__ import annotations
 
+from pylink.timing import NS_PER_MS
+
 
 class Cost:
     """The cost of a period of time, which begins at `start_ns` and takes `wall_ns`.
@@ -84,7 +86,7 @@ class Step(Measured):
         self.unit = "items"
 
     def __repr__(self) -> str:
-        return f"<Step {self.name} {self.wall_ns / 1e6:.3f} ms>"
+        return f"<Step {self.name} {self.wall_ns / NS_PER_MS:.3f} ms>"
 
 
 class Phase(Measured):
@@ -124,4 +126,4 @@ class Phase(Measured):
         self.relocations = self.relocations_applied = self.relocations_kept = 0
 
     def __repr__(self) -> str:
-        return f"<Phase {self.tag} {self.wall_ns / 1e6:.3f} ms>"
+        return f"<Phase {self.tag} {self.wall_ns / NS_PER_MS:.3f} ms>"

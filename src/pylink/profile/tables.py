@@ -9,6 +9,7 @@ from pylink.mercury.rows import FoldRow, decision_row
 from pylink.tabular.columns import Lap, Milliseconds, Place, Size
 from pylink.tabular.page import bars_html
 from pylink.tabular.table import Table
+from pylink.timing import NS_PER_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
         def families(self) -> Sequence[SectionFamily]: ...
         @property
         def relocations(self) -> Sequence[RelocationType]: ...
-
-
-NS_PER_MS = 1e6
 
 
 class StepRow(NamedTuple):

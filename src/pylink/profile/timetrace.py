@@ -18,6 +18,7 @@ from typing import Any
 from pylink.files.reading import is_text, read_incoming
 from pylink.profile.counts import column
 from pylink.rowformats import TIME
+from pylink.timing import NS_PER_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class _Trace:
         for name, (count, total) in by_time:
             tid += 1
             event = _event("X", (self.pid, tid), 0, total // 1000, f"Total {name}", "")
-            event["args"] = {"count": count, "avg ms": round(total / count / 1e6, 3)}
+            event["args"] = {"count": count, "avg ms": round(total / count / NS_PER_MS, 3)}
             events.append(event)
         return events
 

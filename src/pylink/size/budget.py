@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from pylink.size.levels import Selection
-from pylink.size.numbers import bytes_text
+from pylink.terminal.numbers import bytes_text, share_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,6 +146,6 @@ def _growth_text(limit: Limit, sizes: Sizes, old: Sizes | None) -> str:
     most_growth = before * limit.amount / 100 if limit.is_percent else limit.amount
     if after - before <= most_growth:
         return ""
-    growth_share = f", {100 * (after - before) / before:.2f} %" if before else ""
-    limit_text = f"{limit.amount:g} %" if limit.is_percent else bytes_text(int(most_growth))
+    growth_share = f", {share_text(after - before, before, 2)}" if before else ""
+    limit_text = f"{limit.amount:g}%" if limit.is_percent else bytes_text(int(most_growth))
     return f"growth: {column} +{bytes_text(after - before)}{growth_share}, limit {limit_text}"

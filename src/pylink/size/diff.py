@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pylink.size.levels import EVERYTHING, Row, Selection, rows
 from pylink.size.model import DEVICE_KINDS, Leaf, Sizes
-from pylink.size.numbers import bytes_text
+from pylink.terminal.numbers import bytes_text, share_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,8 +190,8 @@ def _template_reasons(old: Sizes, new: Sizes) -> list[Reason]:
             text = f"{noun} {name}: instances {old_count} -> {new_count}"
         else:
             verb = "grown" if unpacked > 0 else "shrunk"
-            share = 100 * abs(unpacked) / old_row.unpacked if old_row.unpacked else 0
-            text = f"{noun} {name}: code {verb} by {share:.0f} %, same instances"
+            share = share_text(abs(unpacked), old_row.unpacked)
+            text = f"{noun} {name}: code {verb} by {share}, same instances"
         template_reasons.append(Reason(text, new_row.installed - old_row.installed, unpacked))
     return template_reasons
 

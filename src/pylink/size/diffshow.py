@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from pylink.diagnostics.stream import printable
 from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reasons, signed_text
 from pylink.size.formats import VERSION, csv_cell, markdown_cell
 from pylink.size.levels import EVERYTHING, Row, Selection, counts_functions
-from pylink.size.numbers import bytes_text
 from pylink.size.screen import short_name
-from pylink.terminal.tables import align_columns, csv_text
+from pylink.terminal.numbers import bytes_text
+from pylink.terminal.tables import align_columns, csv_text, json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +180,7 @@ def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = 
     return csv_text([head, *body])
 
 
-def json_text(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
+def as_json(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
     """Return a JSON object with the tables of all levels, or of `by` alone, and the reasons."""
     document = {
         "version": VERSION,
@@ -206,4 +204,4 @@ def json_text(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = 
             for reason in reasons(old, new)
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
+    return json_text(document)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from pylink.diagnostics.stream import printable
 from pylink.size.levels import EVERYTHING, Row, Selection, counts_functions, rows
 from pylink.size.model import LEVELS
-from pylink.size.numbers import bytes_text
 from pylink.size.reductions import reductions
-from pylink.terminal.tables import csv_text
+from pylink.terminal.numbers import bytes_text
+from pylink.terminal.tables import csv_text, json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _MARKDOWN_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#+-!|~&"})
 
 
-def json_text(
+def as_json(
     sizes: Sizes,
     by: Sequence[str],
     selection: Selection = EVERYTHING,
@@ -72,7 +70,7 @@ def json_text(
             for levels in tables
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
+    return json_text(document)
 
 
 def _download_or_none(sizes: Sizes, size: int) -> int | None:

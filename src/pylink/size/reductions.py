@@ -26,13 +26,13 @@ from pylink.size.model import (
     Sizes,
     whole_leaves,
 )
-from pylink.size.numbers import count_text
 from pylink.size.sourcerules import (
     arm_only_chips,
     large_templates,
     repeated_contents,
     unnamed_kernels,
 )
+from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pylink.size.model import (
     Reduction,
     Sizes,
 )
-from pylink.size.numbers import bytes_text, count_text, share_text
 from pylink.size.reductions import reductions
+from pylink.terminal.numbers import bytes_text, count_text, share_text
 from pylink.terminal.tables import align_columns
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ from pylink.size.model import (
     Sizes,
     whole_leaves,
 )
-from pylink.size.numbers import count_text
+from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ _MOST_NESTING = 16
 # Bytes at the start of a file that tell its kind, at least an ELF header; those searched for PTX.
 _HEAD, _PTX_HEAD = 64, 4096
 # Limit of the archives and members in all files of one command.
-MOST_MEMBERS = 1 << 20
+MOST_MEMBERS_IN_ALL = 1 << 20
 
 
 class Reader:
@@ -68,7 +68,7 @@ class Reader:
 
     def __init__(self, sizes: Sizes, counter: Counter) -> None:
         self._sizes, self._counter = sizes, counter
-        self._members_allowed = MOST_MEMBERS
+        self._members_allowed = MOST_MEMBERS_IN_ALL
         # Entries of each container, and the name of its section.
         self._containers: list[tuple[list[Leaf], str]] = []
         self._next_container = 0  # number of the next container of the current file
@@ -202,7 +202,7 @@ class Reader:
             for entry in read_archive(data, 0, len(data)):
                 self._members_allowed -= 1
                 if self._members_allowed < 0:
-                    raise ArchiveError(f"more than {MOST_MEMBERS} members in all")
+                    raise ArchiveError(f"more than {MOST_MEMBERS_IN_ALL} members in all")
                 if is_thin_archive:
                     self._read_thin_member(entry.name, path)
                     continue

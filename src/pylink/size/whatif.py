@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pylink.size.model import WITHOUT
-from pylink.size.numbers import bytes_text
+from pylink.terminal.numbers import bytes_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

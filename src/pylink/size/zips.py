@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Limits of the members of one file, of the bytes of one member with device code, and of all
 # members.
-MOST_MEMBERS = 1 << 20
+MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
@@ -107,8 +107,8 @@ def list_members(source: Source) -> list[Member]:
     # zipfile raises NotImplementedError for a compression or a version that it does not know.
     except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
         raise DamagedZip(str(error) or "it is not a zip file") from None
-    if len(infos) > MOST_MEMBERS:
-        raise DamagedZip(f"more than {MOST_MEMBERS} members")
+    if len(infos) > MOST_ZIP_MEMBERS:
+        raise DamagedZip(f"more than {MOST_ZIP_MEMBERS} members")
     members = []
     last_end = 0  # of the member before
     for info in sorted(infos, key=lambda info: info.header_offset):

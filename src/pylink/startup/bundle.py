@@ -72,7 +72,9 @@ CACHE = "--cache"
 ISOLATED = ("-I", "-S")
 
 PYC_HEADER_SIZE = 16  # bytes: magic number, flags and checks, which a bundle uses otherwise
-HASH_SIZE = 8  # bytes of a hash of a source
+SIZE_FIELD = slice(12, 16)  # the size of the bundle, so the launcher detects a truncated one
+HASH_SIZE = 8  # bytes of a hash of a source, and of the mark
+OFFSET_SIZE = 4  # bytes of the offset of the rows, at the end
 
 
 def make_for_next(*, shipped: bool = False) -> None:
@@ -208,11 +210,44 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
         bundle += dumps(module_code)
     rows_offset = len(bundle)
     bundle += dumps((rows, later_rows, f"_native/{kernels or os.path.basename(OBJECT_PATH)}"))
-    bundle += hashes + mark + rows_offset.to_bytes(4, "little")
+    bundle += hashes + mark + rows_offset.to_bytes(OFFSET_SIZE, "little")
     bundle[:4] = MAGIC_NUMBER
-    bundle[12:16] = len(bundle).to_bytes(4, "little")  # so the launcher detects a truncated bundle
+    bundle[SIZE_FIELD] = len(bundle).to_bytes(4, "little")
     bundle[4:12] = checksum(bytes(bundle[12:])).to_bytes(8, "little")
     return bytes(bundle)
+
+
+def state_of(path: str) -> str:
+    """Return the state of a bundle: `good`, `stale`, or `none` if there is none for this
+    interpreter.
+    """
+    from importlib.util import MAGIC_NUMBER
+    from marshal import loads
+
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return "none"
+    if data[:4] != MAGIC_NUMBER or int.from_bytes(data[SIZE_FIELD], "little") != len(data):
+        return "none"
+    rows, later_rows, _ = loads(data[int.from_bytes(data[-OFFSET_SIZE:], "little") :])
+    rows += later_rows
+    hashes_end = len(data) - HASH_SIZE - OFFSET_SIZE
+    offsets = range(hashes_end - HASH_SIZE * len(rows), hashes_end, HASH_SIZE)
+    for offset, (_, name, size, time_ns, _) in zip(offsets, rows, strict=True):
+        source_path = os.path.join(PACKAGE, name)
+        try:
+            status = os.stat(source_path)
+            if not name or (status.st_size, status.st_mtime_ns) == (size, time_ns):
+                continue
+            with open(source_path, "rb") as stream:
+                source = stream.read()
+        except OSError:
+            return "stale"
+        if source_hash(len(source), source) != data[offset : offset + HASH_SIZE]:
+            return "stale"
+    return "good"
 
 
 def checksum(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Tables that commands print: text in columns, through rich on a terminal that has it."""
+"""Output of commands: tables in columns, through rich on a terminal that has it; CSV and JSON."""
 
 from __future__ import annotations
 
@@ -71,6 +71,13 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+def json_text(document: object) -> str:
+    """Return a document as JSON."""
+    import json
+
+    return json.dumps(document, indent=1) + "\n"
 
 
 def print_tables(tables: Sequence[TextTable]) -> None:

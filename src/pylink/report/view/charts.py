@@ -18,6 +18,7 @@ from pylink.report.model import (
 from pylink.report.sections.filters import Target, choose_metric
 from pylink.report.view.blocks import Bars, Block, Plot, Row, largest
 from pylink.report.view.numbers import format_value, scale_value
+from pylink.terminal.numbers import share_text
 
 # Default numbers of bins of a histogram and of lines of source.
 BINS, LINES = 10, 5
@@ -174,7 +175,7 @@ def roofline(
         intensity = work / traffic
         points.append((name, intensity, work))
         peaks = [min(peak_work, intensity * rate) for peak_work, rate in roofs]
-        shares = ", ".join(f"{100 * work / peak:.1f}%" for peak in peaks if peak)
+        shares = ", ".join(share_text(work, peak, 1) for peak in peaks if peak)
         point_text = f"{_short_number(work)} at an intensity of {_short_number(intensity)}"
         rows.append(
             _text_row(name, f"{point_text}, {shares} of the roofs" if shares else point_text)

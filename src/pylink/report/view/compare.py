@@ -37,8 +37,8 @@ REPEATED = frozenset(
     }
 )
 
-# Larger changes in percent are shown as a factor.
-MOST_PERCENT = 1000
+# Changes of more than ten times the value are shown as a factor, others in percent.
+MOST_CHANGE = 10
 
 # The usual relative difference of two links of the same inputs on one machine.
 NOISE = 0.1
@@ -77,10 +77,8 @@ class Change:
         if self.ratio is None:
             sign = "+" if self.after > 0 else ""
             return f"{sign}{format_value(self.after, self.unit)}" if self.after else ""
-        percent = 100 * (self.ratio - 1)
-        return (
-            f"{percent:+.1f}%" if abs(percent) < MOST_PERCENT else f"x{format_number(self.ratio)}"
-        )
+        change = self.ratio - 1
+        return f"{change:+.1%}" if abs(change) < MOST_CHANGE else f"x{format_number(self.ratio)}"
 
 
 def compare(before: Report, after: Report) -> list[Change]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from pylink.report.api.metricname import unit
@@ -13,7 +12,7 @@ from pylink.report.view.markup import strip_markup
 from pylink.report.view.numbers import base_text
 from pylink.report.view.overview import session_rows, summary
 from pylink.report.view.pages import ActionPage, RuleMessage, action_pages
-from pylink.terminal.tables import csv_text
+from pylink.terminal.tables import csv_text, json_text
 
 DETAILS_HEAD = (
     "ID",
@@ -96,7 +95,7 @@ def as_json(report: Report) -> str:
         "versions": {version.provider: version.version for version in session.version_info},
         "actions": [_action_json(page) for page in action_pages(report)],
     }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _action_json(page: ActionPage) -> dict[str, object]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from pylink.report.model import Scalar
+from pylink.terminal.numbers import bytes_text, share_text
 
 # The steps of each unit that scales, smallest first: the factor and the name.
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
@@ -55,8 +56,10 @@ def format_value(value: Scalar | None, unit: str) -> str:
         return MISSING
     if isinstance(value, str):
         return value
+    if unit == "byte" and math.isfinite(value):
+        return bytes_text(value)
     amount, name = scale_value(value, unit)
-    return f"{format_number(amount)} {name}".rstrip()
+    return f"{format_number(amount)}{'' if name == '%' else ' '}{name}".rstrip()
 
 
 def base_text(value: Scalar | None) -> str:
@@ -72,7 +75,7 @@ def spread_of(values: Sequence[float], shown_count: int, unit: str) -> str:
     `values` are all numbers, largest first; the first `shown_count` are in the list.
     """
     omitted, total = values[shown_count:], sum(values)
-    share = f" ({100 * sum(omitted) / total:.0f}%)" if total else ""
+    share = f" ({share_text(sum(omitted), total)})" if total else ""
     note = f"{len(omitted):,} more with {format_value(sum(omitted), unit)} together{share}; of all "
 
     def quantile(part: float) -> str:

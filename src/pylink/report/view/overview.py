@@ -13,6 +13,7 @@ from pylink.report.rules.frontend import NOT_APPLIED
 from pylink.report.view.bytetree import ORIGINS
 from pylink.report.view.numbers import format_value
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_name
+from pylink.terminal.numbers import share_text
 
 # Processor nanoseconds of an action.
 PROCESSOR = "link__cpu_time_duration.sum"
@@ -91,7 +92,7 @@ def waiting_text(report: Report) -> str:
     hit_percent = link.number("file__cache_hit.pct")
     faults = link.number("link__page_faults_major.sum")
     if hit_percent is not None and hit_percent < WARM_CACHE_PERCENT:
-        sentences += f"{100 - hit_percent:.0f}% of the input came from disk."
+        sentences += f"{share_text(100 - hit_percent, 100)} of the input came from disk."
     elif faults:
         sentences += f"{_with_plural(faults, 'page fault')} waited for a disk."
     else:

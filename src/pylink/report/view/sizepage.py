@@ -19,9 +19,9 @@ from pylink.size.model import (
     Leaf,
     Reduction,
 )
-from pylink.size.numbers import bytes_text
 from pylink.size.reductions import COMPRESSION, reductions
 from pylink.size.screen import summary_lines
+from pylink.terminal.numbers import bytes_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

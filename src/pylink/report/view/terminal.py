@@ -32,6 +32,7 @@ from pylink.report.view.overview import (
     were_rules_applied,
 )
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_text
+from pylink.terminal.numbers import share_text
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
@@ -134,9 +135,11 @@ def show_bytes(output: Console, report: Report) -> None:
         table.add_column("Share", justify="right")
         table.add_column("")
         for name, size in rows:
-            share = f"{100 * size / total:.1f}%"
             table.add_row(
-                Text(name), format_value(size, "byte"), share, Text(bar(size, total), "cyan")
+                Text(name),
+                format_value(size, "byte"),
+                share_text(size, total, 1),
+                Text(bar(size, total), "cyan"),
             )
         if title == "Output":
             table.add_row("all", format_value(total, "byte"), "", "")
@@ -163,7 +166,7 @@ def show_phases(output: Console, report: Report) -> None:
             phase_name(action),
             format_value(action.number(PROCESSOR), "nsecond"),
             format_value(wall, "nsecond"),
-            f"{100 * wall / total if total else 0:.1f}%",
+            share_text(wall, total, 1),
             Text(bar(wall, total), style="cyan"),
         )
     output.print(table)
@@ -330,7 +333,7 @@ def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str],
                 "",
                 Text(f"{indent}{short(shorten(share.name))}", style=style),
                 format_value(share.size, "byte"),
-                f"{100 * share.size / total if total else 0:.1f}%",
+                share_text(share.size, total, 1),
                 Text(bar(share.size, total), style="cyan"),
             )
     output.print(table)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
-def bytes_text(size: int, *, estimated: bool = False) -> str:
+def bytes_text(size: float, *, estimated: bool = False) -> str:
     """Return a number of bytes as text, such as `31.8 MB`, with a ~ in front of an estimate."""
     prefix = "~" if estimated else ""
     for unit, name in _UNITS:
         # A number that would be rounded to 1000.0 has the next unit: 999,950 is 1.0 MB.
-        if abs(size) >= unit - unit // 20000:
+        if abs(size) >= unit - unit / 20000:
             return f"{prefix}{size / unit:,.1f} {name}"
-    return f"{prefix}{size} B"
+    return f"{prefix}{round(size, 1):g} B"
 
 
-def share_text(size: int, total: int) -> str:
-    """Return the size in percent of the total; nothing if the total is 0."""
-    return f"{100 * size / total:.0f} %" if total else ""
+def share_text(part: float, total: float, digits: int = 0) -> str:
+    """Return a part in percent of the total, such as `39%`; nothing if the total is 0."""
+    return f"{part / total:.{digits}%}" if total else ""
 
 
 def count_text(count: int, noun: str) -> str:
