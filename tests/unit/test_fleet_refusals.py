@@ -144,7 +144,7 @@ def test_what_has_no_numbers_is_not_drawn(
 def test_words_that_are_no_number_of_rows(index: str, capfd: pytest.CaptureFixture[str]) -> None:
     for words in ("-3", "x", ""):
         assert main(["dedup", "ask", index, "repeats", f"--top={words}"]) == 2
-        assert f"{words} is not a number of rows" in capfd.readouterr().err
+        assert f"'{words}' is not a whole number from 0 to 1,000,000,000" in capfd.readouterr().err
 
 
 def test_a_file_is_no_index(index: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

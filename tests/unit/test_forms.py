@@ -1,4 +1,4 @@
-"""Commands write bytes, shares and JSON in one form."""
+"""Commands write bytes, shares and JSON in one form, and refuse numbers in one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pylink.command.cli import main
+from pylink.terminal import arguments
 from pylink.terminal.numbers import bytes_text, share_text
 from pylink.terminal.tables import json_text
 
@@ -36,6 +38,39 @@ def test_shares() -> None:
 
 def test_json_has_an_indent_of_one_and_ascii_alone() -> None:
     assert json_text({"name": ["ä", 1]}) == '{\n "name": [\n  "\\u00e4",\n  1\n ]\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "text", "reason"),
+    [
+        ("bench", "--rounds", "0", "whole number from 1"),
+        ("bench", "--rounds", "1.5", "whole number from 1"),
+        ("bench", "--rest", "-1", "number of seconds from 0"),
+        ("bench", "--patience", "nan", "number of seconds from 0"),
+        ("serve", "--idle-timeout", "-1", "number of seconds from 0"),
+        ("serve", "--idle-timeout", "inf", "number of seconds from 0"),
+        ("serve", "--max-memory", "0", "whole number from 1"),
+        ("serve", "--ready", "1000000001", "whole number from 1"),
+        ("dedup", "--top", "-1", "whole number from 0"),
+        ("size", "--top", "x", "whole number from 0"),
+        ("inspect diff", "--limit", "-1", "whole number from 0"),
+    ],
+)
+def test_numbers_of_options(
+    command: str, option: str, text: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), f"{option}={text}"]) == 2
+    reason = f"error: argument {option}: '{text}' is not a {reason} to 1,000,000,000\n"
+    assert capsys.readouterr().err.endswith(reason)
+
+
+def test_the_least_and_the_largest_numbers() -> None:
+    assert [arguments.natural_number("0"), arguments.positive_number("1")] == [0, 1]
+    assert [arguments.seconds("0"), arguments.seconds("1e9"), arguments.seconds("0.5")] == [
+        0,
+        1e9,
+        0.5,
+    ]
 
 
 def test_no_module_has_a_form_of_its_own() -> None:

@@ -16,6 +16,7 @@ from pylink.diagnostics.stream import printable
 from pylink.diagnostics.stream import show as show_text
 from pylink.files.atomic import write_whole
 from pylink.packages.sites import add_sites
+from pylink.terminal.arguments import positive_number, seconds
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import print_error, run
 from pylink.terminal.tables import TextTable, print_tables
@@ -43,21 +44,21 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--rounds",
-        type=_positive_number,
+        type=positive_number,
         default=PLAN.rounds,
         metavar="N",
         help="rounds to run (default: %(default)s)",
     )
     options.add_argument(
         "--rest",
-        type=_seconds,
+        type=seconds,
         default=PLAN.rest,
         metavar="SECONDS",
         help="also measure runs after a pause of this many seconds",
     )
     options.add_argument(
         "--patience",
-        type=_seconds,
+        type=seconds,
         default=PLAN.patience,
         metavar="SECONDS",
         help="stop measuring a linker after this long, once it ran four rounds "
@@ -103,22 +104,6 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("link", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return options
-
-
-def _positive_number(text: str) -> int:
-    """Return a number of at least 1, or raise ValueError."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-def _seconds(text: str) -> float:
-    """Return a finite number that is not negative, or raise ValueError."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise ValueError(text)
-    return number
 
 
 def main(argv: Sequence[str]) -> int:

@@ -31,6 +31,7 @@ from pylink.options.model import Input
 from pylink.size.levels import rows as size_rows
 from pylink.size.screen import level_table
 from pylink.size.walk import measure_bytes
+from pylink.terminal.arguments import natural_number
 from pylink.terminal.running import run
 from pylink.terminal.tables import json_text
 
@@ -121,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
     )
     diff.add_argument(
         "--limit",
-        type=int,
+        type=natural_number,
         default=DEFAULT_LIMIT,
         metavar="N",
         help=f"differences to show for each section, 0 for all (default: {DEFAULT_LIMIT})",

@@ -12,6 +12,7 @@ from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
 from pylink.size.model import LEVELS
 from pylink.size.walk import measure
+from pylink.terminal.arguments import natural_number
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import print_error, run
 
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
         help=f"table of this level, or of several with commas: {', '.join(LEVELS)}",
     )
     options.add_argument(
-        "--top", type=int, metavar="N", help=f"rows to show, 0 for all (default: {TOP})"
+        "--top", type=natural_number, metavar="N", help=f"rows to show, 0 for all (default: {TOP})"
     )
     options.add_argument(
         "--arch", default="", metavar="ARCH", help="count code for this target only, such as sm_90"

@@ -12,6 +12,7 @@ from pylink.inspect.containers import UnreadableFile
 from pylink.mercury.cubin import MalformedCubin
 from pylink.mercury.prefilter import PREFILTERS
 from pylink.mercury.stages import IDENTITIES
+from pylink.terminal.arguments import natural_number
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import run
 from pylink.terminal.tables import print_tables
@@ -43,7 +44,9 @@ def parser() -> argparse.ArgumentParser:
     form = options.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print everything as one JSON object")
     form.add_argument("--csv", action="store_true", help="print a line for each object")
-    options.add_argument("--top", type=int, metavar="N", help=f"objects to show (default: {TOP})")
+    options.add_argument(
+        "--top", type=natural_number, metavar="N", help=f"objects to show (default: {TOP})"
+    )
     options.add_argument(
         "--all",
         action="store_true",

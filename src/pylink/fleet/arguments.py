@@ -7,6 +7,7 @@ from pylink.fleet.index import BrokenIndex
 from pylink.fleet.locks import BusyIndex
 from pylink.fleet.updates import NothingToRead
 from pylink.terminal import running
+from pylink.terminal.arguments import natural_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,18 +73,13 @@ def add_forms(options: argparse.ArgumentParser, top: int) -> None:
     form.add_argument("--json", action="store_true", help="all rows as JSON")
     form.add_argument("--csv", action="store_true", help="all rows as CSV")
     options.add_argument(
-        "--top", type=_parse_rows, default=top, metavar="N", help=f"rows to show (default: {top})"
+        "--top",
+        type=natural_number,
+        default=top,
+        metavar="N",
+        help=f"rows to show (default: {top})",
     )
     options.add_argument("--plot", metavar="FILE", help="draw the answer: .svg, .png or .pdf")
-
-
-def _parse_rows(text: str) -> int:
-    """Parse a number of rows on the command line."""
-    if not text.isdecimal():
-        from argparse import ArgumentTypeError
-
-        raise ArgumentTypeError(f"{text} is not a number of rows")
-    return int(text)
 
 
 def make_engine(scheduler: str | None, threads: int = 1) -> Engine:

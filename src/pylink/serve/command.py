@@ -12,6 +12,7 @@ import sys
 from pylink.serve.directory import SOCKET, make_directory
 from pylink.serve.request import STREAMS
 from pylink.serve.server import Server
+from pylink.terminal.arguments import positive_number, seconds
 from pylink.terminal.running import print_error, run
 
 TYPE_CHECKING = False
@@ -37,20 +38,20 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--idle-timeout",
-        type=float,
+        type=seconds,
         default=IDLE_SECONDS,
         metavar="SECONDS",
         help="end a server without a command after this long idle (default: one hour)",
     )
     options.add_argument(
         "--max-memory",
-        type=int,
+        type=positive_number,
         metavar="MIB",
         help="address space of each link (default: no limit)",
     )
     options.add_argument(
         "--ready",
-        type=int,
+        type=positive_number,
         metavar="N",
         default=len(os.sched_getaffinity(0)) + 1,
         help="processes that wait for links (default: one more than cores)",
@@ -85,7 +86,7 @@ def _main(options: argparse.Namespace) -> int:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen(128)
-            server = Server(listener, script, max(1, options.ready), memory and memory * MEBIBYTE)
+            server = Server(listener, script, options.ready, memory and memory * MEBIBYTE)
             return server.run(path, command, options.idle_timeout)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -104,7 +105,7 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
             listener.bind(unfinished)
             listener.listen(128)
             os.rename(unfinished, path)  # only now: a client that finds the socket can connect
-            server = Server(listener, script, max(1, ready), None, same_limits=True)
+            server = Server(listener, script, ready, None, same_limits=True)
             return server.run(path, [], idle)
     except OSError:  # links run without a server
         return 1

@@ -11,6 +11,7 @@ import sys
 import threading
 
 from pylink.diagnostics.stream import printable, write
+from pylink.terminal.arguments import positive_number
 from pylink.terminal.running import print_error
 from pylink.worker.protocol import PROTOCOLS, Protocol, ProtocolError
 
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--worker_threads",
-        type=int,
+        type=positive_number,
         metavar="N",
         default=len(os.sched_getaffinity(0)),
         help="links at once (default: one for each core)",
@@ -84,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
     os.close(null)
     os.dup2(2, 1)
     with os.fdopen(requests, "rb") as source, os.fdopen(responses, "wb", buffering=0) as sink:
-        return serve(protocol, source, sink, link_arguments, max(1, arguments.worker_threads))
+        return serve(protocol, source, sink, link_arguments, arguments.worker_threads)
 
 
 def serve(
