@@ -23,7 +23,7 @@ from pylink.bench.command import main
 from pylink.bench.commandline import Link
 from pylink.bench.contenders import COPY, Contender, jit_options
 from pylink.bench.contest import Contest, Plan
-from pylink.bench.estimates import change_of, exponent_of, median_of
+from pylink.bench.estimates import Estimate, change_of, exponent_of, median_of
 from pylink.bench.groups import groups_of
 from pylink.bench.page import page
 from pylink.bench.processes import Launcher, Run, RunFailed
@@ -446,9 +446,9 @@ def test_an_interval_of_a_median_holds_it() -> None:
             )
         )
         assert held >= 935
-    assert median_of([3.0, 1.0, 2.0]) == (2.0, 1.0, 3.0, False)
-    assert median_of([4.0]) == (4.0, 4.0, 4.0, False)
-    assert median_of(list(range(1, 12))) == (6, 2, 10, True)
+    assert median_of([3.0, 1.0, 2.0]) == Estimate(2.0, 1.0, 3.0, False)
+    assert median_of([4.0]) == Estimate(4.0, 4.0, 4.0, False)
+    assert median_of(list(range(1, 12))) == Estimate(6, 2, 10, True)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.3])

@@ -35,11 +35,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_examples_print_what_they_show(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
-    command, output, correct = EXAMPLES[kind]
-    assert run(command) != 0
-    assert capfd.readouterr() == ("", f"{output}\n")
+    example = EXAMPLES[kind]
+    assert run(example.command) != 0
+    assert capfd.readouterr() == ("", f"{example.output}\n")
     message = re.sub(r"\\\{[a-z]+\\\}", ".*", re.escape(KINDS[kind][2]))
-    assert re.search(f": {message}$", output, re.MULTILINE)
-    if correct:
-        assert run(correct) == 0
+    assert re.search(f": {message}$", example.output, re.MULTILINE)
+    if example.correct:
+        assert run(example.correct) == 0
         assert capfd.readouterr().err == ""

@@ -431,7 +431,8 @@ def test_many_small_fragments_become_one(
         run(index)
         assert len(index.fragments) < 4
     assert index.fragments[0].startswith("000001-000000+")
-    there = [file[:2] for file in walk.walk(Census(), [bytes(planted.root)]).changed.files()]
+    changed = walk.walk(Census(), [bytes(planted.root)]).changed
+    there = [(file.root, file.path) for file in changed.files()]
     assert sorted(read_state(index)) == there
     fresh = Index.open_or_make(tmp_path / "fresh")
     run(fresh, planted.root)

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_what_changed_since_the_walk_is_looked_at_closely(tmp_path: Path) -> Non
     for name in names:
         (tmp_path / name).write_bytes(cubin)
         files[name] = found(tmp_path / name)
-    files["young"] = files["young"]._replace(stamp=files["young"].stamp.without_times())
+    files["young"] = replace(files["young"], stamp=files["young"].stamp.without_times())
     settle()
     (tmp_path / "grown").write_bytes(cubin + b"x")
     (tmp_path / "cut").write_bytes(cubin[:-1])
@@ -180,6 +181,7 @@ def test_columns_of_files_go_together() -> None:
 
 LOADED = """
 import sys
+from dataclasses import replace
 from pylink.command.cli import main
 main(["dedup", "index", *sys.argv[1:]])
 heavy = ("pyarrow", "numpy", "pandas", "duckdb")

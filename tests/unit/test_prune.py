@@ -121,7 +121,7 @@ def test_targets_of_an_object(tmp_path: Path) -> None:
     # Each pointer and each symbol is where its container is now.
     elf = HostElf(made, "")
     starts = [found.start - elf.sections[1].offset for found in rewriting.containers_of(made)]
-    assert [value for name, _, value, _ in elf.symbols(elf.sections[3]) if name] == starts
+    assert [symbol.value for symbol in elf.symbols(elf.sections[3]) if symbol.name] == starts
     addends = [row[2] for row in struct.iter_unpack("<QQq", elf.contents(elf.sections[5]))]
     assert addends == starts
     assert elf.contents(elf.sections[6]) == b"odd"

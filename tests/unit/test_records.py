@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
@@ -52,6 +53,66 @@ def test_records_of_commands_are_dataclasses(room: str) -> None:
     assert files
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     assert {path.name: found for path, text in texts.items() if (found := records(text))} == {}
+
+
+def named_tuples(trees: Iterable[ast.Module]) -> dict[str, list[str]]:
+    """The fields of each NamedTuple, by its name."""
+    return {
+        found.name: [
+            ast.unparse(part.target) for part in found.body if isinstance(part, ast.AnnAssign)
+        ]
+        for tree in trees
+        for found in ast.walk(tree)
+        if isinstance(found, ast.ClassDef) and [*map(ast.unparse, found.bases)] == ["NamedTuple"]
+    }
+
+
+def used_as_tuples(trees: Iterable[ast.Module], fields: dict[str, list[str]]) -> set[str]:
+    """Names of the classes that are rows of a table, unpacked, or used by methods of tuples.
+
+    Variables have no types here. So a tuple of variables shows that a class is unpacked if it has
+    the names of its fields, and a call of `_replace` shows its class by their names.
+    """
+    used = set()
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        match node:
+            case ast.Subscript(ast.Name("Table"), ast.Name(name)):
+                used.add(name)
+            case ast.Attribute(ast.Name(name), "_make" | "_fields"):
+                used.add(name)
+            case ast.Call(ast.Attribute(_, "_replace")):
+                changed = {keyword.arg for keyword in node.keywords}
+                used |= {name for name in fields if changed <= {*fields[name]}}
+            case ast.Tuple(variables, ast.Store()):
+                used |= {name for name in fields if are_fields(variables, fields[name])}
+    return used
+
+
+def are_fields(variables: list[ast.expr], fields: list[str]) -> bool:
+    """Whether these are variables with the names of the fields; `_` stands for any of them."""
+    if len(variables) != len(fields):
+        return False
+    return all(
+        isinstance(variable, ast.Name) and variable.id in (field, "_")
+        for variable, field in zip(variables, fields, strict=True)
+    )
+
+
+def test_uses_of_a_tuple_are_recognized() -> None:
+    tree = ast.parse("class A(NamedTuple):\n    a: int\n    b: int\n")
+    fields = named_tuples([tree])
+    assert fields == {"A": ["a", "b"]}
+    for use in ("rows: Table[A]", "A._make(c)", "A._fields", "d._replace(b=1)", "a, _ = d"):
+        assert used_as_tuples([tree, ast.parse(use)], fields) == {"A"}, use
+    for use in ("A(1, 2)", "A(*c)", "d.a", "d._replace(c=1)", "a, b, c = d", "b, a = d"):
+        assert used_as_tuples([tree, ast.parse(use)], fields) == set(), use
+
+
+def test_named_tuples_are_used_as_tuples() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
+    fields = named_tuples(trees)
+    assert len(fields) > 20
+    assert {*fields} - used_as_tuples(trees, fields) == set()
 
 
 def test_commands_are_in_the_files_of_commands() -> None:

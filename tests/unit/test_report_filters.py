@@ -43,7 +43,7 @@ def test_an_option_without_a_filter_always_matches() -> None:
         MetricOption("m2", "L2"),
     ]
     chosen = choose_metric(SectionMetric("m", "L", options=options), Section(), on(80))
-    assert (chosen and chosen[:2]) == ("m2", "L2")
+    assert (chosen and (chosen.name, chosen.label)) == ("m2", "L2")
 
 
 def test_ranges_replace_the_bounds_beside_them() -> None:
@@ -99,11 +99,11 @@ def test_an_option_decides_on_its_importance_where_its_filter_sets_one() -> None
 
 def test_the_target_of_an_action() -> None:
     action = Action(scope=Scope.RANGE)
-    assert target_of(action) == (40, CollectionScope.RANGE)
+    assert target_of(action) == Target(40, CollectionScope.RANGE)
     action = Action()
     action.set("device__attribute_compute_capability_major", 12)
     action.set("device__attribute_compute_capability_minor", 1)
-    assert target_of(action) == (121, LAUNCH)
+    assert target_of(action) == Target(121, LAUNCH)
     # Tools are told a capability that they know; the target of the link is what counts.
     action.set("link__target_arch", "sm_103a")
-    assert target_of(action) == (103, LAUNCH)
+    assert target_of(action) == Target(103, LAUNCH)

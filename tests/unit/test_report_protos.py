@@ -55,11 +55,11 @@ def test_the_model_has_every_field() -> None:
         assert not known.fieldless or cls is model.MemoryWidget, name
         for field in known.fields:
             below = getattr(message, field.name)
-            assert (field.model is None) == (
+            assert (field.submodel is None) == (
                 message.DESCRIPTOR.fields_by_name[field.name].message_type is None
             )
-            if field.model is not None:
-                waiting.append((field.model, below.add() if field.repeated else below))
+            if field.submodel is not None:
+                waiting.append((field.submodel, below.add() if field.repeated else below))
     assert len(seen) > 70
 
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import linear_regression, median
-from typing import NamedTuple
 
 MISSED = 0.05  # share of intervals that do not hold the true value
 
 
-class Estimate(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Estimate:
     """A value, the bounds of its interval, and whether these are 95 % certain."""
 
     value: float

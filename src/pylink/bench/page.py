@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from pylink import __version__
 from pylink.bench import formats
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 
-class Bar(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bar:
     """One bar: its length in percent of the longest."""
 
     name: str
@@ -29,7 +30,8 @@ class Bar(NamedTuple):
     text: str
 
 
-class ModeTimes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ModeTimes:
     """The times of one mode: a bar for each contender, and a table."""
 
     mode: str

@@ -6,7 +6,7 @@ the files that `FILES` describes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 FILES = """\
 In the examples, `main.cubin` has a kernel that calls `scale`. `scale.cubin` and `other.cubin`
@@ -15,7 +15,8 @@ empty, and `notes.txt` is a text.
 """
 
 
-class Example(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Example:
     """A command that causes a diagnostic, its output, and the command without the error.
 
     Both commands are the arguments of `pylink`. The second one is empty if another command does not

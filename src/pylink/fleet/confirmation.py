@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pylink.fleet.contents import read_contents
 from pylink.fleet.walk import Files, Stamp, TreeFile
@@ -41,7 +40,8 @@ WHERE a.place = 1 AND b.place > 1
 ORDER BY a.raw_root, a.raw_path, a.entry, b.raw_root, b.raw_path, b.entry, b.number"""
 
 
-class SectionPlace(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class SectionPlace:
     """A section: the file, the number of the object in it, and offset and number in the object."""
 
     root: bytes
@@ -49,6 +49,10 @@ class SectionPlace(NamedTuple):
     entry: int
     offset: int
     number: int
+
+    @property
+    def file(self) -> tuple[bytes, bytes]:
+        return self.root, self.path
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
     """Split pairs into tasks; pairs with one first file stay together."""
     task: list[Pair] = []
     for pair in pairs:
-        if len(task) >= TASK_PAIRS and pair.first[:2] != task[-1].first[:2]:
+        if len(task) >= TASK_PAIRS and pair.first.file != task[-1].first.file:
             yield tuple(task)
             task = []
         task.append(pair)

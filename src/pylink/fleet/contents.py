@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
@@ -56,7 +56,8 @@ class FileResult:
         self.kind, self.note, self.stamp = kind, note, stamp
 
 
-class CodeSource(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CodeSource:
     """The origin of device code: row of the file, member, number in the file.
 
     `size` are its unpacked bytes, `packed` its bytes in the file. `arch` is the SM number in the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink._native.columnpages import join_words
 from pylink._native.cubinfiles import read_cubins
@@ -71,7 +71,8 @@ SIZE, COUNT = 2, 3
 FAMILY, SUFFIX = (list(SECTIONS).index(name) for name in ("family", "suffix"))
 
 
-class Fragment(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fragment:
     """The result of a part: Parquet files by table name, and the rows that the state needs.
 
     `size` are the bytes of the files that were read.

@@ -16,7 +16,8 @@ import json
 import os
 import re
 import zlib
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import write_whole
@@ -47,7 +48,8 @@ class BrokenIndex(Exception):
     """An index cannot be used; the text names it and says what to do."""
 
 
-class FragmentName(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FragmentName:
     """The name of a fragment: RUN-PART, or FIRST+LAST.SERIAL of a merged one.
 
     `serial` is larger than the serials of its sources, 0 for a fragment that was not merged.

@@ -10,7 +10,7 @@ import fnmatch
 import json
 import os
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.reading import read_incoming
@@ -31,7 +31,8 @@ class BadDescription(ValueError):
     """A description of targets cannot be read; the text names the file."""
 
 
-class Member(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Member:
     """`target` has the file `path` below `root`, as its input number `place`."""
 
     target: str

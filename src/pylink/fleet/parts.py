@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from array import array
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink.fleet.walk import Files
 
@@ -23,7 +23,8 @@ LARGE_FILE = 1 << 20
 NO_FILES = Files.of(())
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Part:
     """One task of a run: `files` are read, and `gone` were removed."""
 
     run: int

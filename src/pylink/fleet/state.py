@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import os
 import struct
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink._native.census import Census, build_slots
 from pylink.files.atomic import write_whole
@@ -44,7 +44,8 @@ _GROWTH_ROWS = 4096
 COLUMNS = ["root", "path", *Stamp._fields, "kind"]
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rows:
     """The files of a fragment; for each, `gone` has a byte, 1 if it was removed."""
 
     fragment: str

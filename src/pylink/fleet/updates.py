@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink.fleet.compaction import compact
 from pylink.fleet.index import Index
@@ -30,7 +30,8 @@ class NothingToRead(Exception):
     """A directory to index cannot be entered; the text names it."""
 
 
-class Update(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Update:
     """The result of a run.
 
     `files`, `read` and `gone` are numbers of files. `closed` has the directories that could not be
@@ -78,7 +79,7 @@ def update(
         if description and (is_new or not index.is_described(description, stamp)):
             # The description is read first, so that its errors are reported before files are read.
             members = _read_targets(
-                description, {*census.files()} - {row[:2] for row in gone.files()}
+                description, {*census.files()} - {(file.root, file.path) for file in gone.files()}
             )
         index.add_roots(roots)
         total = sum(changed.sizes)
@@ -90,7 +91,8 @@ def update(
             done += fragment.size
             if progress is not None:
                 progress(done, total)
-        for rows in sorted(new_rows):  # fragments are finished in any order
+        # Fragments are finished in any order.
+        for rows in sorted(new_rows, key=lambda rows: rows.fragment):
             state.add(rows)
         index.write_targets(description, stamp, members)
         if changed.rows or gone.rows:

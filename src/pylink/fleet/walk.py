@@ -10,6 +10,7 @@ import itertools
 import os
 import time
 from array import array
+from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
@@ -59,7 +60,8 @@ class Stamp(NamedTuple):
         return Stamp(self.size, *UNKNOWN)
 
 
-class TreeFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TreeFile:
     """A file with its `path` below `root`, both as bytes."""
 
     root: bytes
@@ -140,7 +142,8 @@ class Files(NamedTuple):
         )
 
 
-class Tree(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tree:
     """The files found below some roots, compared with an index.
 
     `changed` are new and changed files, in order of paths. `unseen` are files of the index, below

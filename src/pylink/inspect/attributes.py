@@ -16,15 +16,15 @@ from pylink.inspect.rows import Record
 
 
 class RawRecord(NamedTuple):
-    """A record before its value is decoded: `format` is one of NVAL to SVAL.
+    """A record before its value is decoded: `form` is one of NVAL to SVAL.
 
-    `value` is the 16-bit value, which for SVAL is the size of `payload` in bytes. `payload` has the
+    `small` is the 16-bit value, which for SVAL is the size of `payload` in bytes. `payload` has the
     bytes of a longer value, a multiple of 4; None for other formats.
     """
 
-    format: int
-    attribute: int
-    value: int
+    form: int
+    number: int
+    small: int
     payload: bytes | None
 
 

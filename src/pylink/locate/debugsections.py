@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from io import BytesIO
 from struct import unpack_from
-from typing import NamedTuple
 
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor
 from elftools.dwarf.structs import DWARFStructs
@@ -98,7 +98,8 @@ def _describe_section(name: str, data: bytes) -> DebugSectionDescriptor:
     return DebugSectionDescriptor(BytesIO(data), name, 0, len(data), 0)
 
 
-class _Relocation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Relocation:
     """A relocation; `table` is the index of the section with its symbol, number `symbol` there."""
 
     table: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 from pylink.facts.elf import (
     ET_REL,
@@ -33,7 +32,8 @@ _LARGEST_ALIGNMENT = 1 << 22
 ST_VALUE_OFFSET, R_ADDEND_OFFSET = 8, 16
 
 
-class HostSymbol(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HostSymbol:
     """A symbol; `section` is a section's number, 0 if the symbol is undefined. `kind` is STT_."""
 
     name: bytes

@@ -16,8 +16,9 @@ A number that counts something is annotated with its unit: `Size`, `Place` and t
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     Value = str | int | float | bool | None
 
 
-class Unit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unit:
     """The unit of a number; `sums` is true if the sum of a column means something."""
 
     name: str
@@ -46,7 +48,8 @@ Seconds = Annotated[float, Unit("s")]
 Ratio = Annotated[float, Unit("ratio")]
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Kind:
     """The type of a column, as the table above lists it.
 
     `numpy` is numpy's name of the type, `letter` the type code of the module `array` (empty for

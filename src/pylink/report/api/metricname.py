@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 from pylink.report.sections.patterns import PATTERNS
 
@@ -58,7 +58,8 @@ class Subtype(IntEnum):
     RATIO = 21
 
 
-class MetricName(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MetricName:
     """The parsed name of a metric."""
 
     quantity: str  # the text before the first dot

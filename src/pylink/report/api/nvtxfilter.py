@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink.report.model import DEFAULT_DOMAIN, Action
 
@@ -30,7 +30,8 @@ _WILDCARDS = ("*", "+")
 TOP, LAST = re.compile(r"\](/\**)*$"), re.compile(r"\]$")
 
 
-class _Pattern(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Pattern:
     """A pattern of a stack; `before[i]` is the wildcard before name i, or "".
 
     `after` is the wildcard after the last name. `bottom` and `top` are true if the pattern begins
@@ -46,7 +47,8 @@ class _Pattern(NamedTuple):
     matchable: bool
 
 
-class _Filter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Filter:
     """A filter: tests of the domain, and of start/end ranges or (`pushed`) of the stack."""
 
     domain: Test

@@ -10,6 +10,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf import message as protobuf
@@ -39,11 +40,12 @@ class _Field(NamedTuple):
 
     attribute: str
     name: str
-    model: type[model.Message] | None  # None for scalars
+    submodel: type[model.Message] | None  # None for scalars
     repeated: bool
 
 
-class _Plan(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Plan:
     """The fields of one class of the model in one kind of message."""
 
     fields: list[_Field]
@@ -51,7 +53,8 @@ class _Plan(NamedTuple):
     fieldless: list[str]  # attributes without a field in this message
 
 
-class _Conversion(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Conversion:
     """Functions for a class without the same fields as its message."""
 
     read: Callable[[Any], Any]
@@ -118,7 +121,7 @@ def attributes(
         field = by_name.get(descriptor.name)
         if field is None or field.attribute in without:
             continue
-        submodel = field.model
+        submodel = field.submodel
         if descriptor.type == _STRING:
             values[field.attribute] = (
                 [*map(decode_text, value)] if field.repeated else decode_text(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink.report.display import (
     CAPABILITIES,
@@ -26,14 +26,16 @@ from pylink.report.model import (
 LINK_TARGET = re.compile(r"sm_([0-9]+)[a-z]?")
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Target:
     """The target that filters are matched with; `arch` is 86 for sm_86."""
 
     arch: int
     scope: CollectionScope
 
 
-class ChosenMetric(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ChosenMetric:
     """The metric that an entry of a section selects on one target."""
 
     name: str

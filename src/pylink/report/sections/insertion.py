@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
@@ -43,7 +42,8 @@ class Gap:
         return f"{self.action}: section {self.section}: metric {self.metric} {self.reason}"
 
 
-class _SectionRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _SectionRequest:
     """A section that counts for a target, and the metrics that it uses there."""
 
     section: Section

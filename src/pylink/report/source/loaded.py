@@ -6,7 +6,7 @@ Reports contain cubins in this form. `ncu` shows no instructions of a function a
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pylink.facts.elf import SHF_EXECINSTR, STT_FUNC, STT_SECTION
 from pylink.facts.records import REL_INFO, RELA_INFO, SYM
@@ -23,7 +23,8 @@ _ADDRESS_SIZE = 8
 _SASS_LEVEL = 8
 
 
-class Loaded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Loaded:
     """A cubin for a report, and the addresses of its functions by the names of their symbols."""
 
     source: Source
