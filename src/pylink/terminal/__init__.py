@@ -1,1 +1,1 @@
-"""Output of commands: tables, progress and exit statuses."""
+"""Tables, numbers, progress and exit statuses of commands."""
