@@ -168,12 +168,12 @@ def test_each_file_is_read_once_and_each_payload_decompressed_once(
         read.update(paths)
         return real_read(paths, *rest, **named)
 
-    def gather(picks, arenas, produce):  # type: ignore[no-untyped-def]
+    def gather(picks, arenas, produce, *pages):  # type: ignore[no-untyped-def]
         for number in range(len(picks) // PICK.size):
             pick = Pick(picks, number)
             if pick.codec:
                 unpacked[id(arenas[pick.arena]), pick.offset] += 1
-        return real_gather(picks, arenas, produce)
+        return real_gather(picks, arenas, produce, *pages)
 
     monkeypatch.setattr(inputfiles, "read_files", read_files)
     monkeypatch.setattr(payloads, "gather", gather)

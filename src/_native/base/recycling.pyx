@@ -43,7 +43,7 @@ cdef class RecycledPages:
         with nogil:
             fill_room(first, inner)
 
-    def give_back(self, *, bint unread=False):
+    def give_back(self):
         cdef list others = []
         cdef tuple row
         cdef bytes arena
@@ -51,7 +51,7 @@ cdef class RecycledPages:
         cdef size_t size
         for row in self.ranges:
             arena, first, size = row
-            if not unread and Py_REFCNT(arena) > OWN_REFERENCES:
+            if Py_REFCNT(arena) > OWN_REFERENCES:
                 others.append(row)
             elif self.process == getpid():      # a child process has other pages, or none
                 with nogil:

@@ -3,8 +3,5 @@
 class RecycledPages:
     """The recycled pages of some arenas; empty at first."""
 
-    def give_back(self, *, unread: bool = False) -> None:
-        """Recycle the pages of arenas to which nobody refers any more, which are then freed.
-
-        With `unread` those of all arenas, which nobody may read any more.
-        """
+    def give_back(self) -> None:
+        """Recycle the pages of arenas to which nobody refers any more, and free these arenas."""

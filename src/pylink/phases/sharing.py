@@ -129,7 +129,9 @@ class SharedInputs:
         Diagnostics may still read them: with `keeps` they are copied.
         """
         if not keeps:
-            self._pages.give_back(unread=True)
+            self._batches, self._batches_of_everything, self._stores = [], None, []
+            self._scanned = self._tail = None
+            self._pages.give_back()
         if self._mapped is not None:
             with self._lock:
                 changed = self._mapped.end(keeps=keeps)
