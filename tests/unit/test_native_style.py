@@ -321,27 +321,6 @@ def test_packages_cimport_lower_floors() -> None:
     assert upward == []
 
 
-def test_contracts_stand_in_stubs_alone() -> None:
-    """A docstring beside the code would be a second contract, which differs sooner or later."""
-    contracts = {
-        (path.stem, node.name)
-        for path in (NATIVE.parent / "pylink" / "_native").glob("*.pyi")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node)
-    }
-    assert len(contracts) > 150
-    documented = re.compile(
-        r'^ *(?:def|cdef class) (\w+)(?:\((?:[^()]|\([^()]*\))*\))?:\n +"""', re.MULTILINE
-    )
-    repeated = [
-        f"{path.stem}: {name}"
-        for path in NATIVE.glob("*/*.pyx")
-        for name in documented.findall(path.read_text(encoding="utf-8"))
-        if (path.stem, name) in contracts
-    ]
-    assert repeated == []
-
-
 # Lines with the number of bytes beside a text, only falling: base/texts.pxd counts them.
 COUNTED_LINES = 0
 

@@ -57,6 +57,23 @@ def test_what_else_a_stub_declares_is_there(stub: Path) -> None:
     assert names <= vars(module).keys()
 
 
+def _summaries(stub: Path) -> dict[str, str]:
+    """The first line of the docstring of each function of a stub."""
+    tree = ast.parse(stub.read_text(encoding="utf-8"))
+    return {
+        node.name: (ast.get_docstring(node) or "").partition("\n")[0]
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.stem)
+def test_a_function_begins_as_its_stub_says_what_it_does(stub: Path) -> None:
+    module = importlib.import_module(f"pylink._native.{stub.stem}")
+    summaries = _summaries(stub)
+    assert {name: getattr(module, name).__doc__ for name in summaries} == summaries
+
+
 def test_every_native_module_has_a_stub() -> None:
     sources = (PACKAGE.parents[1] / "_native").glob("*/*.pyx")
     assert {source.stem for source in sources} == {stub.stem for stub in STUBS}

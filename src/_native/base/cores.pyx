@@ -16,14 +16,17 @@ cdef extern from "base/threads.h" nogil:
 
 
 def count_cores():
+    """Return the threads of this process: PYLINK_THREADS, or the processors that it may use."""
     return pylink_core_count()
 
 
 def read_quota(bytes groups, bytes root):
+    """Return the processors that quotas of a control group and its parents allow, rounded up."""
     return pylink_read_quota(groups, root)
 
 
 def take_threads(size_t most):
+    """Reserve up to `most` threads of the total for the caller."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
     pylink_link_threads = 0     # claim from the total: any thread may return them
@@ -33,6 +36,7 @@ def take_threads(size_t most):
 
 
 def return_threads(size_t count):
+    """Release threads that `take_threads` reserved."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = 0
@@ -41,12 +45,14 @@ def return_threads(size_t count):
 
 
 def spare_threads(size_t most, uint64_t size):
+    """Count the threads that the link of the calling thread may use besides it, up to `most`."""
     cdef size_t spare = claim(size, most + 1, most)
     release_threads(spare)
     return spare
 
 
 def use_threads(size_t count):
+    """Set the number of threads for links of the calling thread; 0 for the total."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = count
@@ -54,6 +60,7 @@ def use_threads(size_t count):
 
 
 def set_worth(uint64_t size):
+    """Set the bytes for which one more thread is used, 0 for any; returns the previous size."""
     global pylink_thread_worth
     cdef uint64_t before = pylink_thread_worth
     pylink_thread_worth = size

@@ -22,6 +22,8 @@ cdef enum:
 
 @cython.no_gc
 cdef class RecycledPages:
+    """The recycled pages of some arenas; empty at first."""
+
     def __cinit__(self):
         self.ranges = []
 

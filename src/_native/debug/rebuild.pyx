@@ -45,6 +45,7 @@ from tables.views cimport MergedView, ObjectsView
 
 
 def find_debug_section(MergedTables merged not None, bytes name not None):
+    """Return the OutRow of the plain debug section of this name, or -1."""
     cdef ObjectsView objects
     cdef const OutRow* row = merged.outs.rows
     cdef const SectionRow* section
@@ -80,6 +81,7 @@ ctypedef struct Rebuild:
 
 
 def list_debug_pieces(MergedTables merged not None, int out):
+    """List the pieces of the section with OutRow `out`, and their relocations."""
     cdef Rebuild rebuild
     cdef Scratch scratch
     start_rebuild(&rebuild, merged, out)
@@ -171,6 +173,7 @@ cdef bint list_relocation(Rebuild* rebuild, const RebuildRow* row) noexcept nogi
 
 
 def list_header_patches(MergedTables merged not None, int out):
+    """List the mercury twins of the pieces of a line section, and their resolved header fields."""
     cdef Rebuild rebuild
     cdef size_t i, plain_count = 0
     cdef Scratch scratch
@@ -225,6 +228,7 @@ cdef bint list_patches(Rebuild* rebuild) noexcept nogil:
 
 
 def list_live_names(MergedTables merged not None):
+    """Return the names of the output's functions, each with a NUL at its end."""
     cdef ObjectsView objects
     cdef const EntityRow* entities = merged.entities.rows
     cdef const SymbolRow* symbol
@@ -251,6 +255,7 @@ def list_live_names(MergedTables merged not None):
 
 
 def adopt_sections(MergedTables merged not None, list results not None):
+    """Enter sizes and relocations of rebuilt sections into `outs` and `emitted`."""
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows
@@ -303,6 +308,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
 
 def retarget_units(MergedTables merged not None, bytes inputs not None, bytes units not None,
                    int out):
+    """Update references to line units to their new offsets, in `fixups` and `emitted`."""
     merged.fill()
     cdef Fixups fixups = <Fixups>Table.writable(<PyObject*>merged.fixups)
     cdef Emitted emitted = <Emitted>Table.writable(<PyObject*>merged.emitted)

@@ -389,6 +389,7 @@ cdef str text_of(int reason):
 
 
 def rewrite_exits(ObjectTables objects not None, list steps not None):
+    """Rewrite kernels as in nvlink's output: (arena, sections, symbols, faults, slowed)."""
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView view
     cdef const FileRow* row

@@ -53,6 +53,7 @@ cdef void free_directories(Vec* directories) noexcept nogil:
 
 
 cdef class Census:
+    """The files of an index, and those that a run finds in its trees."""
     cdef list roots             # paths of the trees: bytes, in order of mention
     cdef list buffers           # bytes that rows point into
     cdef Base base              # files of the index as its state file has them
@@ -431,6 +432,7 @@ cdef class Census:
 
 
 def build_slots(bytes roots not None, bytes ends not None, bytes text not None):
+    """Build the hash table of files for `set_base`: row numbers (int32), -1 for an empty slot."""
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)

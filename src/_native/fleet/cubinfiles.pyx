@@ -35,6 +35,7 @@ cdef extern from "<unistd.h>" nogil:
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
+    """Return an IndexedKind (a byte) for each file, and the objects and sections of cubins."""
     cdef list names
     cdef bytes roots, ends, text, stamps
     names, roots, ends, text, stamps = files

@@ -10,6 +10,7 @@ from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
 def directories_of(bytes ends not None, bytes text not None, list directory_suffixes not None):
+    """Return the directories of files: (directories, are_containers, numbers)."""
     cdef Py_ssize_t file_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* path

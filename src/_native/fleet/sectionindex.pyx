@@ -15,6 +15,7 @@ cdef extern from "<dlfcn.h>" nogil:
 
 
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
+    """Return the objects and sections of every cubin in the arena."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t file_count = count_files(arena, extents), i
@@ -36,5 +37,6 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
 
 
 def find_function(bytes library not None, bytes name not None):
+    """Return the address of a function in the library at this path, which stays open."""
     cdef void* opened = dlopen(PyBytes_AS_STRING(library), RTLD_LAZY)
     return 0 if opened == NULL else <uintptr_t>dlsym(opened, PyBytes_AS_STRING(name))

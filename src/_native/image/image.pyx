@@ -32,6 +32,8 @@ from traits cimport TRAIT_LEAN_NAMES
 
 
 cdef class Canvas:
+    """The memory or file in which the `size` bytes of the output are written."""
+
     def __cinit__(self, size_t size):
         self.file = -1
         if size:
@@ -104,11 +106,13 @@ cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size)
 
 
 def write_contents(Canvas image not None, PlacedTables placed not None, Patches patches not None):
+    """Write the contents of every section, with the fields of `patches` filled."""
     return write_image(image, placed, patches, False, False)
 
 
 def write_output(Canvas image not None, PlacedTables placed not None, Patches patches not None,
                  *, bint preserved):
+    """Do the work of `write_contents` and `write_tables`, from the first byte to the last."""
     return write_image(image, placed, patches, True, preserved)
 
 
@@ -196,6 +200,7 @@ cdef void find_spans(Contents* contents, PlacedTables placed):
 
 
 def write_tables(Canvas image not None, PlacedTables placed not None, *, bint preserved):
+    """Write symbol tables, string tables and section headers."""
     cdef Writer writer
     cdef WindowQueue queue
     cdef Vec windows
@@ -216,6 +221,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
 
 def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,
                  int64_t note, uint32_t late_compat):
+    """Write the ELF header, the program headers, and .nv.merc.nv.shared.reserved.0."""
     cdef bytes abi = identity[0]
     cdef uint32_t e_version = identity[1], e_flags = identity[2]
     cdef Writer writer

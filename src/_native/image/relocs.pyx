@@ -43,6 +43,7 @@ from tables.views cimport MergedView, PlacedView
 
 
 def find_unfit(Patches patches not None, uint64_t size):
+    """Return the number of the first row that cannot be written, or -1."""
     cdef const PatchRow* row = patches.rows
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>patches.count):
@@ -63,6 +64,7 @@ cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
 
 
 def resolve_values(PlacedTables placed not None):
+    """Make a row for every FixupRow that changes bytes, in order of the FixupRow table."""
     cdef Patching patching
     cdef const FixupRow* fixup
     cdef PatchRow* row

@@ -39,8 +39,8 @@ from tables.rows cimport (
 
 
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
+    """Make the contents of every information section, and add them to `placed`."""
     cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
     cdef Info info
     cdef size_t i, k
     memset(&info, 0, sizeof(Info))
@@ -50,7 +50,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
               PyBytes_GET_SIZE(inherited) // sizeof(InheritRow))
     info.closing_records = <const uint8_t*>PyBytes_AS_STRING(closing)
     info.closing_size = <uint32_t>PyBytes_GET_SIZE(closing)
-    objects.view(&info.objects)
+    merged.objects.view(&info.objects)
     merged.view(&info.merged)
     placed.view(&info.placed)
     cdef size_t node_count = info.merged.entity_count + merged.prototypes.count, next_row = 0
@@ -265,6 +265,7 @@ cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
 
 
 def has_file_records(MergedTables merged not None):
+    """Return whether .nv.info of the output has any record. nvlink omits an empty section."""
     cdef ObjectTables objects = merged.objects
     cdef const EntityRow* entities = merged.entities.rows
     cdef size_t entity_count = merged.entities.count, file

@@ -49,6 +49,7 @@ ctypedef struct ArchiveWalk:
 
 
 def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tuple state):
+    """List the next members of an archive, at most `max_members`: (rows, state, fault)."""
     cdef Py_buffer view
     cdef ArchiveWalk walk
     cdef int reason = A_GOOD
@@ -88,6 +89,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tupl
 
 
 def split_rows(bytes data, bytes rows, str prefix):
+    """Split rows of members into columns: (names, kinds, extents, inline)."""
     cdef Py_ssize_t member_count = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
     cdef const MemberRow* row = <const MemberRow*>PyBytes_AS_STRING(rows)
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(data)

@@ -60,6 +60,7 @@ cdef void scan_part(void* context, size_t item) noexcept nogil:
 
 
 def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
+    """Find the entries of all fat binaries and host objects: (entries, sources, faults)."""
     cdef Scan scan
     cdef ScanPart* part
     cdef size_t i, helpers
@@ -157,6 +158,7 @@ ctypedef struct PickedSource:
 
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
+    """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""
     cdef bytes entries, rows, faults, arena_numbers, extents, kinds
     entries, rows, faults = scan
     arena_numbers, extents, kinds = sources
@@ -326,6 +328,7 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
 
 
 def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
+    """Return the names that the host code of the sources `numbers` uses, in three lists."""
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef Py_ssize_t source_count = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i

@@ -48,6 +48,7 @@ cdef extern from "<sys/stat.h>" nogil:
 
 @cython.no_gc
 cdef class MappedFiles:
+    """The files that `read_files` mapped into an arena; empty at first."""
     cdef bytes arena            # of `read_files`; None: nothing is mapped
     cdef list paths             # of all inputs of the arena: bytes, or None
     cdef bytearray rows         # a MappedRow for each input
@@ -158,6 +159,7 @@ cdef inline bint is_worth_renewing() noexcept:
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
                uint64_t tail=0, *, RecycledPages pages=None, bint maps_hosts=False):
+    """Read every input into one arena: (arena, extents, failed, error)."""
     cdef Py_ssize_t file_count = len(paths), i
     if len(sizes) != file_count or len(data) != file_count:
         raise ValueError("one size and one place for data per path")
@@ -249,6 +251,7 @@ cdef void read_inputs(Reading* reading, size_t count, uint64_t size, bint recycl
 
 
 def measure(list paths, uint64_t largest, list outputs):
+    """Return the size of each file in bytes, -1 for a file that Python must examine."""
     cdef Py_ssize_t file_count = len(paths), i
     cdef bytes path
     cdef Measuring measuring
@@ -274,6 +277,7 @@ def measure(list paths, uint64_t largest, list outputs):
 
 
 def are_unchanged(files, int directory):
+    """Return whether each file has the size (bytes) and time (ns) in its row."""
     cdef Stat status
     cdef int64_t size, time
     cdef bytes name
@@ -321,15 +325,18 @@ cdef void measure_input(void* context, size_t item) noexcept nogil:
 
 
 def keep_memory():
+    """Make the heap of this process one region of large pages that is never returned."""
     with nogil:
         widen_heap()
 
 
 def keep_blocks(*, bint owns_process):
+    """Keep freed blocks of up to 32 MB in this process, for later blocks of any of its threads."""
     keep_heap(owns_process)
 
 
 def classify(bytes arena, bytes extents):
+    """Return the kind of each file in the arena: a byte of `pylink.facts.inputkinds` each."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t file_count = count_files(arena, extents), i

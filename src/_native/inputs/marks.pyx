@@ -13,6 +13,7 @@ cdef extern from "inputs/marks.h":
 
 
 def find_marks(data not None, tuple marks not None):
+    """Return the offsets of one or two marks in a buffer, in order, each with its mark's number."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:

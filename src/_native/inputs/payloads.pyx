@@ -34,10 +34,12 @@ ctypedef struct Packed:
 
 
 def open_library(int codec, bytes path):
+    """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`."""
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
 def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
+    """Copy payloads into a new arena: (arena, extents), like those of `inputfiles.read_files`."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint64_t size, total = 0, work = 0
@@ -83,6 +85,7 @@ def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
 
 @cython.no_gc
 cdef class Tail:
+    """The last `size` bytes of an arena, which are still unused."""
     cdef bytes arena
     cdef uint64_t start         # offset of the unused bytes
 
@@ -94,6 +97,7 @@ cdef class Tail:
 
 
 def gather_in_place(bytes picks, list arenas, Tail tail not None):
+    """Return what `gather` returns; uncompressed payloads in the arena of `tail` are not copied."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, packed_count = 0
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)

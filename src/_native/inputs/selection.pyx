@@ -76,6 +76,7 @@ ctypedef struct Selector:
 
 
 def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
+    """Return a byte for each file: 1 if the link takes it, else 0."""
     cdef Selector selector
     cdef size_t file_count = count_files(arena, extents)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, file_count)
@@ -117,6 +118,7 @@ cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
 
 
 def find_missing(bytes arena, bytes extents):
+    """Return the names that these files use and do not define, sorted."""
     cdef Selector selector
     cdef size_t file_count = count_files(arena, extents), i
     cdef bytes selected_files = PyBytes_FromStringAndSize(NULL, file_count)

@@ -60,6 +60,7 @@ cdef extern from "string.h":
 
 
 def find_symbols(data, uint64_t offset, uint64_t size):
+    """Find the symbols of a file in `size` bytes of `data`: (state, rows, has_runtime)."""
     cdef Py_buffer view
     cdef Library library
     cdef int state = LIBRARY_NO_CODE

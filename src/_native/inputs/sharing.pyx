@@ -36,6 +36,7 @@ cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
 
 
 def list_packed(bytes picks, bytes arena_numbers):
+    """Return the places of the compressed payloads in shared arenas."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
@@ -45,6 +46,7 @@ def list_packed(bytes picks, bytes arena_numbers):
 
 
 def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
+    """Replace payloads by ones that were decompressed before: (picks, missing)."""
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
@@ -79,6 +81,7 @@ def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places)
 
 
 def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
+    """Add to `stored` what `payloads.gather` made of `missing`: store number `store`."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
@@ -111,6 +114,7 @@ cdef void copy_file(void* context, size_t item) noexcept nogil:
 
 
 def compact(bytes arena, bytes extents):
+    """Copy files to an arena of their own: (arena, extents), like those of `read_files`."""
     cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef Moving moving
     cdef uint64_t total = 0

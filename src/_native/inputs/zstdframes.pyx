@@ -13,12 +13,14 @@ from picknumbers cimport CODEC_ZSTD_FRAME
 
 
 def open_library(int codec, bytes path not None):
+    """Use the library at `path` for a codec from now on; False if it cannot decompress."""
     if codec == CODEC_ZSTD_FRAME:       # for `frame_of`; without it payloads can still be read
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 
 def frame_of(bytes payload not None, int level, *, bint checked=True):
+    """Compress the payload to one Zstandard frame; with `checked`, decompress and compare it."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
     cdef size_t room = frame_room(size), frame_size = 0

@@ -23,6 +23,7 @@ from tables.views cimport MergedView, PlacedView
 
 
 def emit_callgraph(PlacedTables placed not None):
+    """Make the contents of .nv.callgraph and .nv.prototype: block by block, by function."""
     cdef MergedTables merged = placed.merged
     cdef CallLists call_lists
     cdef Scratch scratch

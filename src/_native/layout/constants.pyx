@@ -58,6 +58,7 @@ ctypedef struct Bank:
 
 
 def fold_pieces(PlacedTables placed not None):
+    """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents."""
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef Bank bank

@@ -43,6 +43,7 @@ from traits cimport TRAIT_MERCURY
 
 
 def assign_values(PlacedTables placed not None):
+    """Assign offsets of data symbols in their sections: fills `values`, `homes` and `outs`."""
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -79,6 +80,7 @@ def assign_values(PlacedTables placed not None):
 
 
 def order(PlacedTables placed not None, *, bint has_file_records):
+    """Number the sections and symbols of the output."""
     placed.fill()
     cdef Ordering ordering
     cdef Scratch scratch
@@ -142,6 +144,7 @@ cdef enum:
 
 
 def place(PlacedTables placed not None):
+    """Give every section its size and offset in the file."""
     placed.fill()
     cdef ObjectTables objects = placed.merged.objects
     cdef FilePlaces places = FilePlaces(new_rows(placed.outs.count * sizeof(PlaceRow)))
@@ -263,6 +266,7 @@ cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
 
 
 def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
+    """Rebuild .strtab without unused names: symbol names in order, then prototype strings."""
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef OutSymbols named_symbols = <OutSymbols>Table.writable(<PyObject*>placed.out_symbols)
@@ -299,6 +303,7 @@ cdef bytes copy_bytes(bytes table):
 
 
 def find_sections(Outs outs not None, list kinds not None):
+    """Return for each kind, which is below 256, the number of its first OutRow, or -1."""
     # By kind: its first OutRow; -1 until found, -2 if not asked for.
     cdef int32_t[256] first
     cdef const OutRow* row = outs.rows
@@ -319,6 +324,7 @@ def find_sections(Outs outs not None, list kinds not None):
 
 
 def file_bank_size(Outs outs not None, int bank):
+    """Return the bytes of a file-scope constant bank, 0 if the output has none of that number."""
     cdef size_t i
     cdef const OutRow* row = outs.rows
     for i in range(outs.count):
@@ -328,6 +334,7 @@ def file_bank_size(Outs outs not None, int bank):
 
 
 def find_large_pools(Outs outs not None, uint64_t limit):
+    """List the OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
     cdef size_t i
     cdef const OutRow* row = outs.rows
     cdef list large = []

@@ -19,6 +19,7 @@ from traits cimport TRAIT_FP64_SCOREBOARDS
 
 
 def join_notes(ObjectTables objects not None):
+    """Return the bytes of the .note.nv.tkinfo of all inputs, one after the other."""
     cdef ObjectsView view
     cdef size_t file
     cdef SectionRef i
@@ -45,6 +46,7 @@ def join_notes(ObjectTables objects not None):
 
 
 cdef class VirtualArchs:
+    """The lowest and highest SM number of the PTX that inputs were compiled from."""
     cdef readonly uint32_t lowest
     cdef readonly int64_t lowest_file
     cdef readonly uint32_t lowest_count
@@ -53,6 +55,7 @@ cdef class VirtualArchs:
 
 
 def find_virtual_archs(ObjectTables objects not None):
+    """Find the lowest and highest SM number of the PTX that inputs were compiled from."""
     cdef const FileRow* files = objects.files.rows
     cdef VirtualArchs archs = VirtualArchs.__new__(VirtualArchs)
     cdef uint32_t sm
@@ -75,6 +78,7 @@ def find_virtual_archs(ObjectTables objects not None):
 
 
 def has_attribute(ObjectTables objects not None, int attribute):
+    """Return whether the .nv.info of any input has an EIATTR record with that attribute."""
     cdef ObjectsView view
     cdef size_t file
     cdef SectionRef i
@@ -90,6 +94,7 @@ def has_attribute(ObjectTables objects not None, int attribute):
 
 
 def fastpath_bits(MergedTables merged not None):
+    """Return the bits of CAN_FASTPATH_FINALIZE that the output has because of its code: 8 or 0."""
     cdef ObjectsView view
     cdef const SectionRow* section
     cdef const OutNumber* out_of = merged.out_of.rows
@@ -130,6 +135,7 @@ cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexc
 
 def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arch_specific,
                  uint64_t features, uint8_t fastpath):
+    """Return the records of .nv.compat, joined over all inputs by rows of `pylink.facts.compat`."""
     cdef ObjectsView view
     cdef const SectionRow* section
     cdef size_t file

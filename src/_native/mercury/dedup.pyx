@@ -49,6 +49,7 @@ cdef enum:
 
 
 cdef class Vectors:
+    """The vectors of one object. Only digests, and tables that a look-up needs, are added."""
     cdef Object object
     cdef Scratch scratch        # memory that `object` refers to, as long as it lives
     cdef list owners            # keep alive every bytes object that a row points into
@@ -277,6 +278,7 @@ cdef Span strip_name(bytes name) except *:
 
 
 cdef class Result:
+    """Why a candidate folds or does not, and the work that this took."""
     cdef readonly int why
     cdef readonly int64_t index
     cdef readonly int64_t twin
@@ -306,6 +308,7 @@ cdef int set_counts(Comparison* work, Result result) except -1:
 
 
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
+    """Decide whether `candidate` folds into `reference`."""
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out
@@ -332,6 +335,7 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
 
 def compare_targets(Vectors reference not None, Vectors candidate not None, Result first not None,
                     *, bint symbols):
+    """Continue `compare`, whose result is `first`, with stage 3; counts have the work of both."""
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out
@@ -348,6 +352,7 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
 
 
 def find_first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
+    """Compare with each reference in order, linearly, until one accepts."""
     cdef Py_ssize_t ref_count = len(references), i
     cdef Object** refs
     cdef Scratch scratch
@@ -398,6 +403,7 @@ cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
 
 
 def find_covering_shapes(list shapes not None, bytes candidate not None):
+    """List the rows of shapes other than the candidate's whose sizes are all at least as large."""
     cdef Py_ssize_t count = PyBytes_GET_SIZE(candidate) // sizeof(uint64_t), row, i
     cdef const uint64_t* candidate_sizes = <const uint64_t*>PyBytes_AS_STRING(candidate)
     cdef const uint64_t* shape_sizes

@@ -13,6 +13,7 @@ from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, tabl
 
 
 cdef class Twins:
+    """Equal rows, and the work that finding them took."""
     cdef readonly bytes leaders
     cdef readonly uint64_t comparisons
     cdef readonly uint64_t bytes_compared
@@ -29,6 +30,7 @@ cdef class Twins:
 
 
 def find_twins(list sections not None, list relocations not None, list keys not None):
+    """Find the first row that each row is equal to."""
     cdef Py_ssize_t row_count = len(sections), i, view_count = 0
     cdef KeyTable table
     cdef KeySlot* slot

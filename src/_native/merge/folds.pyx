@@ -20,6 +20,7 @@ from tables.rows cimport (
 
 
 def find_winning_symbol(MergedTables merged not None, FileNumber reference, FileNumber candidate):
+    """Return a function whose copy in the candidate is kept and in the reference lost, or -1."""
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* files = objects.files.rows
     cdef const SymbolRow* symbols = objects.symbols.rows
@@ -40,6 +41,7 @@ def find_winning_symbol(MergedTables merged not None, FileNumber reference, File
 
 
 def pair_sections(ObjectTables objects not None, bytes pairs not None):
+    """Return, by input section, the SectionRow that replaces it, or -1."""
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const FileRow* files = objects.files.rows
     cdef const SectionRow* sections = objects.sections.rows

@@ -66,6 +66,7 @@ ctypedef struct ComponentSearch:
 
 
 def analyze(MergedTables merged not None):
+    """Compute registers and stack of every function, O(calls): fills `functions`."""
     merged.fill()
     cdef ComponentSearch search
     cdef CallRows calls = calls_of(merged)
@@ -378,6 +379,7 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
+    """Return (recursive, exceeds_registers)."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows
@@ -399,6 +401,7 @@ def find_recursive(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
+    """Return the entity of the first function that is not a tools patch; -1 if all are."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

@@ -80,6 +80,7 @@ from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_G
 
 
 def merge(MergedTables merged not None):
+    """Create the sections and symbols of the output, and decide about each relocation."""
     merged.fill()
     check_inputs(merged)
     cdef Merge merge

@@ -39,6 +39,7 @@ ctypedef struct Record:
 
 
 def record_resolved(MergedTables merged not None):
+    """List the resolved relocations of each section S in its `.nv.resolvedrela.S`."""
     merged.fill()
     cdef Record record
     cdef Scratch scratch
@@ -123,6 +124,7 @@ cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
 
 
 def refers_to_deleted_array(PlacedTables placed not None, uint64_t reserved):
+    """Return whether debug data refers to an extern array that has lost its symbol."""
     cdef MergedTables merged = placed.merged
     cdef size_t out_count = placed.outs.count
     cdef size_t fixup_count = merged.fixups.count, i

@@ -37,6 +37,7 @@ ctypedef struct Uses:
 
 
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
+    """Return the input sections without unused constants, if the used ones fit into `limit`."""
     cdef Uses uses
     cdef Scratch scratch
     merged.objects.view(&uses.objects)

@@ -37,6 +37,7 @@ cdef str text_of(int fault, uint64_t value):
 
 
 cdef class Section:
+    """A section header: the fields of ELF, and two more."""
     cdef readonly bytes name
     cdef readonly uint32_t type
     cdef readonly uint32_t link
@@ -51,12 +52,14 @@ cdef class Section:
 
 
 cdef class ElfSections:
+    """The sections of a file, with two fields of its header: e_type and e_machine."""
     cdef readonly uint16_t type
     cdef readonly uint16_t machine
     cdef readonly list sections
 
 
 def read_sections(data not None):
+    """Return the sections of an ELF64 file, of which only headers and names are read."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -104,6 +107,7 @@ cdef ElfSections list_sections(const uint8_t* data, uint64_t size):
 
 
 def find_section(data not None, bytes name not None):
+    """Return offset and size of the contents of the first section with this name, or None."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -137,6 +141,7 @@ cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_
 
 
 def file_sections(ObjectTables objects not None, FileCounter number):
+    """Return the sections of file `number` of a link; `offset` is in the arena, `header` is 0."""
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]
@@ -162,6 +167,7 @@ def file_sections(ObjectTables objects not None, FileCounter number):
 
 
 def file_image(ObjectTables objects not None, FileCounter number):
+    """Return file `number` of a link as an ELF file, with the present contents of its sections."""
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]

@@ -34,6 +34,7 @@ from tables.views cimport ObjectsView
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
+    """Return the checked tables of all files of the arena: (files, sections, symbols, faults)."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)   # offset, size
     cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
@@ -79,6 +80,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
 
 
 def check_again(ObjectTables objects not None, list numbers not None):
+    """Check files whose contents were changed since `parse`, and return the first fault, if any."""
     cdef Reader reader
     cdef FileRow* file
     cdef FileNumber number
@@ -120,6 +122,7 @@ cdef int32_t find_symtab(const Reader* reader, const FileRow* file) noexcept nog
 
 
 def find_changes(Files files not None):
+    """Return the numbers of files whose properties differ from the previous file's, ascending."""
     cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -133,6 +136,7 @@ def find_changes(Files files not None):
 
 
 def find_flagged(Files files not None, int bit):
+    """Return the numbers of the files with this bit in the column `flags`, ascending."""
     cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -143,6 +147,7 @@ def find_flagged(Files files not None, int bit):
 
 
 def find_files_outside(Files files not None, uint64_t low, uint64_t high):
+    """Return the numbers of the files compiled by a tool below `low`, or by one from `high` on."""
     cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef uint64_t tool
@@ -179,6 +184,7 @@ cdef FileSearch start_search(ObjectTables objects):
 
 
 def find_kernels(ObjectTables objects not None, *, bint every):
+    """Return the numbers of the files whose code is rewritten where it exits, ascending."""
     cdef size_t file_count = objects.files.count, i
     cdef FileSearch search = start_search(objects)
     cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>file_count)
@@ -226,6 +232,7 @@ cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) n
 
 
 def find_ties(ObjectTables objects not None):
+    """Return the numbers of the files whose Mercury sections agree with those of another file."""
     cdef size_t file_count = objects.files.count, i, count = 0
     cdef FileSearch search = start_search(objects)
     cdef Tie* ties

@@ -33,6 +33,7 @@ WIDTHS = {b"L": 8, b"l": 8, b"g": 8}
 
 
 def export_stream(int64_t rows, tuple columns not None):
+    """Return a capsule named `arrow_array_stream` with one batch of `rows` rows."""
     cdef int64_t count = len(columns), i
     cdef ArrowTable* table
     cdef ArrowArrayStream* stream = NULL

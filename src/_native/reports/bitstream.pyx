@@ -78,6 +78,7 @@ cdef Abbreviation* add_abbreviation(Cursor* cursor, Vec* abbreviations) except N
 
 
 def find_blocks(bytes data, uint64_t start):
+    """Find the blocks from byte `start` to the end of the file; trailing zeros are ignored."""
     cdef Cursor cursor
     cdef Vec rows
     cdef Scratch scratch
@@ -246,6 +247,7 @@ cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, si
 
 
 def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
+    """Return the abbreviations that a block info block defines, for `read_records`."""
     cdef Cursor cursor
     cdef Vec abbreviations
     cdef Scratch scratch
@@ -280,6 +282,7 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
 
 
 def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbreviations):
+    """Return a list of records for each block from row `first` to before `last`."""
     cdef Cursor cursor
     cdef Vec all_abbreviations
     cdef Scratch scratch

@@ -56,6 +56,7 @@ ctypedef packed struct KindCount:
 
 
 def count_sections(PlacedTables placed not None):
+    """Count sections, symbols, relocations and bytes: (rows of files, their sum, rows of kinds)."""
     placed.merged.check()
     placed.check()
     cdef Counts counts
@@ -206,6 +207,7 @@ cdef inline size_t type_counter(uint32_t relocation_type) noexcept nogil:
 
 
 def count_relocations(PlacedTables placed not None):
+    """Count the relocations of each type that occurs."""
     placed.check()
     cdef MergedView merged
     cdef PlacedView view
@@ -252,6 +254,7 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
 
 
 def count_fixups(PlacedTables placed not None):
+    """Count the relocations that are applied to each OutRow."""
     cdef MergedView merged
     cdef size_t out_count = placed.outs.count, i
     cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)
@@ -266,6 +269,7 @@ def count_fixups(PlacedTables placed not None):
 
 
 def list_fixups(Fixups fixups not None, int32_t out):
+    """List (offset in the section, type) of each relocation that is applied to one OutRow."""
     cdef size_t fixup_count = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows
     return [(fixup[i].offset, fixup[i].type) for i in range(fixup_count) if fixup[i].out == out]

@@ -11,5 +11,6 @@ INSTRUCTIONS = 1
 
 
 def open_counter(int number):
+    """Open a counter, CYCLES or INSTRUCTIONS: returns a descriptor, or a negative errno."""
     cdef int descriptor = open_hardware(<unsigned long long>number)
     return descriptor if descriptor >= 0 else -errno

@@ -46,6 +46,7 @@ TEXT = "String"     # key of a text without a key, as LLVM writes it
 @cython.final
 @cython.freelist(64)
 cdef class Remark:
+    """A decision of the pass `pass_name`, with its `kind` and `name`, on `function`."""
     cdef readonly uint32_t kind, line, column
     cdef readonly str pass_name, name, function, file
     cdef public object hotness
@@ -185,6 +186,7 @@ cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xf
 
 
 def encode(list remarks, dict strings):
+    """Encode `remarks` as blocks of whole 32-bit words."""
     cdef Vec rows, args
     cdef Scratch scratch
     cdef StringNumbers numbers

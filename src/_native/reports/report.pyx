@@ -29,6 +29,7 @@ cdef enum:
 
 
 cdef class KernelUse:
+    """The resources of a kernel of the output; with -r those of the kernel alone."""
     cdef readonly EntityNumber entity
     cdef readonly uint32_t registers
     cdef readonly uint32_t barriers
@@ -38,6 +39,7 @@ cdef class KernelUse:
 
 
 cdef class FunctionCalls:
+    """A function and those that it calls."""
     cdef readonly EntityNumber entity
     cdef readonly int64_t registers
     cdef readonly list callees
@@ -45,6 +47,7 @@ cdef class FunctionCalls:
 
 # The register count that a kernel takes over from a function, and the most that it may have.
 cdef class Propagation:
+    """The register count of a function that propagates to a kernel, and the kernel's limit."""
     cdef readonly uint32_t registers
     cdef readonly EntityNumber function
     cdef readonly EntityNumber kernel
@@ -52,6 +55,7 @@ cdef class Propagation:
 
 
 def sum_memory(Outs outs not None):
+    """Return the bytes of global memory, and (bank, bytes) of the link's own constant banks."""
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -65,6 +69,7 @@ def sum_memory(Outs outs not None):
 
 
 def list_kernel_use(PlacedTables placed not None):
+    """List the resources of each kernel; the kernel whose code was created last comes first."""
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef size_t i
@@ -132,6 +137,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
 
 
 def list_calls(MergedTables merged not None):
+    """List the calls of every function, in creation order."""
     cdef size_t entity_count = merged.entities.count
     cdef size_t nodes = entity_count + merged.prototypes.count, i, j
     cdef const EntityRow* entities = merged.entities.rows
@@ -189,6 +195,7 @@ ctypedef struct CallerWalk:
 
 
 def list_propagations(MergedTables merged not None):
+    """List all register counts that propagate to kernels, in the order of nvlink's messages."""
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const SectionRow* sections = objects.sections.rows

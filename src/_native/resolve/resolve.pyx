@@ -74,6 +74,7 @@ ctypedef struct SectionCopies:
 
 
 def resolve(MergedTables merged not None):
+    """Find the entities of the link and the definition that wins for each."""
     merged.fill()
     cdef ObjectTables objects = merged.objects
     cdef Resolver resolver
@@ -208,6 +209,7 @@ cdef void assign_sections(void* context, FileCounter number) noexcept nogil:
 
 
 def find_live(MergedTables merged not None, Marks selected not None, *, bint keep_all):
+    """Mark the entities that reach the output, in `entities`."""
     merged.fill()
     cdef size_t entity_count = merged.entities.count
     cdef Entities table = <Entities>Table.writable(<PyObject*>merged.entities)
@@ -289,6 +291,7 @@ cdef void keep_undefined(LiveWalk* walk) noexcept nogil:
 
 
 def select_kernels(MergedTables merged not None, list patterns):
+    """Return, by entity, whether it is a kernel whose name contains one of the patterns."""
     cdef ObjectTables objects = merged.objects
     cdef size_t entity_count = merged.entities.count, i
     cdef const SymbolRow* symbols = objects.symbols.rows
@@ -310,6 +313,7 @@ def select_kernels(MergedTables merged not None, list patterns):
 
 
 def select_referenced(MergedTables merged not None, list external, list internal):
+    """Return, by entity, whether it is a kernel that host code names."""
     cdef bytes result = bytes(merged.entities.count)
     mark_referenced(merged, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
     mark_referenced(merged, internal, EF_LOCAL, <uint8_t*>PyBytes_AS_STRING(result))
@@ -373,6 +377,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
 
 
 def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks selected not None):
+    """Return, by entity, whether it is a `selected` kernel that is not borrowed."""
     merged.fill()
     cdef const uint8_t* is_borrowed = <const uint8_t*>PyBytes_AS_STRING(borrowed)
     cdef const uint8_t* is_selected = selected.rows
@@ -396,17 +401,20 @@ def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks select
 
 
 def find_uncalled(MergedTables merged not None):
+    """Return the functions (entities) whose address is taken and that `find_live` did not reach."""
     cdef const EntityRow* entities = merged.entities.rows
     return [i for i in range(merged.entities.count) if entities[i].flags & EF_UNCALLED]
 
 
 def find_unselected(MergedTables merged not None):
+    """Return the kernels (entities) that are removed since they are not selected."""
     cdef const EntityRow* entities = merged.entities.rows
     return [i for i in range(merged.entities.count)
             if entities[i].flags & (EF_UNSELECTED | EF_LIVE) == EF_UNSELECTED]
 
 
 def find_undefined(MergedTables merged not None):
+    """Return the entities that an executable needs but no input defines, in creation order."""
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef size_t entity_count = merged.entities.count, i

@@ -334,6 +334,7 @@ cdef bint check_tables(SharedTables shared) except -1:
 
 def layout_shared(SharedTables shared not None, int family, *, bint keeps_common,
                   bint aligns_arrays, bint ties_arrays, bint reserves=True):
+    """Lay out shared memory: fills `offsets`, `kernels` and `ties`."""
     shared.fill()
     cdef Placing placing
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
@@ -403,6 +404,7 @@ cdef bytes start_kernels(Py_ssize_t count):
 
 
 def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint ties_arrays):
+    """Compute sizes for `-r`, which places nothing: fills `kernels` and `ties`, for any family."""
     shared.fill()
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
     cdef const VariableRow* rows = shared.variables.rows
@@ -417,8 +419,7 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
     cdef bytes kernels = start_kernels(kernel_count)
     cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
     cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
-    arrays.kernels = kernel
-    arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
+    arrays.kernels, arrays.addresses = kernel, <int64_t*>PyBytes_AS_STRING(addresses)
     arrays.is_relocatable = True
     scratch_init(&scratch)
     try:

@@ -34,6 +34,7 @@ from traits cimport (
 
 
 def gather(MergedTables merged not None):
+    """Make the tables of shared variables and their users."""
     cdef ObjectTables objects = merged.objects
     if (merged.section_function.count != objects.sections.count
             or merged.section_resolution.count != objects.sections.count):
@@ -114,6 +115,7 @@ ctypedef struct SharedPlaces:
 
 def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
                  bint reserves=True):
+    """Copy the layout of shared memory to the tables of the link."""
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -316,6 +318,7 @@ cdef inline void set_size(OutRow* out, const KernelRow* kernel) noexcept nogil:
 
 
 def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):
+    """List the kernels with more than `limit` bytes of shared memory: (entity, bytes)."""
     cdef size_t kernel_count = shared.kernel_entities.count, i
     cdef const EntityNumber* kernel = shared.kernel_entities.rows
     cdef const KernelRow* row = shared.kernels.rows

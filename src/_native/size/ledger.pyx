@@ -67,6 +67,7 @@ cdef enum:
 
 
 cdef class Measured:
+    """The results for a counted payload."""
     cdef readonly uint32_t elf_type
     cdef readonly bytes unit
     cdef readonly bytes exact
@@ -77,6 +78,7 @@ cdef class Measured:
 
 
 cdef class Sum:
+    """The bytes of a group of entries and a group of functions; `part` is -1 for all parts."""
     cdef readonly int64_t entry_group
     cdef readonly int64_t function_group
     cdef readonly int64_t part
@@ -87,6 +89,7 @@ cdef class Sum:
 
 
 cdef class Repeat:
+    """A function, or data (function 0), of an entry: `size` bytes that an earlier entry has too."""
     cdef readonly int32_t entry_group
     cdef readonly LedgerFunctionRef function
     cdef readonly LedgerEntryRef entry
@@ -94,6 +97,7 @@ cdef class Repeat:
 
 
 def open_library(int codec, bytes path not None):
+    """Use the library at `path` for a codec from now on; False if it cannot decompress."""
     # Compressing payloads again needs functions for frames, too; payloads are counted without them.
     if codec == CODEC_ZSTD_FRAME:
         open_frames(PyBytes_AS_STRING(path))
@@ -101,6 +105,7 @@ def open_library(int codec, bytes path not None):
 
 
 def return_memory():
+    """Return memory of large payloads to the system as soon as they are counted."""
     return_blocks(RETURNED_SIZE)
 
 
@@ -130,6 +135,7 @@ ctypedef struct Measuring:
 
 
 cdef class Ledger:
+    """The measured bytes, a row for each part of each function of each entry."""
     cdef Vec rows               # LedgerRow
     cdef NameIndex index        # by name: number of a function, minus 1
     cdef TextPool pool          # names of functions and units, keys of contents

@@ -14,6 +14,7 @@ from sizenumbers cimport PART_HEADERS, PART_PADDING
 
 
 def section_bytes(cubin not None):
+    """List the section and part of all bytes of a cubin, in order, as in `Ledger.measure`."""
     cdef Py_buffer view
     PyObject_GetBuffer(cubin, &view, PyBUF_SIMPLE)
     try:

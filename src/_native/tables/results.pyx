@@ -20,6 +20,8 @@ from traits cimport FAMILY_A, FAMILY_TRAITS
 
 
 cdef class Result:
+    """The tables of a phase. Bytes that are assigned become a table of the column's type."""
+
     # Names of attributes that can be set even after `seal`: they are not tables of the result.
     UNSEALED = ()
 
@@ -61,6 +63,8 @@ cdef int expect(str name, Table column, size_t rows, bint optional=False) except
 
 
 cdef class ObjectTables(Result):
+    """The inputs, and the options that kernels need."""
+
     def __cinit__(self):
         self.arena = b""
         self.files = Files()
@@ -94,6 +98,8 @@ cdef class ObjectTables(Result):
 
 
 cdef class MergedTables(Result):
+    """The sections, symbols and relocations of the output."""
+
     def __cinit__(self):
         self.entities = Entities()
         self.symbol_entity = Numbers()
@@ -177,6 +183,8 @@ cdef class MergedTables(Result):
 
 
 cdef class SharedTables(Result):
+    """Shared variables, their users and their layout."""
+
     def __cinit__(self):
         self.variables = SharedVariables()
         self.uses = SharedUses()
@@ -217,6 +225,8 @@ cdef class SharedTables(Result):
 
 
 cdef class PlacedTables(Result):
+    """The layout of the output."""
+
     def __cinit__(self):
         self.outs = Outs()
         self.values = Values()

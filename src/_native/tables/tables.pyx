@@ -150,6 +150,8 @@ cdef class Row:
 
 
 cdef class Table:
+    """An immutable table of rows of one kind."""
+
     def __cinit__(self, data=b""):
         if type(data) is bytes:
             self.start = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -249,76 +251,106 @@ cdef class Table:
 
 
 cdef class Files(Table):
+    """Input files, in command-line order."""
+
     def __cinit__(self, data=b""):
         self.rows = <const FileRow*>self.hold(sizeof(FileRow), FILE_ROW)
 
 
 cdef class Sections(Table):
+    """Sections of all inputs, file by file."""
+
     def __cinit__(self, data=b""):
         self.rows = <const SectionRow*>self.hold(sizeof(SectionRow), SECTION_ROW)
 
 
 cdef class Symbols(Table):
+    """Symbols of all inputs, file by file."""
+
     def __cinit__(self, data=b""):
         self.rows = <const SymbolRow*>self.hold(sizeof(SymbolRow), SYMBOL_ROW)
 
 
 cdef class Faults(Table):
+    """Reasons why an input was refused: empty, or one row."""
+
     def __cinit__(self, data=b""):
         self.rows = <const FaultRow*>self.hold(sizeof(FaultRow), FAULT_ROW)
 
 
 cdef class Entities(Table):
+    """Distinct symbols of the link, in order of first mention."""
+
     def __cinit__(self, data=b""):
         self.rows = <const EntityRow*>self.hold(sizeof(EntityRow), ENTITY_ROW)
 
 
 cdef class Calls(Table):
+    """Rows of the call graph, in input order."""
+
     def __cinit__(self, data=b""):
         self.rows = <const CallRow*>self.hold(sizeof(CallRow), CALL_ROW)
 
 
 cdef class Clashes(Table):
+    """Conflicting definitions of one name."""
+
     def __cinit__(self, data=b""):
         self.rows = <const ClashRow*>self.hold(sizeof(ClashRow), CLASH_ROW)
 
 
 cdef class Functions(Table):
+    """Properties that each entity inherits over the call graph, such as registers."""
+
     def __cinit__(self, data=b""):
         self.rows = <const FunctionRow*>self.hold(sizeof(FunctionRow), FUNCTION_ROW)
 
 
 cdef class LiteralPools(Table):
+    """Pieces of literal pools that go to kernels, in order of placement."""
+
     def __cinit__(self, data=b""):
         self.rows = <const PoolRow*>self.hold(sizeof(PoolRow), POOL_ROW)
 
 
 cdef class Outs(Table):
+    """Sections of the output, in creation order."""
+
     def __cinit__(self, data=b""):
         self.rows = <const OutRow*>self.hold(sizeof(OutRow), OUT_ROW)
 
 
 cdef class OutSymbols(Table):
+    """Symbols of the output, in creation order."""
+
     def __cinit__(self, data=b""):
         self.rows = <const OutSymbolRow*>self.hold(sizeof(OutSymbolRow), OUT_SYMBOL_ROW)
 
 
 cdef class Emitted(Table):
+    """Relocations that the output contains."""
+
     def __cinit__(self, data=b""):
         self.rows = <const EmittedRow*>self.hold(sizeof(EmittedRow), EMITTED_ROW)
 
 
 cdef class Fixups(Table):
+    """Relocations that the link resolves."""
+
     def __cinit__(self, data=b""):
         self.rows = <const FixupRow*>self.hold(sizeof(FixupRow), FIXUP_ROW)
 
 
 cdef class Rebuilds(Table):
+    """Relocations of debug sections that the link computes again, from sm_100 on."""
+
     def __cinit__(self, data=b""):
         self.rows = <const RebuildRow*>self.hold(sizeof(RebuildRow), REBUILD_ROW)
 
 
 cdef class Spans(Table):
+    """The output sections whose contents are in one blob."""
+
     def __cinit__(self, data=b""):
         self.rows = <const SpanRow*>self.hold(sizeof(SpanRow), SPAN_ROW)
 
@@ -332,61 +364,85 @@ cdef class Spans(Table):
 
 
 cdef class FilePlaces(Table):
+    """The place of each output section in the file."""
+
     def __cinit__(self, data=b""):
         self.rows = <const PlaceRow*>self.hold(sizeof(PlaceRow), PLACE_ROW)
 
 
 cdef class Patches(Table):
+    """Fields of the image with their values."""
+
     def __cinit__(self, data=b""):
         self.rows = <const PatchRow*>self.hold(sizeof(PatchRow), PATCH_ROW)
 
 
 cdef class SharedVariables(Table):
+    """Shared variables that are not overridden, in creation order."""
+
     def __cinit__(self, data=b""):
         self.rows = <const VariableRow*>self.hold(sizeof(VariableRow), VARIABLE_ROW)
 
 
 cdef class SharedUses(Table):
+    """Pairs of a shared variable and a kernel that uses it, in any order, some more than once."""
+
     def __cinit__(self, data=b""):
         self.rows = <const UseRow*>self.hold(sizeof(UseRow), USE_ROW)
 
 
 cdef class ExternUses(Table):
+    """Kernels that use extern arrays, with the function that refers to the array."""
+
     def __cinit__(self, data=b""):
         self.rows = <const ExternUseRow*>self.hold(sizeof(ExternUseRow), EXTERN_USE_ROW)
 
 
 cdef class SharedSizes(Table):
+    """Shared memory of each kernel, and of `.nv_debug.shared` at the end."""
+
     def __cinit__(self, data=b""):
         self.rows = <const KernelRow*>self.hold(sizeof(KernelRow), KERNEL_ROW)
 
 
 cdef class Numbers(Table):
+    """Numbers of rows, i32; -1 for no row."""
+
     def __cinit__(self, data=b""):
         self.rows = <const int32_t*>self.hold(sizeof(int32_t), b"i")
 
 
 cdef class Indices(Table):
+    """Indices in the output, u32; 0 if not in the output."""
+
     def __cinit__(self, data=b""):
         self.rows = <const uint32_t*>self.hold(sizeof(uint32_t), b"I")
 
 
 cdef class Values(Table):
+    """Addresses, sizes and offsets, u64."""
+
     def __cinit__(self, data=b""):
         self.rows = <const uint64_t*>self.hold(sizeof(uint64_t), b"Q")
 
 
 cdef class Offsets(Table):
+    """Offsets, i64; -1 without an offset."""
+
     def __cinit__(self, data=b""):
         self.rows = <const int64_t*>self.hold(sizeof(int64_t), b"q")
 
 
 cdef class Marks(Table):
+    """Numbers of one byte: 0 or 1, or a Resolution."""
+
     def __cinit__(self, data=b""):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
 
 
 cdef class Blob(Table):
+    """Bytes of the output: a string table, or contents of sections that the link makes."""
+
     def __cinit__(self, data=b""):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
 

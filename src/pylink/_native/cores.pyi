@@ -11,7 +11,7 @@ def count_cores() -> int:
     """
 
 def read_quota(groups: bytes, root: bytes) -> int:
-    """Return the processors that the quotas of a control group and its parents allow, rounded up.
+    """Return the processors that quotas of a control group and its parents allow, rounded up.
 
     `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups. Without a
     quota, the result is 0.

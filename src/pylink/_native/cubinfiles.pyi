@@ -8,7 +8,7 @@ def read_cubins(
     first: int,
     hasher: int,
 ) -> tuple[bytes, Columns]:
-    """Return an IndexedKind (one byte) for each file, and the objects and sections of the cubins.
+    """Return an IndexedKind (a byte) for each file, and the objects and sections of cubins.
 
     `files` are columns of a census: names, roots, ends, text, stamps. Kinds:
 

@@ -31,7 +31,7 @@ class Result:
     counts: tuple[int, ...]
 
 class Vectors:
-    """The vectors of one object. Only digests, and tables that are needed for a look-up, are added.
+    """The vectors of one object. Only digests, and tables that a look-up needs, are added.
 
     `primary` holds read-only buffers, `headers` rows (name, sh_size, sh_link and sh_info as one
     u64, sh_addralign, whose low 32 bits count), `targets` rows (name, payload). Keys of the lookup

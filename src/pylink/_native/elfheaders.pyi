@@ -50,7 +50,7 @@ def file_sections(objects: ObjectTables, number: int) -> list[Section]:
     """
 
 def file_image(objects: ObjectTables, number: int) -> bytes:
-    """Return file `number` of a link as an ELF file, with the contents that its sections have now.
+    """Return file `number` of a link as an ELF file, with the present contents of its sections.
 
     Contents that the link replaced come after all others. Symbols are as in the input.
     """

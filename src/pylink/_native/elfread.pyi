@@ -27,7 +27,7 @@ def check_again(objects: ObjectTables, numbers: list[int]) -> Faults:
     """
 
 def find_changes(files: Files) -> list[int]:
-    """Return the numbers of the files whose properties differ from the previous file's, ascending.
+    """Return the numbers of files whose properties differ from the previous file's, ascending.
 
     Properties are the columns from `toolkit` to `flags`. Files about which a link warns (32-bit
     addresses, no ISA_CLASS) are always included.

@@ -8,7 +8,7 @@ from pylink._native.results import MergedTables, ObjectTables
 from pylink._native.tables import Numbers
 
 def find_winning_symbol(merged: MergedTables, reference: int, candidate: int) -> int:
-    """Return a function of the candidate whose copy is kept while the reference's copy lost, or -1.
+    """Return a function whose copy in the candidate is kept and in the reference lost, or -1.
 
     It is the SymbolRow of the first one. A copy that lost also loses the relocations of its debug
     data, so the reference's sections could not replace the candidate's. `IndexError` for an invalid

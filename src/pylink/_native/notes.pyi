@@ -34,7 +34,7 @@ def fastpath_bits(merged: MergedTables) -> int:
 def merge_compat(
     objects: ObjectTables, rows: bytes, *, arch_specific: bool, features: int, fastpath: int
 ) -> bytes:
-    """Return the records of .nv.compat, joined over all inputs by `rows` (`pylink.facts.compat`).
+    """Return the records of .nv.compat, joined over all inputs by rows of `pylink.facts.compat`.
 
     Attribute 9 says whether the target's name ends in `a` (`arch_specific`). Attribute 0x0b has the
     bits that all inputs with code have, and those of `fastpath`, limited to the target's

@@ -8,7 +8,7 @@ from typing_extensions import Buffer
 SectionBytes: TypeAlias = tuple[int, int, int]
 
 def section_bytes(cubin: Buffer) -> list[SectionBytes]:
-    """List the section and part of all bytes of a cubin, in order, as `Ledger.measure` counts them.
+    """List the section and part of all bytes of a cubin, in order, as in `Ledger.measure`.
 
     The numbers of bytes add up to the file's size. ValueError for other files, and for sections
     outside of the file.

@@ -5,7 +5,7 @@ from mmap import mmap
 def find_symbols(
     data: bytes | bytearray | memoryview | mmap, offset: int, size: int
 ) -> tuple[int, bytes, bool]:
-    """Find the symbols of a file, `size` bytes from `offset` of `data`: (state, rows, has_runtime).
+    """Find the symbols of a file in `size` bytes of `data`: (state, rows, has_runtime).
 
     The state is a LibraryState, and the rows are rows of DYNAMIC of `pylink.rowformats`, each with
     a DynamicKind (`pylink.facts.picknumbers`). The state is NO_CODE for a library without
