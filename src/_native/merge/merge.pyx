@@ -22,9 +22,9 @@ each input:
 5. `decide_relocations`: every relocation entry is emitted, resolved or dropped.
 
 `finish_input` creates what follows the last input, such as the call graph. `name_symbols` and
-`name_sections` then walk over the lists and write the names, so dead code has numbers but no names. After that, no section
-or symbol of this program appears; from sm_100 on a second program makes the final file of what is
-there (`make_final_file`).
+`name_sections` then walk over the lists and write the names, so dead code has numbers but no names.
+After that, no section or symbol of this program appears; from sm_100 on a second program makes the
+final file of what is there (`make_final_file`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

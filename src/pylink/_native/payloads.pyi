@@ -22,8 +22,8 @@ def gather(
     decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called for
     payloads that are in no arena or could not be decompressed, one by one. If it returns another
     number of bytes than the row says, the payload is empty in `extents`. A large arena lies in
-    `pages`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena, `MemoryError` if memory is
-    exhausted.
+    `pages`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena,
+    `MemoryError` if memory is exhausted.
     """
 
 class Tail:
