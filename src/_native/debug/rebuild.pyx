@@ -80,7 +80,7 @@ ctypedef struct Rebuild:
     Vec patches                 # DebugPatchRow
 
 
-def list_debug_pieces(MergedTables merged not None, int out):
+def list_debug_pieces(MergedTables merged not None, OutNumber out):
     """List the pieces of the section with OutRow `out`, and their relocations."""
     cdef Rebuild rebuild
     cdef Scratch scratch
@@ -89,8 +89,8 @@ def list_debug_pieces(MergedTables merged not None, int out):
     try:
         scratch_vector(&scratch, &rebuild.pieces, sizeof(PieceRow))
         scratch_vector(&scratch, &rebuild.relocations, sizeof(RelocRow))
-        scratch_vector(&scratch, &rebuild.numbers, 4)
-        scratch_vector(&scratch, &rebuild.inputs, 4)
+        scratch_vector(&scratch, &rebuild.numbers, sizeof(RebuildNumber))
+        scratch_vector(&scratch, &rebuild.inputs, sizeof(SectionNumber))
         rebuild.symbol_order = <uint32_t*>scratch_zeros(&scratch, rebuild.merged.entity_count, 4)
         if not scratch.failed:
             with nogil:
@@ -172,12 +172,12 @@ cdef bint list_relocation(Rebuild* rebuild, const RebuildRow* row) noexcept nogi
     return True
 
 
-def list_header_patches(MergedTables merged not None, int out):
+def list_header_patches(MergedTables merged not None, OutNumber out):
     """List the mercury twins of the pieces of a line section, and their resolved header fields."""
     cdef Rebuild rebuild
     cdef size_t i, plain_count = 0
     cdef Scratch scratch
-    start_rebuild(&rebuild, merged, merged.outs.rows[<OutNumber>out].merc)
+    start_rebuild(&rebuild, merged, merged.outs.rows[out].merc)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &rebuild.pieces, sizeof(PieceRow))
@@ -307,7 +307,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
 
 
 def retarget_units(MergedTables merged not None, bytes inputs not None, bytes units not None,
-                   int out):
+                   OutNumber out):
     """Update references to line units to their new offsets, in `fixups` and `emitted`."""
     merged.fill()
     cdef Fixups fixups = <Fixups>Table.writable(<PyObject*>merged.fixups)

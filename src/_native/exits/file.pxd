@@ -8,8 +8,8 @@ from base.vector cimport Vec
 from exits.rows cimport Code, CodeNumber, InstructionMap, View
 from sectionkinds cimport KIND
 from tables.rows cimport (
-    FileSectionCounter, FileSectionNumber, FileSymbolRef, SectionNumber, SectionRow, SymbolNumber,
-    SymbolRow,
+    FileSectionCounter, FileSectionNumber, FileSectionRef, FileSymbolRef, SectionNumber,
+    SectionRow, SymbolNumber, SymbolRow,
 )
 
 
@@ -60,7 +60,7 @@ cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
         view.scratch = &file.scratch
         view.kind = section.type
         view.link = section.link
-        view.info = section.info
+        view.info = <FileSectionRef>section.info
         view.name = arena + section.name
         view.name_size = section.name_size
         view.data = arena
@@ -74,7 +74,8 @@ cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
 cdef inline FileSectionNumber section_index_of(const RewrittenFile* file,
                                                const SymbolRow* symbol) noexcept nogil:
     """Return the index in the file of the section of a symbol; -1 without a section."""
-    return symbol.section - file.first_section if symbol.section >= 0 else -1
+    return (<FileSectionNumber>(symbol.section - file.first_section) if symbol.section >= 0
+            else -1)
 
 
 cdef inline FileSectionNumber code_index_of(const RewrittenFile* file,

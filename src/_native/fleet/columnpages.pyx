@@ -39,14 +39,14 @@ def number_pages(bytes values not None, int width, bytes valid=None):
         flags = <const uint8_t*>PyBytes_AS_STRING(check_rows(valid, 1, rows))
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &present, width)
-        scratch_vector(&scratch, &distinct, width)
+        scratch_vector(&scratch, &present, width * sizeof(uint8_t))
+        scratch_vector(&scratch, &distinct, width * sizeof(uint8_t))
         scratch_vector(&scratch, &numbers, sizeof(int32_t))
         scratch_vector(&scratch, &page, 1)
         good = not scratch.failed
         with nogil:
             if flags == NULL:
-                vec_over(&present, value, width, rows)
+                vec_over(&present, value, width * sizeof(uint8_t), rows)
             else:
                 for i in range(<size_t>rows):
                     if good and flags[i]:

@@ -78,10 +78,10 @@ ctypedef struct Columns:
     Vec suffix                  # int32_t: number in `suffixes`
     Vec type                    # uint32_t: sh_type
     Vec info                    # uint32_t: sh_info
-    Vec offset                  # int64_t: file offset of the bytes, 0 for NOBITS
+    Vec offset                  # uint64_t: file offset of the bytes, 0 for NOBITS
     Vec size                    # uint64_t: sh_size
-    Vec stored                  # int64_t: number of bytes in the file, 0 for NOBITS
-    Vec own                     # int64_t: number of bytes that no earlier section of the file has
+    Vec stored                  # uint64_t: number of bytes in the file, 0 for NOBITS
+    Vec own                     # uint64_t: number of bytes that no earlier section of the file has
     Vec align                   # uint64_t: sh_addralign
     Vec digest                  # Hash128 in canonical form, of the bytes in the file
     Dictionary families
@@ -135,10 +135,10 @@ cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher
     scratch_vector(scratch, &columns.suffix, sizeof(int32_t))
     scratch_vector(scratch, &columns.type, sizeof(uint32_t))
     scratch_vector(scratch, &columns.info, sizeof(uint32_t))
-    scratch_vector(scratch, &columns.offset, sizeof(int64_t))
+    scratch_vector(scratch, &columns.offset, sizeof(uint64_t))
     scratch_vector(scratch, &columns.size, sizeof(uint64_t))
-    scratch_vector(scratch, &columns.stored, sizeof(int64_t))
-    scratch_vector(scratch, &columns.own, sizeof(int64_t))
+    scratch_vector(scratch, &columns.stored, sizeof(uint64_t))
+    scratch_vector(scratch, &columns.own, sizeof(uint64_t))
     scratch_vector(scratch, &columns.align, sizeof(uint64_t))
     scratch_vector(scratch, &columns.digest, sizeof(Hash128))
     scratch_vector(scratch, &columns.halves, sizeof(Halves))

@@ -22,8 +22,8 @@ from rownumbers cimport FROM_INPUTS, FROM_SPAN
 from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport (
-    EmittedNumber, EmittedRow, OutNumber, OutRow, PatchRef, PatchRow, PlaceRow, SectionCounter,
-    SectionNumber, SectionRow,
+    EmittedNumber, EmittedRow, EntityCounter, OutNumber, OutRow, PatchRef, PatchRow, PlaceRow,
+    SectionCounter, SectionNumber, SectionRow,
 )
 from tables.views cimport MergedView, ObjectsView, PlacedView
 
@@ -90,7 +90,7 @@ ctypedef struct Listing:
 cdef inline void find_copied(void* context, size_t run) noexcept nogil:
     """Find out which sections of a run of input sections are copied."""
     cdef const Listing* listing = <const Listing*>context
-    cdef size_t i, first = run * RUN_SECTIONS
+    cdef SectionCounter i, first = <SectionCounter>(run * RUN_SECTIONS)
     for i in range(first, min(first + RUN_SECTIONS, listing.contents.objects.section_count)):
         listing.copied[i] = is_copied(listing.contents, i)
 
@@ -358,7 +358,8 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
         if emitted[number].entity >= 0:
             entry.r_sym = contents.placed.symbol_index[emitted[number].entity]
         elif emitted[number].section < -1:      # -2 - kernel: EmittedRow
-            entry.r_sym = contents.placed.instance_index[-2 - emitted[number].section]
+            entry.r_sym = contents.placed.instance_index[
+                <EntityCounter>(-2 - emitted[number].section)]
         elif emitted[number].section < 0:
             entry.r_sym = 0
         else:

@@ -97,8 +97,8 @@ cdef inline uint64_t mercury_value(const Writer* writer, SymbolNumber symbol) no
     A function inside of another one (EF_INNER) starts there in the mercury form of the other.
     """
     cdef const FileRow* file = &writer.objects.files[writer.objects.symbols[symbol].file]
-    cdef FileSymbolRef index = <SymbolRef>symbol - file.first_symbol
-    if index >= file.mercury_symbols:
+    cdef FileSymbolRef index = <FileSymbolRef>(<SymbolRef>symbol - file.first_symbol)
+    if index >= <FileSymbolRef>file.mercury_symbols:
         return 0
     return (<const Sym*>(writer.objects.arena + file.merc_symtab) + index).st_value
 

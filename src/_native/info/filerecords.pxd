@@ -17,7 +17,7 @@ from rownumbers cimport EF_LIVE, RESOLUTION_WON
 from sectionkinds cimport KIND
 from tables.attributes cimport record_size
 from tables.rows cimport (
-    EntityNumber, FileRef, FileRow, SectionNumber, SectionRef, SectionRow, SymbolRef,
+    EntityNumber, FileRef, FileRow, FileSymbolRef, SectionNumber, SectionRef, SectionRow, SymbolRef,
 )
 from traits cimport TRAIT_MERCURY
 
@@ -123,7 +123,7 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
             return False
         if has_function_symbol(record.data):
             # {format, attribute, size, u32 symbol, u32 value}
-            entity = entity_of(info, record.file, load32(record.data + 4))
+            entity = entity_of(info, record.file, <FileSymbolRef>load32(record.data + 4))
             memcpy(place + 4, &info.placed.symbol_index[entity], 4)
             section = info.objects.symbols[info.merged.entities[entity].winner].section
             if (frames != NULL and record.data[1] == EIATTR_FRAME_SIZE and section >= 0

@@ -27,7 +27,7 @@ from info.records cimport (
 )
 from rownumbers cimport NO_STACK_BOUND
 from tables.attributes cimport find_record, record_size
-from tables.rows cimport EntityNumber, SectionNumber, SectionRow
+from tables.rows cimport EntityNumber, FileSymbolRef, SectionNumber, SectionRow
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY
 
 
@@ -115,7 +115,8 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
             return False
         index = <uint32_t>(info.blob.count - 4)     # where the record begins
         for i in range((record_size(data) - 4) // 4):
-            symbol = find_external(info, record.file, load32(data + 4 + 4 * i))
+            symbol = find_external(info, record.file,
+                                   <FileSymbolRef>load32(data + 4 + 4 * i))
             if symbol:
                 if append_bytes(info, <const uint8_t*>&symbol, 4) == NULL:
                     return False
@@ -132,7 +133,7 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
     if place == NULL:
         return False
     if data[0] == EIFMT_SVAL and data[1] == EIATTR_PARAM_CBANK:
-        symbol = section_symbol_of(info, record.file, load32(data + 4))
+        symbol = section_symbol_of(info, record.file, <FileSymbolRef>load32(data + 4))
         memcpy(place + 4, &symbol, 4)
     elif data[0] == EIFMT_SVAL and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
         # The record names the null symbol. Some releases with -g turn it into a function.

@@ -67,7 +67,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     scratch_init(&scratch)
     try:
         graph_init(&info.graph, &scratch, &calls)
-        scratch_vector(&scratch, &info.contributors, 4)
+        scratch_vector(&scratch, &info.contributors, sizeof(OutNumber))
         info.info_out = scratch_nones(&scratch, info.merged.entity_count)
         info.contributes = <uint8_t*>scratch_zeros(&scratch, info.merged.entity_count, 1)
         info.preexits = <uint8_t*>scratch_zeros(&scratch, info.merged.entity_count, 1)
@@ -110,11 +110,11 @@ cdef enum:
 
 cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
     """Allocate the memory that a thread needs for itself; `node_count`: of the call graph."""
-    scratch_vector(scratch, &info.reached_infos, 4)
+    scratch_vector(scratch, &info.reached_infos, sizeof(OutNumber))
     scratch_vector(scratch, &info.records, sizeof(Record))
-    scratch_vector(scratch, &info.list_items, 4)
-    scratch_vector(scratch, &info.record_sections, 4)
-    scratch_vector(scratch, &info.mixed_kernels, 4)
+    scratch_vector(scratch, &info.list_items, sizeof(uint32_t))
+    scratch_vector(scratch, &info.record_sections, sizeof(SectionNumber))
+    scratch_vector(scratch, &info.mixed_kernels, sizeof(EntityNumber))
     scratch_vector(scratch, &info.blob, 1)
     scratch_vector(scratch, &info.spans, sizeof(SpanRow))
     info.stamp = <uint32_t*>scratch_zeros(scratch, node_count, 4)
@@ -144,14 +144,14 @@ cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
 cdef void emit_rows(void* context, size_t part) noexcept nogil:
     """Write records of sections until no thread has one to begin: the task of each thread."""
     cdef Info* info = <Info*>context + part
-    cdef OutCounter first = claim_items(info.next, SOME_ROWS), i
+    cdef OutCounter first = <OutCounter>claim_items(info.next, SOME_ROWS), i
     while first < info.placed.out_count:
         for i in range(first, min(first + SOME_ROWS, info.placed.out_count)):
             fetch_records(info, i)
             if is_a(info.placed.outs[i].kind, IS_RECORDS) and not emit_row(info, i):
                 info.failed = True
                 return
-        first = claim_items(info.next, SOME_ROWS)
+        first = <OutCounter>claim_items(info.next, SOME_ROWS)
 
 
 cdef bint emit_row(Info* info, OutCounter i) noexcept nogil:
@@ -201,7 +201,7 @@ cdef void find_contributing(void* context, size_t run) noexcept nogil:
     """Mark the functions of a run of OutRows whose records kernels inherit."""
     cdef const ContributorSearch* search = <const ContributorSearch*>context
     cdef Info* info = search.info
-    cdef size_t i, first = run * RUN_ROWS
+    cdef OutCounter i, first = <OutCounter>(run * RUN_ROWS)
     cdef const SectionRow* source
     cdef const OutRow* out
     cdef uint64_t offset

@@ -46,10 +46,10 @@ cdef enum:
     FEW = 16                    # numbers that are sorted without calls
 
 
-cdef inline void sort_numbers(int32_t* numbers, size_t count) noexcept nogil:
+cdef inline void sort_numbers(OutNumber* numbers, size_t count) noexcept nogil:
     """Sort numbers, ascending. Most kernels reach a few functions."""
     cdef size_t i, j
-    cdef int32_t number
+    cdef OutNumber number
     if count > FEW:
         qsort(numbers, count, 4, compare_numbers)
         return
@@ -96,7 +96,7 @@ cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
                 info.stamp[to] = info.walk
                 info.stack[depth] = to
                 depth += 1
-    sort_numbers(<int32_t*>info.reached_infos.data, info.reached_infos.count)
+    sort_numbers(<OutNumber*>info.reached_infos.data, info.reached_infos.count)
     return True
 
 

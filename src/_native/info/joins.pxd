@@ -20,7 +20,7 @@ from info.records cimport (
     Info, append_bytes, find_external, find_own_record, make_barriers_record, source_of_info,
 )
 from tables.attributes cimport find_record, record_size
-from tables.rows cimport EntityNumber, FileRef, OutNumber, SectionRow
+from tables.rows cimport EntityNumber, FileRef, FileSymbolRef, OutNumber, SectionRow
 
 
 cdef enum:
@@ -169,7 +169,7 @@ cdef inline uint32_t output_item(Info* info, const uint8_t* record, FileRef file
     cdef uint32_t item = load32(record + 4 + 4 * i)
     is_kept[0] = True
     if info.rules[record[1]].how == JOIN_SYMBOLS:
-        item = find_external(info, file, item)
+        item = find_external(info, file, <FileSymbolRef>item)
         is_kept[0] = item != 0
     return item
 

@@ -17,7 +17,9 @@ from rownumbers cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL
 from sectionkinds cimport KIND
 from tables.attributes cimport find_record, record_size
 from tables.graph cimport CallGraph, NodeRef
-from tables.rows cimport EntityNumber, FileRef, FileSymbolRef, OutNumber, SectionNumber, SectionRow
+from tables.rows cimport (
+    EntityNumber, FileRef, FileSymbolRef, OutNumber, SectionNumber, SectionRow, SymbolRef,
+)
 from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_EARLY_FILES
 
@@ -116,7 +118,7 @@ cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
 cdef inline EntityNumber entity_of(const Info* info, FileRef file,
                                    FileSymbolRef symbol) noexcept nogil:
     """Return the entity of a symbol that a file's records name by number, or -1."""
-    return info.merged.symbol_entity[info.objects.files[file].first_symbol + symbol]
+    return info.merged.symbol_entity[info.objects.files[file].first_symbol + <SymbolRef>symbol]
 
 
 cdef inline uint32_t find_external(Info* info, FileRef file, FileSymbolRef symbol) noexcept nogil:
@@ -139,7 +141,7 @@ cdef inline uint32_t section_symbol_of(Info* info, FileRef file,
                                        FileSymbolRef symbol) noexcept nogil:
     """Return the output's index of a section symbol, or 0: of the section of a file's symbol."""
     cdef SectionNumber section = info.objects.symbols[info.objects.files[file].first_symbol
-                                                      + symbol].section
+                                                      + <SymbolRef>symbol].section
     if section < 0 or info.merged.out_of[section] < 0:
         return 0
     return info.placed.section_symbol_index[info.merged.out_of[section]]

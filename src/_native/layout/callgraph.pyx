@@ -15,7 +15,6 @@ from libc.string cimport memset
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push, vec_to_bytes
-from layout.names cimport PAIR
 from pylink._native.results cimport MergedTables, PlacedTables
 from rownumbers cimport BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN
 from tables.rows cimport CallNumber, CallRow, EntityRef
@@ -37,8 +36,8 @@ def emit_callgraph(PlacedTables placed not None):
         call_lists.head = <CallNumber*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
         call_lists.next_row = <CallNumber*>scratch_zeros(&scratch, call_lists.merged.call_count, 4)
         call_lists.oldest = <CallNumber*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
-        scratch_vector(&scratch, &graph, PAIR)
-        scratch_vector(&scratch, &prototypes, PAIR)
+        scratch_vector(&scratch, &graph, 2 * sizeof(uint32_t))
+        scratch_vector(&scratch, &prototypes, 2 * sizeof(uint32_t))
         with nogil:
             for block in range(-1, -6, -1):     # BLOCK_DIRECT to BLOCK_PROTOTYPE
                 if not scratch.failed and not emit_block(

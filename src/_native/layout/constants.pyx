@@ -140,7 +140,7 @@ cdef bint enter_bank(Bank* bank) noexcept nogil:
 
 cdef bint place_pieces(Bank* bank) noexcept nogil:
     """Append all pieces; False without memory."""
-    cdef size_t i
+    cdef SectionCounter i
     for i in range(bank.objects.section_count):
         if is_piece(bank, i) and not place_piece(bank, i):
             return False

@@ -187,7 +187,7 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
     Also sets the gaps that the second program leaves.
     """
     cdef const OutSymbolRow* symbol_rows = placed.merged.out_symbols.rows
-    cdef const OutSymbolNumber* symbol_order = placed.symbol_order.rows
+    cdef const OutSymbolNumber* symbol_order = <const OutSymbolNumber*>placed.symbol_order.rows
     cdef size_t symbol_count = placed.symbol_order.count, entry_count, i
     cdef size_t early_count = symbol_count      # symbols of the mercury file
     cdef const OutRow* row
@@ -280,7 +280,8 @@ def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes pro
         if not scratch.failed:
             scratch.failed = not (
                 write_lean_names(&table, <OutRow*>outs.rows, <OutSymbolRow*>named_symbols.rows,
-                                 placed.symbol_order.rows, placed.symbol_order.count, old_strtab)
+                                 <const OutSymbolNumber*>placed.symbol_order.rows,
+                                 placed.symbol_order.count, old_strtab)
                 and renew_prototypes(&table, old_strtab,
                                      <uint32_t*>PyBytes_AS_STRING(new_graph),
                                      PyBytes_GET_SIZE(new_graph) // PAIR, False)

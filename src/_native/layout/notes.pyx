@@ -97,7 +97,7 @@ def fastpath_bits(MergedTables merged not None):
     """Return the bits of CAN_FASTPATH_FINALIZE that the output has because of its code: 8 or 0."""
     cdef ObjectsView view
     cdef const SectionRow* section
-    cdef const OutNumber* out_of = merged.out_of.rows
+    cdef const OutNumber* out_of = <const OutNumber*>merged.out_of.rows
     cdef size_t file
     cdef SectionRef i
     cdef bint is_promised           # the file's attributes say that its code is on the fast path

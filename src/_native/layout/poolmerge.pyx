@@ -232,7 +232,7 @@ cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
         piece.follows_null = False
     qsort(merged_pool.pieces.data, merged_pool.pieces.count, sizeof(Piece), compare_pieces)
     for i in range(merged_pool.pieces.count):
-        section = piece_at(merged_pool, i).section
+        section = piece_at(merged_pool, <PieceCounter>i).section
         if merged_pool.first[section] < 0:
             merged_pool.first[section] = <PieceNumber>i
     return True
@@ -398,7 +398,7 @@ cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
     cdef const PoolRow* row
     cdef const Piece* piece
     for i in range(merged_pool.pieces.count):
-        piece = piece_at(merged_pool, i)
+        piece = piece_at(merged_pool, <PieceCounter>i)
         if piece.place >= 0:
             merged_pool.values[piece.entity] = (
                 piece.nvlink_value if is_value_correct(merged_pool, piece)

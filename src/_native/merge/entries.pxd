@@ -182,7 +182,8 @@ cdef inline void add_emitted(Merge* merge, RelocList* relocs, RelocEntry entry) 
             align[0] = max(align[0],
                            merge.objects.symbols[merge.merged.entities[entry.entity].first].value)
         emitted.entity = -1
-        emitted.section = -2 - relocs.function      # the instance of this kernel: see EmittedRow
+        # The instance of this kernel: see EmittedRow.
+        emitted.section = <OutNumber>(-2 - relocs.function)
     if entry.section >= 0:
         emitted.section = merge.columns.out_of[entry.section]
         if emitted.section >= 0 and out_row(merge, emitted.section).twin >= 0:

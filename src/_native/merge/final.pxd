@@ -256,7 +256,7 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
     if merge.failed:
         return
     for i in range(merge.work.capsules.count):
-        capsule = (<const int32_t*>merge.work.capsules.data)[i]
+        capsule = (<const SectionNumber*>merge.work.capsules.data)[i]
         function = function_if_linked(merge, capsule)
         out = code_of(merge, function) if function >= 0 else -1
         if out >= 0 and merge.merged.entities[function].flags & EF_LIVE:

@@ -219,7 +219,7 @@ cdef uint32_t find_kept_parts(const ComponentSearch* search, EntityCounter kerne
         return KEEPS_REGISTERS | KEEPS_ALL
     if lone_kernel < 0:
         return KEEPS_REGISTERS if search.reconfigures[kernel] else 0
-    if <int64_t>kernel != lone_kernel:
+    if kernel != <EntityCounter>lone_kernel:
         return KEEPS_REGISTERS | KEEPS_ALL
     for i in range(search.merged.entity_count):
         if search.reconfigures[i] and entities[i].flags & EF_LIVE:

@@ -54,7 +54,7 @@ cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
     cdef Scratch scratch
     cdef bint any_idle = False
     for i in range(entity_count):
-        any_idle = any_idle or is_idle_code(merge, i)
+        any_idle = any_idle or is_idle_code(merge, <EntityCounter>i)
     if not any_idle:
         return
     scratch_init(&scratch)

@@ -74,7 +74,7 @@ from tables.kinds cimport is_a
 from tables.poolrows cimport POOL_NEW, PoolRow
 from tables.rows cimport (
     OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, EntityNumber, FileCounter, FileRow, FixupRow, OutNumber,
-    OutRow, OutSymbolNumber, OutSymbolRow, RebuildRow, SectionRef, SectionRow,
+    OutRow, OutSymbolNumber, OutSymbolRow, RebuildRow, SectionNumber, SectionRef, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
 
@@ -146,7 +146,7 @@ cdef tuple make_columns(Merge* merge):
     cdef Values base = Values(new_rows(8 * merge.objects.section_count))
     cdef Marks referenced = Marks(new_rows(merge.merged.entity_count))
     cdef Values array_align = Values(new_rows(8 * merge.merged.entity_count))
-    merge.columns.out_of = <int32_t*>out_of.rows
+    merge.columns.out_of = <OutNumber*>out_of.rows
     merge.columns.base = <uint64_t*>base.rows
     merge.columns.referenced = <uint8_t*>referenced.rows
     merge.columns.array_align = <uint64_t*>array_align.rows
@@ -162,14 +162,14 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
     cdef CallRows calls
     scratch_vector(scratch, &merge.columns.outs, sizeof(OutRow))
     scratch_vector(scratch, &merge.work.section_list, sizeof(ListEntry))
-    scratch_vector(scratch, &merge.work.array_kernels, sizeof(int32_t))
+    scratch_vector(scratch, &merge.work.array_kernels, sizeof(EntityNumber))
     scratch_vector(scratch, &merge.work.local_list, sizeof(ListEntry))
     scratch_vector(scratch, &merge.columns.out_symbols, sizeof(OutSymbolRow))
     scratch_vector(scratch, &merge.columns.emitted, sizeof(EmittedRow))
     scratch_vector(scratch, &merge.columns.fixups, sizeof(FixupRow))
     scratch_vector(scratch, &merge.columns.rebuilds, sizeof(RebuildRow))
     scratch_vector(scratch, &merge.work.lost_ranges, sizeof(LostRange))
-    scratch_vector(scratch, &merge.work.capsules, sizeof(int32_t))
+    scratch_vector(scratch, &merge.work.capsules, sizeof(SectionNumber))
     scratch_vector(scratch, &merge.work.renamed, 1)
     scratch_vector(scratch, &merge.work.code_sections, sizeof(OutNumber))
     scratch_vector(scratch, &merge.work.twinned, sizeof(OutNumber))
@@ -256,7 +256,7 @@ cdef void finish_input(Merge* merge) noexcept nogil:
         if merge.work.by_name.slots[i].value < 0:
             continue
         # Inputs without code have an empty .debug_frame.
-        row = out_row(merge, merge.work.by_name.slots[i].value)
+        row = out_row(merge, <OutNumber>merge.work.by_name.slots[i].value)
         if row.size == 0 and is_a(row.kind, IS_DEBUG):
             row.marks |= OF_NO_SYMBOL
         row = out_row(merge, row.merc) if row.merc >= 0 else NULL
@@ -366,7 +366,7 @@ cdef void create_array_instances(Merge* merge) noexcept nogil:
     Their order is that of the relocations that use the arrays, not that of the kernels' symbols. A
     weak kernel is created before others, but its relocations need not come before theirs.
     """
-    cdef const int32_t* kernels = <const int32_t*>merge.work.array_kernels.data
+    cdef const EntityNumber* kernels = <const EntityNumber*>merge.work.array_kernels.data
     cdef size_t i
     cdef OutSymbolNumber row
     for i in range(merge.work.array_kernels.count):

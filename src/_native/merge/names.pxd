@@ -66,7 +66,7 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
         if entry.symbol >= 0:
             (<OutSymbolRow*>merge.columns.out_symbols.data)[entry.symbol].name = <uint32_t>offset
     for i in range(min(<size_t>AHEAD, merge.columns.out_symbols.count)):
-        prefetch_global_name(merge, i, tags)
+        prefetch_global_name(merge, <OutSymbolCounter>i, tags)
     for i in range(merge.columns.out_symbols.count):
         if i + AHEAD < merge.columns.out_symbols.count:
             prefetch_global_name(merge, i + AHEAD, tags)

@@ -274,7 +274,7 @@ cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name
         merge.failed = True
         return -1
     if slot.value >= 0:
-        return slot.value
+        return <OutNumber>slot.value
     out = new_out(merge, head.kind, head.type, head.flags, 1, 0)
     if out < 0:
         return -1

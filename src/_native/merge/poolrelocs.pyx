@@ -29,7 +29,7 @@ from pylink._native.results cimport MergedTables
 from pylink._native.tables cimport Emitted, Outs, Table, detach_rows
 from sectionkinds cimport IS_LITERALS
 from tables.kinds cimport is_plain
-from tables.poolrows cimport POOL_LOST, PoolRow, find_relocation_lists
+from tables.poolrows cimport POOL_LOST, PoolCounter, PoolRow, find_relocation_lists
 from tables.rows cimport (
     EmittedNumber, EmittedRow, EntityNumber, OutNumber, OutRow, SectionNumber, SectionRow,
     SymbolRef, SymbolRow, function_symbol,
@@ -105,7 +105,8 @@ cdef bint adopt_all(Adoption* adoption, size_t out_count) noexcept nogil:
     """Append the entries of all pools to the lists of their kernels; False without memory."""
     cdef const PoolRow* pools = adoption.merged.pools
     cdef const PoolRow* pool
-    cdef size_t pool_count = adoption.merged.pool_count, first = 0, end, i
+    cdef size_t pool_count = adoption.merged.pool_count, i
+    cdef PoolCounter first = 0, end
     cdef bint is_own
     find_relocations_of_pools(adoption, out_count)
     while first < pool_count:

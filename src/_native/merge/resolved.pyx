@@ -86,7 +86,7 @@ cdef bint find_record_lists(Record* record, Scratch* scratch) noexcept nogil:
         if outs[i].kind == K_RESOLVED_RELA:
             if first_of[outs[i].symbol_name] == 0:
                 first_of[outs[i].symbol_name] = <int32_t>i + 1
-            record.record_of[outs[i].target] = first_of[outs[i].symbol_name] - 1
+            record.record_of[outs[i].target] = <OutNumber>(first_of[outs[i].symbol_name] - 1)
     return True
 
 

@@ -191,7 +191,7 @@ cdef inline OutNumber find_plain_section(Merge* merge, const SectionRow* mercury
     if slot == NULL:
         merge.failed = True
         return -1
-    return slot.value
+    return <OutNumber>slot.value
 
 
 cdef inline EntityNumber function_if_current(Merge* merge, SectionNumber section) noexcept nogil:

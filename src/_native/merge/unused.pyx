@@ -74,7 +74,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
         while uses.has_new:       # at most one round for each section of constants
             uses.has_new = False
             for i in range(uses.objects.section_count):
-                mark_used_constants(uses, i)
+                mark_used_constants(uses, <SectionCounter>i)
     if measure_bank(uses) > limit:
         return merged.objects.sections
     result = merged.objects.sections.copy()

@@ -52,7 +52,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
         scratch_vector(&scratch, &tables.symbols, sizeof(SymbolRow))
         i = 0
         for number in range(share_count):
-            scratch_vector(&scratch, &shares[number].reader.marks, 8)
+            scratch_vector(&scratch, &shares[number].reader.marks, sizeof(uint64_t))
             shares[number].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
             shares[number].extent = extent
             shares[number].times = time_rows(times, file_count)
@@ -94,7 +94,7 @@ def check_again(ObjectTables objects not None, list numbers not None):
     memset(&reader.fault, 0, sizeof(FaultRow))
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &reader.marks, 8)
+        scratch_vector(&scratch, &reader.marks, sizeof(uint64_t))
         ok = not scratch.failed
         for number in numbers if ok else ():
             file = <FileRow*>reader.files.data + number

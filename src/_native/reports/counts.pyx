@@ -268,7 +268,7 @@ def count_fixups(PlacedTables placed not None):
     return Values(column)
 
 
-def list_fixups(Fixups fixups not None, int32_t out):
+def list_fixups(Fixups fixups not None, OutNumber out):
     """List (offset in the section, type) of each relocation that is applied to one OutRow."""
     cdef size_t fixup_count = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows

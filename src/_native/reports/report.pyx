@@ -227,7 +227,8 @@ def list_propagations(MergedTables merged not None):
                 continue
             for kernel in sorted(raise_kernels(&walk, <EntityRef>node), reverse=True):
                 row = Propagation.__new__(Propagation)
-                row.registers, row.function, row.kernel = entities[node].regcount, node, kernel
+                row.registers, row.function, row.kernel = (
+                    entities[node].regcount, node, <EntityNumber>kernel)
                 info = walk.functions[row.kernel].info
                 row.limit = MOST_REGISTERS
                 if info >= 0:

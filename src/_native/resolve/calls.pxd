@@ -127,7 +127,7 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
     cdef const uint32_t* pair
     cdef uint64_t j
     cdef int32_t block
-    cdef EntityNumber callee
+    cdef EntityNumber callee    # or the number of a prototype
     cdef CallRow* call
     for j in range(table.count):
         pair = &table.pairs[2 * j]
@@ -149,7 +149,7 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
             callee = resolver.entity_of[first + pair[1]]
             if resolver.resolution_of[symbol] != RESOLUTION_WON:
                 continue
-        elif not read_prototype(resolver, table, pair, &callee):
+        elif not read_prototype(resolver, table, pair, <int32_t*>&callee):
             return False
         if callee < 0:
             continue

@@ -32,7 +32,7 @@ cdef inline bint assign_entity(Resolver* resolver, SymbolNumber symbol) noexcept
         if slot == NULL:
             return False
         if slot.value >= 0:
-            resolver.entity_of[symbol] = slot.value
+            resolver.entity_of[symbol] = <EntityNumber>slot.value
             return resolve_repeated(resolver, symbol,
                                     <EntityRow*>resolver.entities.data + <EntityNumber>slot.value,
                                     is_definition)

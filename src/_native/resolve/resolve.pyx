@@ -33,7 +33,7 @@ several threads. `resolve` does this:
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
@@ -131,7 +131,7 @@ cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_
     scratch_vector(scratch, &resolver.entities, sizeof(EntityRow))
     scratch_vector(scratch, &resolver.calls, sizeof(CallRow))
     scratch_vector(scratch, &resolver.clashes, sizeof(ClashRow))
-    scratch_vector(scratch, &resolver.prototypes, 8)
+    scratch_vector(scratch, &resolver.prototypes, sizeof(uint64_t))
     resolver.regcount = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
     resolver.frame = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
     resolver.prototype_of = <int32_t*>scratch_zeros(scratch, symbol_count, 4)
@@ -248,7 +248,8 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
                     push_node(&walk, <NodeRef>i)
             flag_reached(&walk, EF_DESELECTED)
             update_inner_functions(merged.objects.symbols.rows, merged.objects.sections.rows,
-                                   merged.symbol_entity.rows, entities, entity_count)
+                                   <const EntityNumber*>merged.symbol_entity.rows, entities,
+                                   entity_count)
     finally:
         scratch_free(&scratch)
     merged.entities = table

@@ -31,12 +31,12 @@ from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
 from tables.graph cimport CallGraph, NodeRef, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EmittedNumber, EmittedRow, EntityNumber, EntityRef, EntityRow, FixupRow, OutNumber, OutRow,
-    SectionRow, SymbolNumber, SymbolRow,
+    EmittedNumber, EmittedRow, EntityNumber, EntityRef, EntityRow, FixupRow, OutCounter, OutNumber,
+    OutRow, SectionRow, SymbolNumber, SymbolRow,
 )
 from tables.sharedrows cimport (
     COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, KernelCounter,
-    KernelRef, UseRow, VariableNumber, VariableRef, VariableRow,
+    KernelNumber, KernelRef, UseRow, VariableNumber, VariableRef, VariableRow,
 )
 from tables.views cimport MergedView, ObjectsView
 
@@ -142,7 +142,7 @@ cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
             kernel = lists.merged.section_function[symbols[i].section]
             row.owner = DEAD
             if kernel >= 0 and lists.list_number[kernel] >= 0:
-                row.owner = lists.list_number[kernel]
+                row.owner = <KernelNumber>lists.list_number[kernel]
         lists.list_number[entity] = <int32_t>(lists.variables.count - 1)
     return True
 
@@ -195,7 +195,7 @@ cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept no
             return False
         row.size = section.size
         row.align = section.align if section.align else 1
-        row.owner = lists.list_number[kernel]
+        row.owner = <KernelNumber>lists.list_number[kernel]
         row.flags = STAYS if is_whole_program else 0
     return True
 
@@ -211,7 +211,8 @@ cdef inline bint list_references(SharedLists* lists) noexcept nogil:
                 or not is_a(lists.merged.outs[fixup[i].out].kind, IS_CODE)
                 or lists.list_number[fixup[i].entity] < 0):
             continue
-        if not add_reference(&lists.references, lists.list_number[fixup[i].entity],
+        if not add_reference(&lists.references,
+                             <VariableNumber>lists.list_number[fixup[i].entity],
                              &lists.first[fixup[i].function]):
             return False
     return True
@@ -224,11 +225,12 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
     """
     cdef const EmittedRow* emitted = lists.merged.emitted
     cdef const OutRow* out = lists.merged.outs
-    cdef size_t i, code
+    cdef size_t i
+    cdef OutCounter code
     cdef OutNumber list_of_code
     cdef EmittedNumber entry
     for i in range(2 * lists.merged.out_count):     # REL and RELA section of each code section
-        code = i // 2
+        code = <OutCounter>(i // 2)
         if not is_a(out[code].kind, IS_CODE):
             continue
         list_of_code = out[code].rela if i & 1 else out[code].rel
@@ -238,7 +240,7 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
                     and lists.merged.entities[emitted[entry].entity].kind == E_SHARED
                     and lists.list_number[emitted[entry].entity] >= 0
                     and not add_reference(&lists.references,
-                                          lists.list_number[emitted[entry].entity],
+                                          <VariableNumber>lists.list_number[emitted[entry].entity],
                                           &lists.first[out[code].entity])):
                 return False
             entry = emitted[entry].next
@@ -282,7 +284,7 @@ cdef inline bint add_use(SharedLists* lists, VariableNumber variable, KernelCoun
     if lists.ties_by_array:
         extern_use.tie = (<const EntityNumber*>lists.owners.data)[variable]
     else:
-        extern_use.tie = (-1 if node == <NodeRef>(<const EntityRef*>lists.kernels.data)[kernel]
+        extern_use.tie = (-1 if node == <NodeRef>(<const EntityNumber*>lists.kernels.data)[kernel]
                           else <EntityNumber>node)
     return True
 

@@ -102,7 +102,7 @@ cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
     placing.users = <KernelRef*>scratch_zeros(scratch, placing.use_count, 4)
     placing.uses_by_kernel = <UseRef*>scratch_zeros(scratch, placing.use_count, 4)
     placing.first_item = <uint32_t*>scratch_zeros(scratch, k, 4)
-    scratch_vector(scratch, &placing.taken_groups, placing.kernel_count * 8 + 8)
+    scratch_vector(scratch, &placing.taken_groups, (placing.kernel_count + 1) * sizeof(uint64_t))
 
 
 cdef void index_users(Placing* placing) noexcept nogil:

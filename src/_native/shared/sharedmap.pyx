@@ -47,8 +47,8 @@ def gather(MergedTables merged not None):
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &lists.variables, sizeof(VariableRow))
-        scratch_vector(&scratch, &lists.owners, 4)
-        scratch_vector(&scratch, &lists.kernels, 4)
+        scratch_vector(&scratch, &lists.owners, sizeof(EntityNumber))
+        scratch_vector(&scratch, &lists.kernels, sizeof(EntityNumber))
         scratch_vector(&scratch, &lists.uses, sizeof(UseRow))
         scratch_vector(&scratch, &lists.extern_uses, sizeof(ExternUseRow))
         scratch_vector(&scratch, &lists.references, sizeof(SharedReference))
@@ -320,7 +320,7 @@ cdef inline void set_size(OutRow* out, const KernelRow* kernel) noexcept nogil:
 def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):
     """List the kernels with more than `limit` bytes of shared memory: (entity, bytes)."""
     cdef size_t kernel_count = shared.kernel_entities.count, i
-    cdef const EntityNumber* kernel = shared.kernel_entities.rows
+    cdef const EntityNumber* kernel = <const EntityNumber*>shared.kernel_entities.rows
     cdef const KernelRow* row = shared.kernels.rows
     cdef uint32_t traits = FAMILY_TRAITS[family]
     cdef uint64_t reserved = 0

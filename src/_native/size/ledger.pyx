@@ -115,7 +115,7 @@ cdef int read_payload(Payload* payload, row) except -1:
     cdef bytes data = row.data
     payload.data = <const uint8_t*>PyBytes_AS_STRING(data) if data is not None else NULL
     payload.offset, payload.packed, payload.full = row.offset, row.packed, row.full
-    payload.codec, payload.kind, payload.entry = row.codec, row.kind, row.entry
+    payload.codec, payload.kind, payload.entry = row.codec, row.kind, <LedgerEntryRef>row.entry
     payload.installed, payload.download = row.installed, row.download
     payload.wants_frame = row.compressed
     if data is not None and payload.packed > <uint64_t>PyBytes_GET_SIZE(data):

@@ -70,14 +70,14 @@ cdef inline bint read_edge(const CallRow* call, size_t entities, NodeRef* tail,
     """
     if call.block == BLOCK_DIRECT:
         tail[0] = call.caller
-        head[0] = call.callee
+        head[0] = <NodeRef>call.callee
         return True
     if call.block == BLOCK_INDIRECT:
         tail[0] = call.caller
-        head[0] = <uint32_t>entities + call.callee
+        head[0] = <NodeRef>entities + call.callee
         return True
     if call.block == BLOCK_TAKEN:
-        tail[0] = <uint32_t>entities + call.callee
+        tail[0] = <NodeRef>entities + call.callee
         head[0] = call.caller
         return True
     return False
@@ -90,21 +90,21 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
     `scratch` frees the graph. It has failed if there is no memory, or if a row names an unknown
     node.
     """
-    cdef size_t nodes = calls.nodes
+    cdef size_t node_count = calls.nodes
     cdef size_t i
     cdef NodeRef tail = 0, head = 0
-    graph.nodes = nodes
-    graph.start = <uint32_t*>scratch_zeros(scratch, nodes + 2, 4)
+    graph.nodes = node_count
+    graph.start = <uint32_t*>scratch_zeros(scratch, node_count + 2, 4)
     graph.edges = <NodeRef*>scratch_zeros(scratch, calls.count, 4)
     if scratch.failed:
         return
     for i in range(calls.count):
         if read_edge(&calls.rows[i], calls.entities, &tail, &head):
-            if tail >= nodes or head >= nodes:
+            if tail >= node_count or head >= node_count:
                 scratch.failed = True
                 return
             graph.start[(head if reverse else tail) + 2] += 1
-    for i in range(2, nodes + 2):
+    for i in range(2, node_count + 2):
         graph.start[i] += graph.start[i - 1]
     for i in range(calls.count):
         if read_edge(&calls.rows[i], calls.entities, &tail, &head):

@@ -13,6 +13,7 @@ cdef enum PoolFlag:
 
 # The number of a PoolRow, from 0; -1 for none.
 ctypedef int32_t PoolNumber
+ctypedef size_t PoolCounter
 
 # The place of a piece of a function's pool in one kernel.
 cdef packed struct PoolRow:

@@ -15,6 +15,7 @@ from pylink._native.tables cimport (
     SharedUses, SharedVariables, Spans, Symbols, Table, Values,
 )
 from rownumbers cimport LINK_RELOCATABLE
+from tables.rows cimport EntityNumber, OutNumber, OutSymbolNumber, SectionNumber, SymbolNumber
 from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 from traits cimport FAMILY_A, FAMILY_TRAITS
 
@@ -147,11 +148,11 @@ cdef class MergedTables(Result):
     cdef void view(self, MergedView* view) noexcept:
         view.entities = self.entities.rows
         view.entity_count = self.entities.count
-        view.symbol_entity = self.symbol_entity.rows
+        view.symbol_entity = <const EntityNumber*>self.symbol_entity.rows
         view.symbol_resolution = self.symbol_resolution.rows
-        view.met = self.met.rows
+        view.met = <const SymbolNumber*>self.met.rows
         view.met_count = self.met.count
-        view.section_function = self.section_function.rows
+        view.section_function = <const EntityNumber*>self.section_function.rows
         view.section_resolution = self.section_resolution.rows
         view.calls = self.calls.rows
         view.call_count = self.calls.count
@@ -160,7 +161,7 @@ cdef class MergedTables(Result):
         view.functions = self.functions.rows
         view.pools = self.pools.rows
         view.pool_count = self.pools.count
-        view.stand_ins = self.stand_ins.rows if self.stand_ins.count else NULL
+        view.stand_ins = <const SectionNumber*>self.stand_ins.rows if self.stand_ins.count else NULL
         view.outs = self.outs.rows
         view.out_count = self.outs.count
         view.out_symbols = self.out_symbols.rows
@@ -171,7 +172,7 @@ cdef class MergedTables(Result):
         view.fixup_count = self.fixups.count
         view.rebuilds = self.rebuilds.rows
         view.rebuild_count = self.rebuilds.count
-        view.out_of = self.out_of.rows
+        view.out_of = <const OutNumber*>self.out_of.rows
         view.base = self.base.rows
         view.shstrtab = self.shstrtab.rows
         view.shstrtab_size = self.shstrtab.count
@@ -215,8 +216,8 @@ cdef class SharedTables(Result):
         view.use_count = self.uses.count
         view.extern_uses = self.extern_uses.rows
         view.extern_use_count = self.extern_uses.count
-        view.variable_entities = self.variable_entities.rows
-        view.kernel_entities = self.kernel_entities.rows
+        view.variable_entities = <const EntityNumber*>self.variable_entities.rows
+        view.kernel_entities = <const EntityNumber*>self.kernel_entities.rows
         view.kernel_count = self.kernel_entities.count
         view.offsets = self.offsets.rows
         view.kernels = self.kernels.rows
@@ -281,7 +282,7 @@ cdef class PlacedTables(Result):
         view.values = self.values.rows
         view.symbol_values = self.symbol_values.rows
         view.merc_values = self.merc_values.rows
-        view.homes = self.homes.rows
+        view.homes = <const OutNumber*>self.homes.rows
         view.dynamic = self.dynamic.rows
         view.lost = self.lost.rows
         view.symbol_index = self.symbol_index.rows
@@ -289,9 +290,9 @@ cdef class PlacedTables(Result):
         view.places = self.places.rows
         view.section_index = self.section_index.rows
         view.section_symbol_index = self.section_symbol_index.rows
-        view.section_order = self.section_order.rows
+        view.section_order = <const OutNumber*>self.section_order.rows
         view.section_order_count = self.section_order.count
-        view.symbol_order = self.symbol_order.rows
+        view.symbol_order = <const OutSymbolNumber*>self.symbol_order.rows
         view.symbol_order_count = self.symbol_order.count
         view.out_symbols = self.out_symbols.rows
         view.out_symbol_count = self.out_symbols.count

@@ -19,7 +19,8 @@ from rownumbers cimport (
 #
 # C treats all of these as integers. `tests/helpers/row_numbers.py` reports a number of one table
 # that is used for another, also as an index of a column: `by entity` in the comment of a column
-# says that it has an element for each EntityRow.
+# says that it has an element for each EntityRow. It also reports a plain integer that is used as a
+# number without a cast, such as `<OutNumber>`.
 ctypedef int32_t FileNumber
 ctypedef int32_t SectionNumber      # a section of an input: SectionRow
 ctypedef int32_t SymbolNumber       # a symbol of an input: SymbolRow

@@ -24,8 +24,8 @@ from columns cimport (
     SECTION_ROW, SPAN_ROW, SYMBOL_ROW, USE_ROW, VARIABLE_ROW,
 )
 from tables.rows cimport (
-    CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
-    OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
+    CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutNumber,
+    OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
 )
 
 cdef extern from "Python.h":
@@ -355,7 +355,7 @@ cdef class Spans(Table):
         self.rows = <const SpanRow*>self.hold(sizeof(SpanRow), SPAN_ROW)
 
     @staticmethod
-    def whole(int32_t out, uint64_t size):
+    def whole(OutNumber out, uint64_t size):
         cdef SpanRow row
         memset(&row, 0, sizeof(SpanRow))
         row.out = out
