@@ -5,27 +5,37 @@ Cython treat all these types as integers. This checker reads the typed trees tha
 native code before it writes C, and reports these mistakes:
 
 * An index of rows, or of a column, is a number of another table.
-* Such an index is a parameter, a field, an element or a result without a type.
 * A number of one table is assigned to one of another: also by a call or a `return`. Or the two are
   compared.
-* An array of numbers of one table becomes an array of numbers of another.
+* A plain integer is used where a number is expected: as an index, in an assignment, a call, a
+  `return` or a comparison. A result of arithmetic is one, unless it is a number that was moved.
+* An array of numbers of one table becomes an array of numbers of another, or of plain integers, or
+  the reverse.
 * A number goes to a field, an element, a parameter or a result without a type.
 * A local variable without a type has numbers of two tables.
 * A local variable of 32 bits always has numbers of one table, and does not say so.
+* The rows of a `Vec` are read, added or measured with `sizeof` as rows of another type, or nothing
+  says their type.
+
+A cast makes a number of a plain integer where it is born: `<OutNumber>slot.value`. It says that the
+integer is a number of that table. A cast to a plain integer says that the table does not matter.
 
 A plain local variable gets its table from what is assigned to it or what it indexes, until the next
-assignment. So a loop of `size_t` needs no type. A column says in its comment which table it has an
-element for each row of: `by entity`, `by input section` (`TABLE_WORDS`). A cast to the type of a
-number, such as `<OutNumber>`, says that the number is one of that table; a cast to a plain integer
-that its table does not matter.
+assignment. So a loop of `size_t` needs no type if it indexes rows. A column says in its comment
+which table it has an element for each row of: `by entity`, `by input section` (`TABLE_WORDS`). The
+comment of a `Vec` in a struct or a class begins with the type of its rows: `# OutNumber`. A local
+`Vec` gets it from the `sizeof` that it is started with, a parameter from all its calls.
 
-These are accepted, since their table is not known: results of arithmetic, unless a number is moved
-by something that is none; literals and counts; indices of arrays without a comment; pointers into
-the middle of an array; what a Python function gets or returns.
+These are accepted, since their table is not known: literals, and names that end with `count`;
+indices of arrays without a comment; pointers into the middle of an array; what a Python function
+returns; in-place operators; a `Vec` parameter of a function that is only called by a pointer. Bytes
+may be anything: a cast of a pointer to `uint8_t`, `char` or `void` is not followed. Nor are
+`memcpy` and `qsort`. A cast to a number is believed, for example of a value of a `NameIndex`.
 """
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -61,6 +71,10 @@ INTEGERS = (*SHORT_INTEGERS, "size_t")
 TYPEDEF = re.compile(rf"^ctypedef (?:{'|'.join(INTEGERS)}) (\w+(?:Number|Ref|Counter))\b", re.M)
 STRUCT = re.compile(r"^(?:ctypedef |cdef )(?:packed )?struct (\w+):\n((?:[ \t]+.*\n|\n)+)", re.M)
 FIELD = re.compile(r"^ +(?:const )?(\w+)(\**) (\w+) *(?:# (.*))?$")
+# Functions that get a Vec, and after it the size of its rows or a pointer to some.
+ROW_FUNCTIONS = ("vec_init", "vec_over", "vec_append", "scratch_vector")
+BYTES = ("void", "char", "uint8_t")  # what any memory may be read as
+NEW_ARRAYS = ("scratch_nones", "scratch_zeros")  # functions whose results have no numbers yet
 
 
 class Mistake(NamedTuple):
@@ -141,7 +155,7 @@ class Untyped(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """A literal, a count, or a result of arithmetic: it may be any number."""
+    """A literal or a count: it may be any number."""
 
 
 Value = Number | Local | Untyped | Computed
@@ -211,6 +225,7 @@ class Fact(NamedTuple):
     table: str | None  # None: the value has no type
     text: str
     line: int
+    is_use: bool = False  # a number of the table is expected
     indexes: bool = False
 
 
@@ -261,14 +276,18 @@ class Locals:
 
 
 class Columns:
-    """Tables that arrays have an element for: those of pointers that functions get."""
+    """Tables that arrays have an element for, and rows of Vecs: of pointers that functions get."""
 
     def __init__(self) -> None:
         self.arguments: dict[tuple[str, int], set[str | None]] = {}
 
-    def pass_on(self, function: str, place: int, table: str | None) -> None:
+    def pass_on(self, function: str, place: int, passed: set[Any]) -> None:
         """Record that a call passes such a pointer to a function."""
-        self.arguments.setdefault((function, place), set()).add(table)
+        self.arguments.setdefault((function, place), set()).update(passed)
+
+    def rows(self, function: str, place: int) -> set[Any]:
+        """Return the types of rows of the Vecs that a function gets."""
+        return self.arguments.get((function, place), set())
 
     def parameter(self, function: str, place: int) -> str | None:
         """Return the table of a pointer that a function gets, if all its calls agree."""
@@ -297,6 +316,7 @@ class Checker(TreeVisitor):
             self.places = {arg.name: place for place, arg in enumerate(function.type.args)}
         self.locals = Locals()
         self.pointers: dict[Any, list[Any]] = {}
+        self.row_types: dict[Any, set[str]] = {}
         self.asked: set[Any] = set()
 
     # --- tables of types and expressions
@@ -380,45 +400,45 @@ class Checker(TreeVisitor):
         node = inner(node)
         if isinstance(node, ExprNodes.CondExprNode):
             return [value for branch in branches(node) for value in self.values(branch)]
+        if isinstance(node, ExprNodes.ConstNode):
+            return [COMPUTED]
         if isinstance(node, ExprNodes.BinopNode):
             return self.arithmetic(node)
         table = self.table_of(node.type)
         if table:
             return [Number(table)]
-        if isinstance(node, ExprNodes.TypecastNode):
-            operand = inner(node.operand)
-            return self.values(operand) if operand.type.is_int else [Untyped(describe(node))]
+        if isinstance(node, ExprNodes.TypecastNode) and inner(node.operand).type.is_int:
+            return self.values(node.operand)
         if isinstance(node, ExprNodes.NameNode):
             return [self.local(node)]
-        if isinstance(
-            node, (ExprNodes.AttributeNode, ExprNodes.IndexNode, ExprNodes.SimpleCallNode)
-        ):
-            text = describe(node)
-            return [COMPUTED if text.endswith("count") else Untyped(text)]
-        return [COMPUTED]
+        text = describe(node)
+        return [COMPUTED if text.endswith("count") else Untyped(text)]
 
     def arithmetic(self, node: Any) -> list[Value]:
         """Return what a sum or another operation may be."""
         first, second = inner(node.operand1), inner(node.operand2)
+        result = Untyped(describe(node))
         if is_pointer(first.type) or is_pointer(second.type):
             rows = self.rows_of(first.type)
-            return [Number(rows) if rows and self.column(first) != MIDDLE else COMPUTED]
+            return [Number(rows) if rows and self.column(second) != MIDDLE else result]
         left, right = self.values(first), self.values(second)
         if node.operator not in ("+", "-"):
-            return [COMPUTED]
+            return [result]
         if node.operator == "-":
             if any(isinstance(value, Number) for value in right):
-                return [COMPUTED]
+                return [result]
             right = [COMPUTED for _ in right]
         for kind in (Number, Untyped, Local):
             numbers: list[Value] = [value for value in (*left, *right) if isinstance(value, kind)]
             if numbers:
-                return numbers if len(numbers) == 1 else [COMPUTED]
+                return numbers[:1] if len(set(numbers)) == 1 else [result]
         return [COMPUTED]
 
     def local(self, node: Any) -> Value:
         """Return the value of a name: a local variable between assignments, or something else."""
         entry = node.entry
+        if entry is not None and entry.type.is_pyobject:
+            return Untyped(node.name)
         if entry is None or entry.is_const or not entry.type.is_int or entry.type.is_enum:
             return COMPUTED
         if not (entry.is_local or entry.is_arg):
@@ -455,10 +475,10 @@ class Checker(TreeVisitor):
                 if isinstance(value, Number) and not fits(value.table, table):
                     part = f"{describe(branch)} is {a_number(value.table)}"
                     self.report(line, f"{part}, but {purpose} {a_number(table)}")
-                elif isinstance(value, Untyped) and indexes:
+                elif isinstance(value, Untyped):
                     self.report(line, f"{value.text} has no type, but {purpose} {a_number(table)}")
-                elif isinstance(value, Local):
-                    fact = Fact(table, f"{value.name}: {purpose}", line, indexes)
+                elif isinstance(value, Local) and (indexes or not value.name.endswith("count")):
+                    fact = Fact(table, f"{value.name}: {purpose}", line, True, indexes)
                     self.locals.learn(value.key, fact)
 
     def finish_function(self) -> None:
@@ -477,13 +497,17 @@ class Checker(TreeVisitor):
                         f"{fact.text} {a_number(fact.table)}, "
                         f"but {first.text} {a_number(first.table)} in line {first.line}",
                     )
-            index = next((fact for fact in facts if fact.indexes), None)
+            use = next((fact for fact in facts if fact.is_use), None)
             untyped = next((fact for fact in facts if not fact.table), None)
-            if index and untyped:
+            if use and untyped:
                 self.report(
-                    index.line,
-                    f"{index.text} {a_number(index.table)}, "
+                    use.line,
+                    f"{use.text} {a_number(use.table)}, "
                     f"but {untyped.text} in line {untyped.line} has no type",
+                )
+            elif use and all(fact.is_use and not fact.indexes for fact in facts):
+                self.report(
+                    use.line, f"{use.text} {a_number(use.table)}, but nothing says what it counts"
                 )
         for entry, table in self.locals.undeclared():
             self.report(entry.pos[1], f"{entry.name} is always {a_number(table)}: declare it")
@@ -501,7 +525,7 @@ class Checker(TreeVisitor):
             return
         self.source = source_of(node)
         self.start_function(node)
-        PointerFinder(self.pointers).visit(node.body)
+        PointerFinder(self.pointers, self.row_types).visit(node.body)
         self.visitchildren(node)
         self.finish_function()
         self.start_function(None)
@@ -510,6 +534,50 @@ class Checker(TreeVisitor):
         if is_pointer(inner(node.base).type) and node.index is not None:
             self.check_index(node.base, node.index)
         self.visitchildren(node)
+
+    def visit_TypecastNode(self, node: Any) -> None:
+        vec = vec_of(inner(node.operand))
+        if vec is not None and is_pointer(node.type):
+            self.check_rows(vec, row_name(node.type))
+        self.visitchildren(node)
+
+    def check_rows(self, vec: Any, row: str | None) -> None:
+        """Report rows, or the size of a row if no type has it, that are not those of a Vec."""
+        declared, text = self.rows_of_vec(vec), describe(vec)
+        is_parameter = isinstance(vec, ExprNodes.NameNode) and vec.entry.is_arg
+        if declared in ({row}, {"uint8_t"}) or row in BYTES:
+            return
+        if is_parameter and not (declared and row):  # a function for all Vecs, or for a pointer
+            return
+        if not declared:
+            self.report(vec.pos[1], f"nothing says what rows {text} has")
+        else:
+            types = " or ".join(sorted(declared))
+            wrong = f"not of {row}" if row else "but their size does not say so"
+            self.report(vec.pos[1], f"{text} has rows of {types}, {wrong}")
+
+    def rows_of_vec(self, node: Any) -> set[str]:
+        """Return the type of the rows of a Vec, or of several types if sources disagree.
+
+        A field says it in its comment, a local variable by the size that it starts with. What a
+        parameter has is known from the calls.
+        """
+        node = inner(node)
+        if isinstance(node, ExprNodes.AmpersandNode):
+            return self.rows_of_vec(node.operand)
+        if isinstance(node, ExprNodes.IndexNode):
+            return self.rows_of_vec(node.base)
+        if isinstance(node, ExprNodes.AttributeNode):
+            return comment_row(node)
+        if not isinstance(node, ExprNodes.NameNode) or node.entry in self.asked:
+            return set()
+        self.asked.add(node.entry)
+        rows = set(self.row_types.get(node.entry, ()))
+        rows.update(*map(self.rows_of_vec, self.pointers.get(node.entry, ())))
+        self.asked.discard(node.entry)
+        if node.entry.is_arg and node.entry.name in self.places:
+            rows |= self.columns.rows(self.function.entry.cname, self.places[node.entry.name])
+        return rows
 
     def check_index(self, base: Any, index: Any) -> None:
         table = self.column(base)
@@ -553,10 +621,12 @@ class Checker(TreeVisitor):
     def expect_array(self, value: Any, type_: Any, name: str) -> None:
         """Report an array of numbers of another table."""
         table, other = self.element(type_), self.element(inner(value).type)
-        if table and other and not fits(other, table):
+        is_new = describe(value).removesuffix("()") in NEW_ARRAYS
+        are_integers = is_number_array(type_) and is_number_array(inner(value).type)
+        if table != other and are_integers and not is_new:
             self.report(
                 inner(value).pos[1],
-                f"{describe(value)} has numbers of {other}, but {name} has numbers of {table}",
+                f"{describe(value)} has {numbers_of(other)}, but {name} has {numbers_of(table)}",
             )
 
     def visit_InPlaceAssignmentNode(self, node: Any) -> None:
@@ -576,7 +646,9 @@ class Checker(TreeVisitor):
             *start, end = sequence.arg_tuple.args[:2]
             for bound in start:
                 self.assign(target, bound)
-            if any(isinstance(value, Number) for value in self.values(end)):
+            if self.table_of(target.type) or any(
+                isinstance(value, Number) for value in self.values(end)
+            ):
                 self.assign(target, end)
         self.visitchildren(node)
 
@@ -594,6 +666,11 @@ class Checker(TreeVisitor):
         self.visitchildren(node)
 
     def visit_SimpleCallNode(self, node: Any) -> None:
+        for vec, name, value in rows_beside(node):
+            source = vec_of(value)
+            rows = {sized_type(value) if name == "row" else row_name(value.type)}
+            for row in rows if source is None else self.rows_of_vec(source):
+                self.check_rows(vec, row)
         type_ = call_type(node)
         for place, value in enumerate(node.args or () if type_ else ()):
             if place >= len(type_.args):
@@ -606,7 +683,10 @@ class Checker(TreeVisitor):
             elif is_pointer(argument.type):
                 self.expect_array(value, argument.type, text)
                 if node.function.is_name and node.function.entry:
-                    self.columns.pass_on(node.function.entry.cname, place, self.column(value))
+                    passed = (
+                        self.rows_of_vec(value) if is_vec(argument.type) else {self.column(value)}
+                    )
+                    self.columns.pass_on(node.function.entry.cname, place, passed)
             elif is_plain_integer(argument.type):
                 self.keep_type(value, text)
         self.visitchildren(node)
@@ -638,9 +718,74 @@ def a_number(table: str | None) -> str:
     return f"a number of {table}"
 
 
+def numbers_of(table: str | None) -> str:
+    """Return the words for the elements of an array."""
+    return f"numbers of {table}" if table else "integers"
+
+
+def is_number_array(type_: Any) -> bool:
+    """Return whether a type is an array of integers that may be numbers of rows."""
+    type_ = strip_qualifiers(type_)
+    return is_pointer(type_) and is_plain_integer(type_.base_type)
+
+
 def fits(table: str | None, other: str | None) -> bool:
     """Return whether a number of a table is one of another table, or of the same."""
     return table == other or (table, other) in PARTS
+
+
+def is_vec(type_: Any) -> bool:
+    """Return whether a type is a Vec, or a pointer to one."""
+    type_ = strip_qualifiers(type_)
+    if type_ is not None and type_.is_ptr:
+        type_ = strip_qualifiers(type_.base_type)
+    return bool(type_ is not None and type_.is_struct and type_.name == "Vec")
+
+
+def vec_of(node: Any) -> Any:
+    """Return the Vec whose rows an expression leads to, or None."""
+    if isinstance(node, ExprNodes.BinopNode):
+        node = inner(node.operand1)
+    if isinstance(node, ExprNodes.AttributeNode) and node.attribute == "data":
+        return node.obj if is_vec(node.obj.type) else None
+    if isinstance(node, ExprNodes.SimpleCallNode) and node.type.is_ptr:
+        return next((value for value in node.args if is_vec(inner(value).type)), None)
+    return None
+
+
+def rows_beside(call: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the Vec that a call starts or fills, and what says its rows: name and value."""
+    if call.function.is_name and call.function.name in ROW_FUNCTIONS:
+        vec = None
+        for argument, value in zip(call_type(call).args, map(inner, call.args), strict=True):
+            if is_vec(argument.type):
+                vec = value.operand if isinstance(value, ExprNodes.AmpersandNode) else value
+            elif argument.name in ("row", "rows"):
+                yield vec, argument.name, value
+
+
+def sized_type(size: Any) -> str | None:
+    """Return the type whose size an expression is, or a multiple of it."""
+    if isinstance(size, ExprNodes.MulNode):
+        return sized_type(inner(size.operand1)) or sized_type(inner(size.operand2))
+    if isinstance(size, ExprNodes.SizeofTypeNode):
+        return str(size.arg_type)
+    return "uint8_t" if size.constant_result == 1 else None
+
+
+def comment_row(node: Any) -> set[str]:
+    """Return the type of the rows of a Vec, with which the comment beside its field begins."""
+    owner = strip_qualifiers(node.obj.type)
+    if owner.is_ptr:
+        owner = strip_qualifiers(owner.base_type)
+    source, line, _column = owner.scope.lookup_here(node.attribute).pos
+    comment = re.search(r"# (\w+)", linecache.getline(source.filename, line))
+    return {comment[1]} if comment else set()
+
+
+def row_name(pointer: Any) -> str:
+    """Return the name of the type that a pointer leads to."""
+    return str(strip_qualifiers(strip_qualifiers(pointer).base_type))
 
 
 def call_type(node: Any) -> Any:
@@ -667,17 +812,22 @@ def source_of(node: Any) -> str:
 
 
 class PointerFinder(TreeVisitor):
-    """Lists what is assigned to each local pointer; None if it moves."""
+    """Lists what is assigned to each local pointer or Vec; None if a pointer moves.
 
-    def __init__(self, pointers: dict[Any, list[Any]]) -> None:
+    Lists also the type of which each local Vec gets the size.
+    """
+
+    def __init__(self, pointers: dict[Any, list[Any]], row_types: dict[Any, set[str]]) -> None:
         super().__init__()
         self.pointers = pointers
+        self.row_types = row_types
 
     def visit_Node(self, node: Any) -> None:
         self.visitchildren(node)
 
     def add(self, target: Any, value: Any) -> None:
-        if isinstance(target, ExprNodes.NameNode) and target.entry and is_pointer(target.type):
+        is_name = isinstance(target, ExprNodes.NameNode) and target.entry
+        if is_name and (is_pointer(target.type) or is_vec(target.type)):
             self.pointers.setdefault(target.entry, []).append(value)
 
     def visit_SingleAssignmentNode(self, node: Any) -> None:
@@ -689,6 +839,13 @@ class PointerFinder(TreeVisitor):
 
     def visit_InPlaceAssignmentNode(self, node: Any) -> None:
         self.add(node.lhs, None)
+
+    def visit_SimpleCallNode(self, node: Any) -> None:
+        for vec, name, value in rows_beside(node):
+            row = sized_type(value) if name == "row" else None
+            if row and isinstance(vec, ExprNodes.NameNode):
+                self.row_types.setdefault(vec.entry, set()).add(row)
+        self.visitchildren(node)
 
 
 def native_vocabulary() -> Vocabulary:

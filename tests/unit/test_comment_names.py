@@ -1,4 +1,4 @@
-"""Comments and docstrings: names in backquotes and types exist, lists have a line for each item."""
+"""Comments and docstrings: names in backquotes exist, lists have a line for each item."""
 
 from __future__ import annotations
 
@@ -112,36 +112,3 @@ def test_fused_lists_are_found(tmp_path: Path) -> None:
     )
     assert fused(header) == ["One. * *", "Two *"]
     assert fused(module) == ["* one; * two"]
-
-
-# A comment beside a vector begins with the type of its rows.
-VECTOR = re.compile(r"^\s+(?:cdef )?Vec\*? (\w+)  +# (.*)", re.MULTILINE)
-C_TYPE = re.compile(r"u?int(?:8|16|32|64)_t\b")
-
-
-def vectors(text: str, structs: set[str]) -> list[tuple[str, bool]]:
-    """Vectors with a comment beside them: name, and whether the comment begins with a type."""
-    return [
-        (name, C_TYPE.match(comment) is not None or re.split(r"\W", comment)[0] in structs)
-        for name, comment in VECTOR.findall(text)
-    ]
-
-
-def test_vectors_tell_the_type_of_their_rows() -> None:
-    files = sources("src/_native")
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
-    structs = {
-        name
-        for text in texts.values()
-        for name in re.findall(r"(?:struct|ctypedef int32_t) (\w+)", text)
-    }
-    found = [
-        (path.name, *vector) for path, text in texts.items() for vector in vectors(text, structs)
-    ]
-    assert len(found) > 50
-    assert [(name, vector) for name, vector, is_typed in found if not is_typed] == []
-
-
-def test_vectors_of_unknown_types_are_found() -> None:
-    text = "    Vec a  # Row\n    Vec* b    # int32_t: each\n    Vec c  # Gone\n    Vec d\n"
-    assert vectors(text, {"Row"}) == [("a", True), ("b", True), ("c", False)]

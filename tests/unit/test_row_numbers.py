@@ -12,6 +12,7 @@ HEAD = """\
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 
+from base.vector cimport Vec, vec_append, vec_init, vec_push
 from tables.rows cimport EntityNumber, EntityRow, OutNumber, OutRow, SectionNumber, SectionRow
 
 cdef extern from *:
@@ -29,6 +30,8 @@ ctypedef struct Bakery:
     size_t section_count
     const EntityNumber* owner   # by input section: its entity
     const uint32_t* sizes       # by input section
+    Vec eaten                   # CakeNumber: cakes that are gone
+    Vec lost
 
 cdef inline EntityNumber owner_of(const Bakery* bakery, SectionNumber section) noexcept nogil:
     return bakery.owner[section]
@@ -41,6 +44,15 @@ cdef inline void clear(EntityNumber* numbers) noexcept nogil:
 
 cdef inline OutNumber choose(const Bakery* b, SectionNumber section) noexcept nogil:
     return b.owner[section]
+
+cdef inline OutNumber count_out(const CakeRow* cake) noexcept nogil:
+    return cake.price
+
+cdef inline void eat(Vec* cakes, CakeNumber cake) noexcept nogil:
+    (<int32_t*>vec_push(cakes))[0] = <int32_t>cake
+
+cdef inline void eat_lost(Bakery* b, CakeNumber cake) noexcept nogil:
+    eat(&b.eaten, cake)
 
 cdef inline uint32_t look_up(const uint32_t* sizes, EntityNumber entity) noexcept nogil:
     return sizes[entity]
@@ -150,6 +162,106 @@ PLANTED = {
         "cdef int32_t entity = b.owner[section]\nuse(b.entities[entity].kind)",
         "entity is always a number of Entity: declare it",
     ),
+    # Numbers that are born without a type.
+    "an assignment of a field without a type": (
+        "EntityRow* row, const CakeRow* cake",
+        "row.first = cake.price",
+        "cake.price has no type, but row.first is a number of Symbol",
+    ),
+    "an initial value without a type": (
+        "const uint32_t* sizes",
+        "cdef OutNumber out = sizes[0]",
+        "sizes[0] has no type, but out is a number of Out",
+    ),
+    "a field without a type in a call": (
+        "Bakery* b, const CakeRow* cake",
+        "owner_of(b, cake.price)",
+        "cake.price has no type, but section of owner_of() is a number of Section",
+    ),
+    "a parameter without a type in a call": (
+        "Bakery* b, int32_t number",
+        "owner_of(b, number)",
+        "number: section of owner_of() is a number of Section, "
+        "but parameter number in line 1 has no type",
+    ),
+    "a loop that only calls": (
+        "Bakery* b",
+        "cdef size_t i\nfor i in range(b.section_count):\n    owner_of(b, i)",
+        "i: section of owner_of() is a number of Section, but nothing says what it counts",
+    ),
+    "a bound without a type": (
+        "Bakery* b, const CakeRow* cake",
+        "cdef SectionNumber i\nfor i in range(cake.price):\n    owner_of(b, i)",
+        "cake.price has no type, but i is a number of Section",
+    ),
+    "a comparison with a field without a type": (
+        "const CakeRow* cake, SectionNumber section",
+        "use(section == cake.price)",
+        "cake.price has no type, but section is a number of Section",
+    ),
+    "a quotient": (
+        "Bakery* b, SectionNumber section",
+        "owner_of(b, section // 2)",
+        "section // 2 has no type, but section of owner_of() is a number of Section",
+    ),
+    "a distance": (
+        "Bakery* b, SectionNumber section, SectionNumber first",
+        "owner_of(b, section - first)",
+        "section - first has no type, but section of owner_of() is a number of Section",
+    ),
+    "an array of integers": (
+        "int32_t* numbers",
+        "clear(numbers)",
+        "numbers has integers, but numbers of clear() has numbers of Entity",
+    ),
+    "an array that becomes one of integers": (
+        "EntityNumber* numbers",
+        "put(numbers, 1)",
+        "numbers has numbers of Entity, but numbers of put() has integers",
+    ),
+    # Rows of a Vec.
+    "rows of another type are read": (
+        "Bakery* b",
+        "use((<const OutRow*>b.eaten.data).size)",
+        "b.eaten has rows of CakeNumber, not of OutRow",
+    ),
+    "rows without a type are added": (
+        "Bakery* b, CakeNumber cake",
+        "(<int32_t*>vec_push(&b.eaten))[0] = <int32_t>cake",
+        "b.eaten has rows of CakeNumber, not of int32_t",
+    ),
+    "rows of another type are appended": (
+        "Bakery* b, OutNumber out",
+        "vec_append(&b.eaten, &out, 1)",
+        "b.eaten has rows of CakeNumber, not of OutNumber",
+    ),
+    "rows of another Vec are appended": (
+        "Bakery* b",
+        "cdef Vec outs\nvec_init(&outs, sizeof(OutNumber))\n"
+        "vec_append(&b.eaten, outs.data, outs.count)",
+        "b.eaten has rows of CakeNumber, not of OutNumber",
+    ),
+    "a size of another type": (
+        "Bakery* b",
+        "vec_init(&b.eaten, sizeof(OutNumber))",
+        "b.eaten has rows of CakeNumber, not of OutNumber",
+    ),
+    "a size without a type": (
+        "Bakery* b",
+        "vec_init(&b.eaten, 4)",
+        "b.eaten has rows of CakeNumber, but their size does not say so",
+    ),
+    "rows of a local Vec": (
+        "CakeNumber cake",
+        "cdef Vec cakes\nvec_init(&cakes, sizeof(CakeNumber))\n"
+        "use((<const OutRow*>cakes.data).size)",
+        "cakes has rows of CakeNumber, not of OutRow",
+    ),
+    "rows that nothing describes": (
+        "Bakery* b",
+        "use((<const OutRow*>b.lost.data).size)",
+        "nothing says what rows b.lost has",
+    ),
     # What is right.
     "numbers of one table": (
         "Bakery* b, SectionNumber section",
@@ -167,6 +279,18 @@ PLANTED = {
     "rows from a place on": (
         "Bakery* b, SectionNumber first, EntityNumber entity",
         "cdef const SectionRow* rows = b.sections + first\nuse(rows[entity].kind)",
+    ),
+    "numbers that say their table where they are born": (
+        "Bakery* b, EntityRow* row, const CakeRow* cake",
+        "cdef SectionNumber section = <SectionNumber>cake.price\n"
+        "row.winner = -1\nowner_of(b, <SectionNumber>(cake.price // 2))\n"
+        "clear(<EntityNumber*>b.sizes)\nuse(section < b.section_count)",
+    ),
+    "rows of a Vec": (
+        "Bakery* b, CakeNumber cake",
+        "cdef Vec* cakes = &b.eaten\nvec_init(&b.eaten, sizeof(CakeNumber))\n"
+        "(<CakeNumber*>vec_push(cakes))[0] = cake\nvec_append(cakes, &cake, 1)\n"
+        "use(b.cakes[(<const CakeNumber*>cakes.data + 1)[0]].price)",
     ),
     "the number of a row that a pointer leads to": (
         "Bakery* b, const SectionRow* row",
@@ -211,10 +335,12 @@ def test_a_planted_mistake_is_found(planted: dict[str, list[str]], name: str) ->
     assert sorted(planted[name]) == sorted(PLANTED[name][2:])
 
 
-def test_results_and_columns_that_a_function_gets(planted: dict[str, list[str]]) -> None:
-    """What the elements of an argument belong to is known from the calls."""
+def test_results_columns_and_vectors_that_a_function_gets(planted: dict[str, list[str]]) -> None:
+    """What the elements of an argument belong to, and what they are, is known from the calls."""
     assert planted["the head"] == [
         "b.owner[section] is a number of Entity, but the result of choose() is a number of Out",
+        "cake.price has no type, but the result of count_out() is a number of Out",
+        "cakes has rows of CakeNumber, not of int32_t",
         "entity is a number of Entity, but sizes takes a number of Section",
     ]
 
