@@ -15,7 +15,7 @@ from helpers.privileges import ordinary_user
 from helpers.threads import THREADS, threads
 
 import pylink
-from pylink._native import elfread, inputfiles
+from pylink._native import elfread, inputfiles, sourcetimes
 from pylink._native.results import ObjectTables
 from pylink.command.cli import main
 from pylink.facts import elf, sectionkinds, sectiontable
@@ -396,8 +396,8 @@ def test_changed_files_are_noticed(tmp_path: Path) -> None:
         os.utime(path, ns=(0, 1_700_000_000_000_000_123))
         name = path.name if path == paths[0] else str(path)
         rows.append(("name", name, 2, 1_700_000_000_000_000_123, None))
-    assert inputfiles.are_unchanged(rows, folder)
-    assert inputfiles.are_unchanged([], folder)
+    assert sourcetimes.are_unchanged(rows, folder)
+    assert sourcetimes.are_unchanged([], folder)
     for number in range(1, len(rows)):
         name, file, size, time, code = rows[number]
         for row in (
@@ -407,7 +407,7 @@ def test_changed_files_are_noticed(tmp_path: Path) -> None:
             (name, f"{file}.", size, time, code),
         ):
             changed = [*rows[:number], row, *rows[number + 1 :]]
-            assert not inputfiles.are_unchanged(changed, folder)
+            assert not sourcetimes.are_unchanged(changed, folder)
     os.close(folder)
 
 

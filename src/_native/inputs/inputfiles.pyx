@@ -6,13 +6,14 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF
 from libc.stddef cimport size_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset, strlen
 
 from base.blocks cimport has_recycled, renew_recycled
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
 from base.elf64 cimport round_up
 from base.extents cimport count_files
+from base.filestatus cimport S_ISREG, Stat, c_stat
 from base.heap cimport keep_heap, widen_heap
 from base.hugepages cimport PAGE, has_small_pages, prefer_large_pages
 from base.threads cimport run_each
@@ -27,24 +28,8 @@ from inputs.filereading cimport (
 from pylink._native.recycling cimport RecycledPages
 from read.filekinds cimport input_kind
 
-cdef extern from "Python.h":
-    bytes PyUnicode_EncodeFSDefault(object name)
-
 cdef extern from "<unistd.h>" nogil:
     int getpid()
-
-cdef extern from "<sys/stat.h>" nogil:
-    ctypedef struct Stat "struct stat":
-        uint64_t st_dev
-        uint64_t st_ino
-        int64_t st_size
-        uint32_t st_mode
-        int64_t seconds "st_mtim.tv_sec"
-        int64_t nanoseconds "st_mtim.tv_nsec"
-    int c_stat "stat"(const char* path, Stat* status)
-    int fstatat(int directory, const char* path, Stat* status, int flags)
-    bint S_ISREG(uint32_t mode)
-
 
 @cython.no_gc
 cdef class MappedFiles:
@@ -274,23 +259,6 @@ def measure(list paths, uint64_t largest, list outputs):
     with nogil:
         run_each(measure_input, &measuring, file_count, file_count * STAT_COST)
     return [measuring.size[i] for i in range(file_count)]
-
-
-def are_unchanged(files, int directory):
-    """Return whether each file has the size (bytes) and time (ns) in its row."""
-    cdef Stat status
-    cdef int64_t size, time
-    cdef bytes name
-    cdef tuple row
-    for row in files:
-        if not row[1]:
-            continue
-        # A Row of pylink/startup/bundle.py: its path, size and time begin at index 1.
-        name, size, time = PyUnicode_EncodeFSDefault(row[1]), row[2], row[3]
-        if (fstatat(directory, PyBytes_AS_STRING(name), &status, 0) != 0 or status.st_size != size
-                or status.seconds * 1000000000 + status.nanoseconds != time):
-            return False
-    return True
 
 
 cdef enum:

@@ -1,9 +1,6 @@
 """Reads files into one arena: their sizes, bytes, and kinds."""
 
-from collections.abc import Iterable
-
 from pylink._native.recycling import RecycledPages
-from pylink.startup.bundle import LaterRow, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
     """Return the size of each file in bytes, -1 for a file that Python must examine.
@@ -70,13 +67,6 @@ def keep_blocks(*, owns_process: bool) -> None:
     For a process that only runs a device-link step: successive links need slightly larger blocks,
     which the C library would request from the system each time. With `owns_process` it ends after
     the step, and recycled pages stay its own until then.
-    """
-
-def are_unchanged(files: Iterable[Row | LaterRow], directory: int) -> bool:
-    """Return whether each file has the size (bytes) and time (ns) in its row.
-
-    Paths are relative to the directory descriptor `directory`. False if a file is missing. Rows
-    without a path are ignored.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:

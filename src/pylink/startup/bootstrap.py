@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pylink.startup.bundle import LaterRow, Row
 
 # The kernel that compares sources with the rows.
-CHECKING_KERNEL = "pylink._native.inputfiles"
+CHECKING_KERNEL = "pylink._native.sourcetimes"
 HASH_SIZE = 8  # bytes of a hash of a source, and of the mark
 END_SIZE = 12  # bytes at the end of a bundle: the mark of its rows, and their offset (4 bytes)
 # The launcher passes a bundle that it has opened and verified as a path that begins like this.
