@@ -12,12 +12,7 @@ def build_slots(roots: bytes, ends: bytes, text: bytes) -> bytes:
 class Census:
     """The files of an index, and those that a run finds in its trees."""
 
-    def set_base(
-        self,
-        names: list[bytes],
-        data: bytes,
-        places: Iterable[int],
-    ) -> None:
+    def set_base(self, names: list[bytes], data: bytes, places: Iterable[int]) -> None:
         """Set the first rows, which stay in `data`; rows of `add_rows` replace them.
 
         `places` are the start offsets of ends, stamps, roots, slots and text, and the end of the
@@ -26,13 +21,7 @@ class Census:
         """
 
     def add_rows(
-        self,
-        names: list[bytes],
-        roots: bytes,
-        ends: bytes,
-        text: bytes,
-        stamps: bytes,
-        gone: bytes,
+        self, names: list[bytes], roots: bytes, ends: bytes, text: bytes, stamps: bytes, gone: bytes
     ) -> None:
         """Add columns of files; a later row of a file replaces earlier ones.
 

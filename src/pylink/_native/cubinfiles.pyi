@@ -3,10 +3,7 @@
 from pylink._native.sectionindex import Columns
 
 def read_cubins(
-    files: tuple[list[bytes], bytes, bytes, bytes, bytes],
-    largest: int,
-    first: int,
-    hasher: int,
+    files: tuple[list[bytes], bytes, bytes, bytes, bytes], largest: int, first: int, hasher: int
 ) -> tuple[bytes, Columns]:
     """Return an IndexedKind (a byte) for each file, and the objects and sections of cubins.
 

@@ -65,12 +65,7 @@ class Ledger:
     """The measured bytes, a row for each part of each function of each entry."""
 
     def measure(
-        self,
-        payloads: list[Payload],
-        file: int = -1,
-        level: int = 0,
-        *,
-        keep_frames: bool = False,
+        self, payloads: list[Payload], file: int = -1, level: int = 0, *, keep_frames: bool = False
     ) -> list[Measured | None]:
         """Decompress and count payloads, and compress the marked ones again.
 

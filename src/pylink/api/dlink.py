@@ -48,10 +48,7 @@ class DlinkResult:
     """The diagnostics of the links, in the order of the architectures."""
 
     def __init__(
-        self,
-        pieces: list[bytes],
-        cubins: Mapping[str, bytes],
-        diagnostics: Iterable[Diagnostic],
+        self, pieces: list[bytes], cubins: Mapping[str, bytes], diagnostics: Iterable[Diagnostic]
     ) -> None:
         self._pieces = pieces  # of the output; `data` joins them
         self.cubins = cubins

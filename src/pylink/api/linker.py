@@ -71,13 +71,7 @@ def link(
     with (
         ONE_FRAME,
         Linker(
-            options,
-            arch=arch,
-            output=output,
-            log=log,
-            progress=progress,
-            cancel=cancel,
-            **keywords,
+            options, arch=arch, output=output, log=log, progress=progress, cancel=cancel, **keywords
         ) as linker,
     ):
         for source in inputs:

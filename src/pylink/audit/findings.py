@@ -168,10 +168,7 @@ class Auditor:
         size = unused_relocatable(file)
         if size >= LEAST_REPORTED_BYTES:
             self._sink.report(
-                "audit-relocatable",
-                file=path,
-                size=size,
-                hints=[note("audit-strip", file=path)],
+                "audit-relocatable", file=path, size=size, hints=[note("audit-strip", file=path)]
             )
         id_count = len(file.calls)
         if file.has_sections and file.module_count >= 0 and id_count != file.module_count:

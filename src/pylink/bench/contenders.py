@@ -99,12 +99,7 @@ class Program(Contender):
     """A linker that is started as a program with the arguments of the link."""
 
     def __init__(
-        self,
-        name: str,
-        about: str,
-        command: Sequence[str],
-        launcher: Launcher,
-        release: str = "",
+        self, name: str, about: str, command: Sequence[str], launcher: Launcher, release: str = ""
     ) -> None:
         super().__init__(name, about)
         self.release = release

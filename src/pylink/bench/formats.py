@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from pylink.bench.results import Results
 
 # Titles of modes.
-TITLES = {
-    WARM: "right after one another",
-    RESTED: "after a rest",
-}
+TITLES = {WARM: "right after one another", RESTED: "after a rest"}
 NS = 1e9  # nanoseconds of a second
 
 # The first facts of a page in order; those of the machine follow.

@@ -63,10 +63,7 @@ def _sizes_value(image: Image) -> object:
 
 # This part is shown only on request, and in the summary of a large cubin.
 SIZES = Part(
-    "sizes",
-    "bytes by part and function, as pylink size counts them",
-    _sizes_text,
-    _sizes_value,
+    "sizes", "bytes by part and function, as pylink size counts them", _sizes_text, _sizes_value
 )
 
 
@@ -102,11 +99,7 @@ def parser() -> argparse.ArgumentParser:
     parts.add_argument("--all", action="store_true", help="everything, also of large cubins")
     for part in (*PARTS, SIZES):
         parts.add_argument(
-            f"--{part.name}",
-            dest="parts",
-            action="append_const",
-            const=part.name,
-            help=part.help,
+            f"--{part.name}", dest="parts", action="append_const", const=part.name, help=part.help
         )
     diff = options.add_argument_group("comparing")
     diff.add_argument("--diff", action="store_true", help="show how the second FILE differs")
@@ -116,9 +109,7 @@ def parser() -> argparse.ArgumentParser:
         help="ignore differences in the linker's own note, and in file offsets that its size moves",
     )
     diff.add_argument(
-        "--ignore-scoreboards",
-        action="store_true",
-        help="ignore bits 110 to 121 of instructions",
+        "--ignore-scoreboards", action="store_true", help="ignore bits 110 to 121 of instructions"
     )
     diff.add_argument(
         "--limit",

@@ -212,11 +212,7 @@ def _output_text(sizes: Sizes, arguments: argparse.Namespace) -> str:
 
 
 def _formatted(
-    sizes: Sizes,
-    arguments: argparse.Namespace,
-    by: tuple[str, ...],
-    top: int,
-    selection: Selection,
+    sizes: Sizes, arguments: argparse.Namespace, by: tuple[str, ...], top: int, selection: Selection
 ) -> str:
     """Return the sizes as JSON, CSV or Markdown."""
     from pylink.size import formats  # the first screen does not need it

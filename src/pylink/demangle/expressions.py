@@ -69,12 +69,7 @@ OPERATORS = {
 UNARY = ("ps", "ng", "ad", "de", "co", "nt", "dl", "da", "aw")
 NOT_BINARY = {*UNARY, "nw", "na", "pp", "mm", "pt", "cl", "ix", "qu", "st", "sz"}
 BINARY = {code for code in OPERATORS if code not in NOT_BINARY}
-CASTS = {
-    "sc": "static_cast",
-    "dc": "dynamic_cast",
-    "cc": "const_cast",
-    "rc": "reinterpret_cast",
-}
+CASTS = {"sc": "static_cast", "dc": "dynamic_cast", "cc": "const_cast", "rc": "reinterpret_cast"}
 
 
 class ExpressionParser(TypeParser):

@@ -39,9 +39,7 @@ EXAMPLES = {
         f"{_INPUTS} --output-file out.cubin",
     ),
     "argument-expected": Example(
-        f"{_INPUTS} -o",
-        "pylink fatal   : argument expected after '-o'",
-        _CORRECT,
+        f"{_INPUTS} -o", "pylink fatal   : argument expected after '-o'", _CORRECT
     ),
     "undefined-value": Example(
         f"{_CORRECT} --color=sometimes",
@@ -54,9 +52,7 @@ EXAMPLES = {
         _CORRECT,
     ),
     "no-output-file": Example(
-        _INPUTS,
-        "pylink fatal   : Must specify output file with -o option",
-        _CORRECT,
+        _INPUTS, "pylink fatal   : Must specify output file with -o option", _CORRECT
     ),
     "no-input-files": Example(
         "-arch=sm_80 -o out.cubin",

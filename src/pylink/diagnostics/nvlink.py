@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from pylink.diagnostics.policy import ADVICE
-from pylink.diagnostics.severity import (
-    CATASTROPHE,
-    COMMAND_LINE,
-    DISCRETIONARY,
-    NOTE,
-    WARNING,
-)
+from pylink.diagnostics.severity import CATASTROPHE, COMMAND_LINE, DISCRETIONARY, NOTE, WARNING
 from pylink.diagnostics.sink import Renderer, suffix_of
 from pylink.diagnostics.stream import printable, write
 

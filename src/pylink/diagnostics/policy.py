@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pylink.diagnostics.severity import (
-    CAUTION,
-    DISCRETIONARY,
-    REMARK,
-    WARNING,
-)
+from pylink.diagnostics.severity import CAUTION, DISCRETIONARY, REMARK, WARNING
 
 # Stands for a severity: reports of the kind are dropped.
 SUPPRESSED = 0
 
 # Severities that `--diag-*` options assign.
-ACTIONS = {
-    "suppress": SUPPRESSED,
-    "remark": REMARK,
-    "warning": WARNING,
-    "error": DISCRETIONARY,
-}
+ACTIONS = {"suppress": SUPPRESSED, "remark": REMARK, "warning": WARNING, "error": DISCRETIONARY}
 
 
 class Policy:

@@ -323,11 +323,7 @@ class Fields:
 
 
 def note(
-    kind: str,
-    *,
-    source: Source | None = None,
-    context: Iterable[Diagnostic] = (),
-    **facts: Fact,
+    kind: str, *, source: Source | None = None, context: Iterable[Diagnostic] = (), **facts: Fact
 ) -> Diagnostic:
     """Return a record to put below another one, as in `report(..., notes=[note(...)])`."""
     type = TOP_LEVEL if KINDS[kind][1] == NOTE else CHILD

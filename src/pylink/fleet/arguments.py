@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 WIDTH = 78  # columns, as argparse on a terminal of 80
 
 # Errors that end a command with a message.
-EXPECTED = (
-    BrokenIndex,
-    BusyIndex,
-    EngineError,
-    NothingToRead,
-    OverflowError,
-    ValueError,
-)
+EXPECTED = (BrokenIndex, BusyIndex, EngineError, NothingToRead, OverflowError, ValueError)
 
 
 def make_parser(program: str, description: str, epilog: str) -> argparse.ArgumentParser:

@@ -25,14 +25,7 @@ class DeviceContents:
     containers and ids are the linked ones, once `restrict` has been called.
     """
 
-    __slots__ = (
-        "_all_registered",
-        "_lock",
-        "_restricted",
-        "entries",
-        "rows",
-        "sources",
-    )
+    __slots__ = ("_all_registered", "_lock", "_restricted", "entries", "rows", "sources")
 
     def __init__(self, sources: Sources, entries: bytes, rows: bytes) -> None:
         self.sources = sources

@@ -59,11 +59,7 @@ def find_libraries(
         elif file is None:
             if not (skipped or options.allow_missing_libraries or _is_of_host(name)):
                 places = ", ".join(f"'{path}'" for path in directories)
-                sink.report(
-                    "library-missing",
-                    library=name,
-                    directories=places or NO_DIRECTORIES,
-                )
+                sink.report("library-missing", library=name, directories=places or NO_DIRECTORIES)
         elif file.endswith(".so"):
             libraries += _shared_input(file, machine, sink)
         else:

@@ -117,11 +117,7 @@ def find_losses(
     contained = find_contained(static, libraries)
     hidden = contained.intersection(optional)
     output = _File(
-        0,
-        None,
-        contained,
-        registered.difference(optional),
-        hidden if is_shared else registered,
+        0, None, contained, registered.difference(optional), hidden if is_shared else registered
     )
     files: list[_File] = []
     for library in libraries:

@@ -61,13 +61,7 @@ def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
 
     A pipe may never end, and a sparse file may be larger than memory.
     """
-    from pylink.files.reading import (
-        HEAD_SIZE,
-        MAX_SIZE,
-        Incoming,
-        RefusedError,
-        too_large,
-    )
+    from pylink.files.reading import HEAD_SIZE, MAX_SIZE, Incoming, RefusedError, too_large
 
     try:
         with Incoming(name) as stream:

@@ -22,13 +22,7 @@ from pylink.facts.releases import toolkit_name
 from pylink.facts.relocations import relocation_name
 from pylink.facts.rownumbers import CallBlock
 from pylink.inspect.attributes import compat_records, info_records
-from pylink.inspect.image import (
-    Image,
-    MalformedCubin,
-    Section,
-    is_rel,
-    is_relocations,
-)
+from pylink.inspect.image import Image, MalformedCubin, Section, is_rel, is_relocations
 from pylink.inspect.rows import (
     Call,
     Capsule,

@@ -56,12 +56,4 @@ from pylink.mercury.objects import MercuryObject
 from pylink.mercury.stages import Verdict, compare
 from pylink.mercury.stats import Stats
 
-__all__ = [
-    "FoldResult",
-    "MalformedCubin",
-    "MercuryObject",
-    "Stats",
-    "Verdict",
-    "compare",
-    "fold",
-]
+__all__ = ["FoldResult", "MalformedCubin", "MercuryObject", "Stats", "Verdict", "compare", "fold"]

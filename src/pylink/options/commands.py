@@ -25,10 +25,7 @@ class Command:
 
 
 COMMANDS = {
-    "link": Command(
-        "[options] <objects>",
-        "Link device code; this is the default command.",
-    ),
+    "link": Command("[options] <objects>", "Link device code; this is the default command."),
     "inspect": Command(
         "[options] <file> [<file>]",
         "Show what a file with device code contains, or compare two.",
@@ -81,9 +78,7 @@ COMMANDS = {
         "pylink.fleet.command_compare",
     ),
     "remarks": Command(
-        "[options] <file>",
-        "Convert, filter and count remarks.",
-        "pylink.remarks.command",
+        "[options] <file>", "Convert, filter and count remarks.", "pylink.remarks.command"
     ),
     "report": Command(
         "[options] <report> [<report>]",
@@ -127,15 +122,9 @@ COMMANDS = {
         "pylink.serve.command",
     ),
     "completion": Command(
-        "<shell>",
-        "Print the completion script for bash, zsh or fish.",
-        "pylink.command.completion",
+        "<shell>", "Print the completion script for bash, zsh or fish.", "pylink.command.completion"
     ),
-    "man": Command(
-        "[<command>]",
-        "Print a manual page.",
-        "pylink.command.manual",
-    ),
+    "man": Command("[<command>]", "Print a manual page.", "pylink.command.manual"),
     "help": Command(
         "[all, <command>, <option> or <diagnostic>]",
         "Explain a command, an option or a diagnostic.",

@@ -187,12 +187,7 @@ def read_argument(
 
 
 def _parse_file(
-    file: str,
-    line: CommandLine,
-    sink: Sink,
-    outer_files: tuple[Identity, ...],
-    *,
-    lenient: bool,
+    file: str, line: CommandLine, sink: Sink, outer_files: tuple[Identity, ...], *, lenient: bool
 ) -> None:
     """Read the arguments of an options file as if they replaced its option."""
     line.files.append(file)

@@ -67,10 +67,7 @@ def _note_duplicate(objects: Objects, symbol: int, first: int) -> Diagnostic:
 
 def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
     """Return the names of the files of two symbol rows."""
-    return (
-        objects.names[objects.symbols[symbol].file],
-        objects.names[objects.symbols[first].file],
-    )
+    return (objects.names[objects.symbols[symbol].file], objects.names[objects.symbols[first].file])
 
 
 def _describe_use(objects: Objects, row: int) -> str:

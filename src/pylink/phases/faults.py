@@ -99,19 +99,11 @@ RECORD_REASONS = (
 )
 
 # Reasons about a relocation: the `index` of the fault is the row of the relocation.
-RELOCATION_REASONS = (
-    ReadFault.RELOC_SYMBOL,
-    ReadFault.RELOC_OFFSET,
-    ReadFault.RELOC_TYPE,
-)
+RELOCATION_REASONS = (ReadFault.RELOC_SYMBOL, ReadFault.RELOC_OFFSET, ReadFault.RELOC_TYPE)
 
 
 def report_fault(
-    fault: FaultRow,
-    loaded: Loaded,
-    files: Files,
-    sections: Sections,
-    sink: Sink,
+    fault: FaultRow, loaded: Loaded, files: Files, sections: Sections, sink: Sink
 ) -> None:
     """Report a fault that the reader found.
 

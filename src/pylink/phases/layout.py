@@ -7,13 +7,7 @@ from pylink._native import layout as native_layout
 from pylink._native.tables import Spans
 from pylink.facts import inheritance, sectionkinds
 from pylink.facts.releases import TRAIT_LEAN_NAMES, TRAIT_MERC_CALLS, TRAIT_WHOLE_BANK
-from pylink.facts.target import (
-    CONSTANT_BANK,
-    CONSTANT_LIMIT,
-    FAMILY_B,
-    FAMILY_C,
-    SYSTEM_SHARED,
-)
+from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note, warn_lowered
 from pylink.phases.results import Placed
 from pylink.phases.shared import place_shared

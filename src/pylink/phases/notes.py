@@ -8,11 +8,7 @@ from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
 from pylink.facts.attributes import BVAL, EICOMPAT_NUMBER, SVAL
 from pylink.facts.elf import NT_CUINFO, NT_TKINFO
-from pylink.facts.releases import (
-    TRAIT_EARLY_FILES,
-    TRAIT_PARTS_ACCELERATED,
-    TRAIT_SURE_FEATURES,
-)
+from pylink.facts.releases import TRAIT_EARLY_FILES, TRAIT_PARTS_ACCELERATED, TRAIT_SURE_FEATURES
 from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_A, FAMILY_C
 

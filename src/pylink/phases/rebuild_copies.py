@@ -88,10 +88,7 @@ def merge_frames(
 
 
 def _merge_records(
-    merged: Merged,
-    contents: bytes,
-    piece_of: dict[int, int],
-    duplicated: dict[int, list[int]],
+    merged: Merged, contents: bytes, piece_of: dict[int, int], duplicated: dict[int, list[int]]
 ) -> dict[int, tuple[bytes, bytes]]:
     """Return, by FDE, the CIE and FDE that replace it and the CIE it points to."""
     records: dict[int, tuple[bytes, bytes]] = {}

@@ -127,11 +127,7 @@ class Placed(PlacedTables):
 
 
 def make_objects(
-    loaded: Loaded,
-    files: Files,
-    sections: Sections,
-    symbols: Symbols,
-    changed: Sequence[FileRow],
+    loaded: Loaded, files: Files, sections: Sections, symbols: Symbols, changed: Sequence[FileRow]
 ) -> Objects:
     """Make the inputs from parsed tables, before they are sealed.
 

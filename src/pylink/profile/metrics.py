@@ -81,9 +81,7 @@ def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
     _add_cost(action, phase.cost)
     add_share(action, phase.cost, profile)
     add_instances(
-        action,
-        "link__step_time_duration.sum",
-        ((step.name, step.wall_ns) for step in phase.steps),
+        action, "link__step_time_duration.sum", ((step.name, step.wall_ns) for step in phase.steps)
     )
     for name, value in (
         ("link__bytes_copied.sum", phase.bytes_copied),

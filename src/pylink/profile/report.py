@@ -184,10 +184,7 @@ def _session(profile: Profile) -> Session:
         host.sysname, host.release, host.machine, host.machine, host.nodename, Platform.LINUX
     )
     argv = sys.argv
-    versions = [
-        VersionInfo("pylink", __version__),
-        VersionInfo("Python", sys.version.split()[0]),
-    ]
+    versions = [VersionInfo("pylink", __version__), VersionInfo("Python", sys.version.split()[0])]
     if profile.release is not None:
         versions.append(VersionInfo("Follows", profile.release.linker))
     return Session(

@@ -87,10 +87,7 @@ RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
             HEADER: ("Remark header", ((FIXED, 3), (VBR, 6), (VBR, 6), (VBR, 8))),
             LOCATION: ("Remark debug location", _PLACE),
             HOTNESS: ("Remark hotness", ((VBR, 8),)),
-            ARGUMENT_WITH_LOCATION: (
-                "Argument with debug location",
-                ((VBR, 7), (VBR, 7), *_PLACE),
-            ),
+            ARGUMENT_WITH_LOCATION: ("Argument with debug location", ((VBR, 7), (VBR, 7), *_PLACE)),
             ARGUMENT: ("Argument", ((VBR, 7), (VBR, 7))),
         },
     ),

@@ -39,15 +39,7 @@ ANALYSIS_ALIASING = 5
 FAILURE = 6
 
 # The tag of each kind in YAML, without the `!`; there is no kind 0.
-TAGS = (
-    "",
-    "Passed",
-    "Missed",
-    "Analysis",
-    "AnalysisFPCommute",
-    "AnalysisAliasing",
-    "Failure",
-)
+TAGS = ("", "Passed", "Missed", "Analysis", "AnalysisFPCommute", "AnalysisAliasing", "Failure")
 KINDS = {tag: kind for kind, tag in enumerate(TAGS) if tag}
 
 # The key of a piece of the message that is text, not an argument.

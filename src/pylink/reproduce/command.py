@@ -155,13 +155,7 @@ class RecordedLink:
             plan = OutputPlan(values, [source.name for source in inputs], sink)
             plan.root = self._path_to_root
             open_reports(sink, values)
-            check(
-                values,
-                sink,
-                has_inputs=bool(inputs),
-                needs_output=False,
-                needs_nvvmpath=False,
-            )
+            check(values, sink, has_inputs=bool(inputs), needs_output=False, needs_nvvmpath=False)
             run_link(
                 values,
                 inputs,

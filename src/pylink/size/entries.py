@@ -10,16 +10,7 @@ from pylink.facts.elf import ET_REL
 from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD, FLAGS_OF_CODECS
 from pylink.facts.picknumbers import Codec, EntryKind
 from pylink.inputs.payload import load_codec
-from pylink.size.model import (
-    CUBIN,
-    LTOIR,
-    NO_NUMBER,
-    PTX,
-    RELOCATABLE,
-    UNREADABLE,
-    Leaf,
-    Sizes,
-)
+from pylink.size.model import CUBIN, LTOIR, NO_NUMBER, PTX, RELOCATABLE, UNREADABLE, Leaf, Sizes
 from pylink.size.payload import Payload
 from pylink.size.pool import Pool, Task
 from pylink.size.recompress import DEFAULT_LEVEL, frame_bytes, zstd_bytes

@@ -199,10 +199,7 @@ def _sum_leaves(key: tuple[str, ...], leaves: list[Leaf]) -> Row:
 
 
 def _inner_rows(
-    sizes: Sizes,
-    by: Sequence[str],
-    groups: dict[tuple[str, ...], list[Leaf]],
-    selection: Selection,
+    sizes: Sizes, by: Sequence[str], groups: dict[tuple[str, ...], list[Leaf]], selection: Selection
 ) -> list[Row]:
     """Return the rows of levels below entries; `groups` are the leaves by their outer levels."""
     names = Names(sizes)

@@ -9,15 +9,7 @@ from array import array
 
 from pylink.size.chips import TEGRA
 from pylink.size.levels import SHARED
-from pylink.size.model import (
-    CUBIN,
-    NO_NUMBER,
-    RELOCATABLE,
-    Leaf,
-    Reduction,
-    Sizes,
-    whole_leaves,
-)
+from pylink.size.model import CUBIN, NO_NUMBER, RELOCATABLE, Leaf, Reduction, Sizes, whole_leaves
 from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False

@@ -13,13 +13,7 @@ from pylink.facts.elf import EM_AARCH64, EM_CUDA, EM_X86_64
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.picknumbers import EntryKind
-from pylink.inputs.archiveformat import (
-    MAGIC,
-    THIN_MAGIC,
-    ArchiveError,
-    is_thin,
-    read_archive,
-)
+from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC, ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.payload import is_compressed
 from pylink.inspect.embedded import (
@@ -33,16 +27,7 @@ from pylink.inspect.embedded import (
     sections_of,
 )
 from pylink.size.entries import Counter
-from pylink.size.model import (
-    CONTAINER,
-    DIRECTORY,
-    HOST,
-    LOADED,
-    UNREADABLE,
-    File,
-    Leaf,
-    Sizes,
-)
+from pylink.size.model import CONTAINER, DIRECTORY, HOST, LOADED, UNREADABLE, File, Leaf, Sizes
 from pylink.size.sources import (
     ZIP_MAGICS,
     FileSource,

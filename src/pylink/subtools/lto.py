@@ -68,8 +68,7 @@ def compile_lto(
     }
     head = json.dumps(task).encode() + b"\n"
     command = Command(
-        [find_python(), worker.__file__],
-        head + b"".join(module.data for module in modules),
+        [find_python(), worker.__file__], head + b"".join(module.data for module in modules)
     )
     (outcome,) = run_all([command], timeout=time_limit(options))
     reason = "; ".join(line for line in outcome.log.splitlines() if line)

@@ -42,16 +42,7 @@ class CompileRequest:
     whole program. `optimized` marks a result of LTO: nvlink writes its row even if the run fails.
     """
 
-    __slots__ = (
-        "arch",
-        "data",
-        "name",
-        "optimized",
-        "options",
-        "output",
-        "relocatable",
-        "source",
-    )
+    __slots__ = ("arch", "data", "name", "optimized", "options", "output", "relocatable", "source")
 
     def __init__(
         self,

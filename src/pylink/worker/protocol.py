@@ -192,11 +192,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProt
 
 def message_classes() -> dict[str, Any]:
     """Return the message classes for `_FIELDS`, created in a pool of their own."""
-    from google.protobuf import (
-        descriptor_pb2,
-        descriptor_pool,
-        message_factory,
-    )
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="worker.proto", syntax="proto3")

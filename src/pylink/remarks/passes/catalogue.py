@@ -6,15 +6,7 @@ docs/remark-passes.md shows the table.
 
 from __future__ import annotations
 
-from pylink.remarks.record import (
-    ANALYSIS,
-    ANALYSIS_ALIASING,
-    FAILURE,
-    MISSED,
-    PASSED,
-    TEXT,
-    Remark,
-)
+from pylink.remarks.record import ANALYSIS, ANALYSIS_ALIASING, FAILURE, MISSED, PASSED, TEXT, Remark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -73,12 +73,7 @@ def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: i
 
 
 def _emit_reached(
-    view: View,
-    remarks: Remarks,
-    number: int,
-    size: int,
-    graph: CallGraph,
-    reached: dict[int, int],
+    view: View, remarks: Remarks, number: int, size: int, graph: CallGraph, reached: dict[int, int]
 ) -> None:
     """Emit why a function is kept; `reached` is the result of `graph.reach` for all kernels."""
     steps = graph.path_to(reached, number)

@@ -32,10 +32,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # Error messages of protobuf's Python parser, and the wording of ncu for each.
 WORDINGS = (
-    (
-        r"Enum type \"[\w.]+\" has no value named (\w+)",
-        r'Unknown enumeration value of "\1".',
-    ),
+    (r"Enum type \"[\w.]+\" has no value named (\w+)", r'Unknown enumeration value of "\1".'),
     (
         r"Message type \"[\w.]+\" should not have multiple (\"\w+\") fields",
         r"Non-repeated field \1 is specified multiple times.",

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from pylink.report.api.descriptions import label
 from pylink.report.api.metricname import fill_label
 from pylink.report.api.metricname import unit as unit_of
-from pylink.report.model import (
-    Action,
-    Metric,
-    Scalar,
-    Section,
-    SectionMetric,
-)
+from pylink.report.model import Action, Metric, Scalar, Section, SectionMetric
 from pylink.report.sections.filters import Target, choose_metric
 from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import format_value, spread_of

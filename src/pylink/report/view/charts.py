@@ -114,11 +114,7 @@ def _bin_points(
         most_position
     ]
     return tuple(
-        (
-            f"{format_value(start, unit)} to {format_value(end, unit)}",
-            amount,
-            sum_unit,
-        )
+        (f"{format_value(start, unit)} to {format_value(end, unit)}", amount, sum_unit)
         for (start, end), amount in zip(pairwise(bin_edges), bin_sums, strict=True)
     )
 

@@ -31,9 +31,7 @@ NS_PER_US = 1000.0
 
 
 def plot(
-    reports: Sequence[tuple[str, Report]],
-    growth: Sequence[tuple[str, aprof.Report]],
-    suffix: str,
+    reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]], suffix: str
 ) -> bytes:
     """Return one picture: phases side by side, a timeline, or a growth report's first curves."""
     if len(reports) > 1:

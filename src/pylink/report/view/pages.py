@@ -8,15 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pylink.report.api.descriptions import label
 from pylink.report.api.metricname import unit
-from pylink.report.model import (
-    Action,
-    FocusMetric,
-    MessageType,
-    Report,
-    RuleResult,
-    Scope,
-    Section,
-)
+from pylink.report.model import Action, FocusMetric, MessageType, Report, RuleResult, Scope, Section
 from pylink.report.rules.frontend import SPEEDUP_METRIC
 from pylink.report.sections.filters import Target, counts_for, matches, target_of
 from pylink.report.view.blocks import Block, rows_of
