@@ -26,25 +26,10 @@ if TYPE_CHECKING:
     from pylink.tabular.table import Table
 
 __all__ = [
-    "Diagnostic",
-    "DlinkResult",
-    "Growth",
-    "Input",
-    "LinkCancelled",
-    "LinkError",
-    "LinkJob",
-    "LinkOptions",
-    "LinkResult",
-    "Linker",
-    "Severity",
-    "Table",
-    "__version__",
-    "alink",
-    "dlink",
-    "growth",
-    "link",
-    "link_many",
-]
+    "Diagnostic", "DlinkResult", "Growth", "Input", "LinkCancelled", "LinkError", "LinkJob",
+    "LinkOptions", "LinkResult", "Linker", "Severity", "Table", "__version__", "alink", "dlink",
+    "growth", "link", "link_many",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 

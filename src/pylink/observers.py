@@ -12,14 +12,9 @@ if TYPE_CHECKING:
 
 # Options of remarks: with one of them the link loads the settings of remarks.
 REMARK_OPTIONS = (
-    "pass_remarks",
-    "pass_remarks_missed",
-    "pass_remarks_analysis",
-    "pass_remarks_output",
-    "pass_remarks_format",
-    "pass_remarks_filter",
-    "Xopt",
-)
+    "pass_remarks", "pass_remarks_missed", "pass_remarks_analysis", "pass_remarks_output",
+    "pass_remarks_format", "pass_remarks_filter", "Xopt",
+)  # fmt: skip
 
 
 def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> list[Observer]:

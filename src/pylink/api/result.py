@@ -23,17 +23,9 @@ class LinkResult:
     """The result of a link: the image, and tables and facts about it and the link."""
 
     __slots__ = (
-        "_image",
-        "_inputs",
-        "_relocations",
-        "_sections",
-        "_sizes",
-        "_symbols",
-        "arch",
-        "diagnostics",
-        "profile",
-        "timings",
-    )
+        "_image", "_inputs", "_relocations", "_sections", "_sizes", "_symbols", "arch",
+        "diagnostics", "profile", "timings",
+    )  # fmt: skip
 
     arch: str
     """The architecture that was linked for, such as `sm_90a`."""

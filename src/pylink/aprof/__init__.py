@@ -12,18 +12,6 @@ from pylink.aprof.reader import MalformedReport, parse, read
 from pylink.aprof.writer import encode, write
 
 __all__ = [
-    "BB_COUNT",
-    "TIME_USEC",
-    "Context",
-    "Fit",
-    "MalformedReport",
-    "Point",
-    "Report",
-    "Routine",
-    "encode",
-    "fit_report",
-    "fit_table",
-    "parse",
-    "read",
-    "write",
-]
+    "BB_COUNT", "TIME_USEC", "Context", "Fit", "MalformedReport", "Point", "Report", "Routine",
+    "encode", "fit_report", "fit_table", "parse", "read", "write",
+]  # fmt: skip

@@ -140,15 +140,8 @@ def footnotes(results: Results) -> list[str]:
 
 
 COMPARED_COLUMNS = (
-    "contender",
-    "before",
-    "after",
-    "after / before",
-    CERTAIN,
-    "beside the control",
-    CERTAIN,
-    "",
-)
+    "contender", "before", "after", "after / before", CERTAIN, "beside the control", CERTAIN, "",
+)  # fmt: skip
 
 
 def compared_rows(changes: Sequence[Change]) -> list[list[str]]:

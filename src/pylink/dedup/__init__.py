@@ -13,16 +13,9 @@ if TYPE_CHECKING:
 _LAZY_MODULES = {"Analysis": "pylink.dedup.analysis", "study": "pylink.dedup.files"}
 
 __all__ = [
-    "Analysis",
-    "FoldResult",
-    "MalformedCubin",
-    "MercuryObject",
-    "Stats",
-    "Verdict",
-    "compare",
-    "fold",
-    "study",
-]
+    "Analysis", "FoldResult", "MalformedCubin", "MercuryObject", "Stats", "Verdict", "compare",
+    "fold", "study",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

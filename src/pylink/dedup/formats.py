@@ -15,27 +15,12 @@ if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis, Candidate
 
 FAMILY_COLUMNS = (
-    "family",
-    "sections",
-    "bytes",
-    "folded",
-    "folded bytes",
-    "one by one",
-    "one by one bytes",
-)
+    "family", "sections", "bytes", "folded", "folded bytes", "one by one", "one by one bytes",
+)  # fmt: skip
 CANDIDATE_COLUMNS = (
-    "object",
-    "sections",
-    "bytes",
-    "folds into",
-    "compared with",
-    "code",
-    "stage",
-    "index",
-    "entry",
-    "offset",
-    "reason",
-)
+    "object", "sections", "bytes", "folds into", "compared with", "code", "stage", "index", "entry",
+    "offset", "reason",
+)  # fmt: skip
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:

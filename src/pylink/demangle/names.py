@@ -46,14 +46,8 @@ class Name:
     """
 
     __slots__ = (
-        "has_no_result",
-        "is_remembered",
-        "is_template",
-        "last",
-        "qualifiers",
-        "suffix",
-        "text",
-    )
+        "has_no_result", "is_remembered", "is_template", "last", "qualifiers", "suffix", "text",
+    )  # fmt: skip
 
     def __init__(self, text: str = "", last: str = "", *, is_remembered: bool = False) -> None:
         self.text = text

@@ -6,27 +6,11 @@ from pylink.demangle.cursor import Cursor, NotMangled, Type
 
 # Built-in types by their codes, and those whose code begins with D.
 BUILTIN = {
-    "v": "void",
-    "w": "wchar_t",
-    "b": "bool",
-    "c": "char",
-    "a": "signed char",
-    "h": "unsigned char",
-    "s": "short",
-    "t": "unsigned short",
-    "i": "int",
-    "j": "unsigned int",
-    "l": "long",
-    "m": "unsigned long",
-    "x": "long long",
-    "y": "unsigned long long",
-    "n": "__int128",
-    "o": "unsigned __int128",
-    "f": "float",
-    "d": "double",
-    "e": "long double",
-    "g": "__float128",
-}
+    "v": "void", "w": "wchar_t", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char",
+    "s": "short", "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long",
+    "m": "unsigned long", "x": "long long", "y": "unsigned long long", "n": "__int128",
+    "o": "unsigned __int128", "f": "float", "d": "double", "e": "long double", "g": "__float128",
+}  # fmt: skip
 BUILTIN_D = {
     "n": "std::nullptr_t",
     "a": "auto",

@@ -51,23 +51,9 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic, note
 
 __all__ = [
-    "CATASTROPHE",
-    "CAUTION",
-    "COMMAND_LINE",
-    "DISCRETIONARY",
-    "ERROR",
-    "INTERNAL",
-    "KINDS",
-    "NOTE",
-    "REMARK",
-    "WARNING",
-    "Diagnostic",
-    "NvlinkRenderer",
-    "Policy",
-    "Renderer",
-    "Sink",
-    "note",
-]
+    "CATASTROPHE", "CAUTION", "COMMAND_LINE", "DISCRETIONARY", "ERROR", "INTERNAL", "KINDS", "NOTE",
+    "REMARK", "WARNING", "Diagnostic", "NvlinkRenderer", "Policy", "Renderer", "Sink", "note",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

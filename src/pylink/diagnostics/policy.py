@@ -28,17 +28,9 @@ class Policy:
     """
 
     __slots__ = (
-        "as_nvlink",
-        "assigned",
-        "error_limit",
-        "in_nvlinks_place",
-        "no_infos",
-        "no_warnings",
-        "numbers",
-        "once",
-        "threshold",
-        "warnings_as_errors",
-    )
+        "as_nvlink", "assigned", "error_limit", "in_nvlinks_place", "no_infos", "no_warnings",
+        "numbers", "once", "threshold", "warnings_as_errors",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -103,15 +95,9 @@ class Policy:
 
 # The lines of -v, which nvlink prints even with -disable-infos, and remarks of passes.
 ASKED_FOR = (
-    "verbose-memory",
-    "verbose-function",
-    "verbose-usage",
-    "call-graph",
-    "pass-remark",
-    "pass-remark-missed",
-    "pass-remark-analysis",
-    "pass-remark-failure",
-)
+    "verbose-memory", "verbose-function", "verbose-usage", "call-graph", "pass-remark",
+    "pass-remark-missed", "pass-remark-analysis", "pass-remark-failure",
+)  # fmt: skip
 
 # Warnings that nvlink drops with -disable-infos, also with -Werror, but prints with -w.
 DROPPED_AS_INFOS = (

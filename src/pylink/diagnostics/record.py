@@ -97,30 +97,10 @@ class Diagnostic:
     # record, and sets them. A record has either `explain` or notes.
 
     __slots__ = (
-        "_explain",
-        "args",
-        "assigned",
-        "children",
-        "context",
-        "extra",
-        "file",
-        "hidden",
-        "hints",
-        "index",
-        "input_numbers",
-        "kind",
-        "level",
-        "notes",
-        "number",
-        "offset",
-        "original",
-        "parent",
-        "section",
-        "source",
-        "symbol",
-        "template",
-        "type",
-    )
+        "_explain", "args", "assigned", "children", "context", "extra", "file", "hidden", "hints",
+        "index", "input_numbers", "kind", "level", "notes", "number", "offset", "original",
+        "parent", "section", "source", "symbol", "template", "type",
+    )  # fmt: skip
 
     number: int
     """The number that options take and that does not change, such as 401."""

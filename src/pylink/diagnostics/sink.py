@@ -53,17 +53,9 @@ class Sink:
     """
 
     __slots__ = (
-        "_has_shown_hint",
-        "_reported_kinds",
-        "catastrophes",
-        "diagnostics",
-        "errors",
-        "follows",
-        "policy",
-        "renderers",
-        "terminated",
-        "warnings",
-    )
+        "_has_shown_hint", "_reported_kinds", "catastrophes", "diagnostics", "errors", "follows",
+        "policy", "renderers", "terminated", "warnings",
+    )  # fmt: skip
 
     def __init__(self, *renderers: Renderer, policy: Policy | None = None) -> None:
         self.renderers = list(renderers)

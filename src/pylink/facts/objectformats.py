@@ -25,19 +25,9 @@ class ObjectFormat:
     """
 
     __slots__ = (
-        "abi_version",
-        "optional",
-        "os_abi",
-        "ptx_first",
-        "ptx_mask",
-        "refused",
-        "sm_first",
-        "sm_mask",
-        "specific",
-        "versioned",
-        "wide",
-        "written",
-    )
+        "abi_version", "optional", "os_abi", "ptx_first", "ptx_mask", "refused", "sm_first",
+        "sm_mask", "specific", "versioned", "wide", "written",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -61,17 +61,9 @@ class Release:
     """
 
     __slots__ = (
-        "checked",
-        "closing",
-        "late_compat",
-        "mercury_relocations",
-        "name",
-        "relocations",
-        "tool_strings",
-        "toolkit",
-        "traits",
-        "version",
-    )
+        "checked", "closing", "late_compat", "mercury_relocations", "name", "relocations",
+        "tool_strings", "toolkit", "traits", "version",
+    )  # fmt: skip
 
     def __init__(
         self,

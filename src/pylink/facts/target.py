@@ -117,16 +117,9 @@ class Target:
     """
 
     __slots__ = (
-        "elf_flags",
-        "family",
-        "features",
-        "name",
-        "shared_limit",
-        "since",
-        "sm",
-        "specific",
+        "elf_flags", "family", "features", "name", "shared_limit", "since", "sm", "specific",
         "untimed",
-    )
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         digits = name.rpartition("_")[2]

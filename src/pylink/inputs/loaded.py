@@ -73,18 +73,9 @@ class Loaded:
     """
 
     __slots__ = (
-        "arena",
-        "candidates",
-        "extents",
-        "job",
-        "libraries",
-        "modules",
-        "names",
-        "opened",
-        "references",
-        "registered",
-        "source_numbers",
-    )
+        "arena", "candidates", "extents", "job", "libraries", "modules", "names", "opened",
+        "references", "registered", "source_numbers",
+    )  # fmt: skip
 
     def __init__(
         self,

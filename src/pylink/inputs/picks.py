@@ -30,22 +30,9 @@ class Pick:
     """
 
     __slots__ = (
-        "arena",
-        "codec",
-        "container",
-        "embedded",
-        "flags",
-        "full_size",
-        "header",
-        "index",
-        "kind",
-        "offset",
-        "room",
-        "size",
-        "sm",
-        "source",
-        "state",
-    )
+        "arena", "codec", "container", "embedded", "flags", "full_size", "header", "index", "kind",
+        "offset", "room", "size", "sm", "source", "state",
+    )  # fmt: skip
 
     def __init__(self, picks: bytes, number: int) -> None:
         (
@@ -86,16 +73,9 @@ class Picks:
     """
 
     __slots__ = (
-        "bare",
-        "codecs",
-        "compile_inputs",
-        "plain",
-        "rows",
-        "source_numbers",
-        "sources",
-        "special",
+        "bare", "codecs", "compile_inputs", "plain", "rows", "source_numbers", "sources", "special",
         "unpacker",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -96,15 +96,8 @@ class Libraries:
     """
 
     __slots__ = (
-        "anchors",
-        "borrowed",
-        "copied",
-        "lent",
-        "libraries",
-        "optional",
-        "registered",
-        "written",
-    )
+        "anchors", "borrowed", "copied", "lent", "libraries", "optional", "registered", "written",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.libraries: list[Library] = []

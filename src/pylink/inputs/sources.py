@@ -22,18 +22,9 @@ class Library:
     """
 
     __slots__ = (
-        "anchor",
-        "closed",
-        "contained",
-        "file",
-        "has_runtime",
-        "interposable",
-        "modules",
-        "open",
-        "place",
-        "source",
-        "wrappers",
-    )
+        "anchor", "closed", "contained", "file", "has_runtime", "interposable", "modules", "open",
+        "place", "source", "wrappers",
+    )  # fmt: skip
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -139,18 +130,9 @@ class Sources:
     """
 
     __slots__ = (
-        "_arena_number_by_id",
-        "arena_numbers",
-        "arenas",
-        "demands",
-        "extents",
-        "groups",
-        "kinds",
-        "libraries",
-        "marks",
-        "names",
-        "size",
-    )
+        "_arena_number_by_id", "arena_numbers", "arenas", "demands", "extents", "groups", "kinds",
+        "libraries", "marks", "names", "size",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.size = 0

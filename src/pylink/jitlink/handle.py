@@ -79,14 +79,9 @@ FIXED_OPTIONS: dict[str, Value] = {
 # and if definitions, sizes, memory spaces or managed attributes conflict, it keeps the first and
 # reports that. merge-failed follows such a conflict.
 FORWARDED_ERRORS = {
-    "needs-compiler",
-    "multiple-definition",
-    "size-mismatch",
-    "common-too-large",
-    "space-mismatch",
-    "managed-mismatch",
-    "merge-failed",
-}
+    "needs-compiler", "multiple-definition", "size-mismatch", "common-too-large", "space-mismatch",
+    "managed-mismatch", "merge-failed",
+}  # fmt: skip
 
 # Results that are logs.
 LOGS = ("ErrorLog", "InfoLog")

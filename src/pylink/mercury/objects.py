@@ -66,16 +66,9 @@ class MercuryObject:
     """
 
     __slots__ = (
-        "digests",
-        "families",
-        "headers",
-        "name",
-        "primary",
-        "signature_cache",
-        "targets",
-        "unlisted",
-        "vectors",
-    )
+        "digests", "families", "headers", "name", "primary", "signature_cache", "targets",
+        "unlisted", "vectors",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -11,16 +11,9 @@ if TYPE_CHECKING:
 COUNTS = 9
 # All counts except for the times, in the order of reports.
 NAMES = (
-    "pairs",
-    "memcmp_calls",
-    "bytes_compared",
-    "bytes_offered",
-    "twin_probes",
-    "prefilter_hits",
-    "false_positives",
-    "digests",
-    "digest_bytes",
-)
+    "pairs", "memcmp_calls", "bytes_compared", "bytes_offered", "twin_probes", "prefilter_hits",
+    "false_positives", "digests", "digest_bytes",
+)  # fmt: skip
 
 
 class Stats:
@@ -40,17 +33,9 @@ class Stats:
     """
 
     __slots__ = (
-        "bytes_compared",
-        "bytes_offered",
-        "digest_bytes",
-        "digests",
-        "false_positives",
-        "memcmp_calls",
-        "pairs",
-        "prefilter_hits",
-        "stage_ns",
-        "twin_probes",
-    )
+        "bytes_compared", "bytes_offered", "digest_bytes", "digests", "false_positives",
+        "memcmp_calls", "pairs", "prefilter_hits", "stage_ns", "twin_probes",
+    )  # fmt: skip
 
     def __init__(
         self, pairs: int = 0, counts: Sequence[int] = (0,) * COUNTS, digests: int = 0, size: int = 0

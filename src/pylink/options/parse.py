@@ -41,15 +41,9 @@ class CommandLine:
     """
 
     __slots__ = (
-        "files",
-        "inputs",
-        "lists",
-        "spellings",
-        "values",
-        "whole_archive",
-        "whole_inputs",
+        "files", "inputs", "lists", "spellings", "values", "whole_archive", "whole_inputs",
         "whole_libraries",
-    )
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}

@@ -48,19 +48,9 @@ class Option:
     """
 
     __slots__ = (
-        "attribute",
-        "built",
-        "choices",
-        "implied",
-        "in_call",
-        "joined",
-        "long",
-        "recorded",
-        "short",
-        "since",
-        "takes",
-        "writes",
-    )
+        "attribute", "built", "choices", "implied", "in_call", "joined", "long", "recorded",
+        "short", "since", "takes", "writes",
+    )  # fmt: skip
 
     def __init__(
         self,

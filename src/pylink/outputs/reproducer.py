@@ -51,13 +51,8 @@ TOOL_PATHS = ("nvvmpath", "ptxas_path")
 # the link is reproduced; the others say where options and tools came from.
 LIBRARY_VARIABLE = "LIBRARY_PATH"
 ENVIRONMENT = (
-    LIBRARY_VARIABLE,
-    "PYLINK_OPTIONS",
-    "PYLINK_WIZARD",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "PATH",
-)
+    LIBRARY_VARIABLE, "PYLINK_OPTIONS", "PYLINK_WIZARD", "CUDA_HOME", "CUDA_PATH", "PATH",
+)  # fmt: skip
 
 
 def up_to_root(directory: str) -> str:

@@ -23,16 +23,9 @@ class Moment:
     """
 
     __slots__ = (
-        "cpu_ns",
-        "cycles",
-        "disk_blocks",
-        "instructions",
-        "major_faults",
-        "minor_faults",
-        "peak_kib",
-        "thread_ns",
-        "wall_ns",
-    )
+        "cpu_ns", "cycles", "disk_blocks", "instructions", "major_faults", "minor_faults",
+        "peak_kib", "thread_ns", "wall_ns",
+    )  # fmt: skip
 
     def __init__(self, cycles: int | None, instructions: int | None) -> None:
         self.cycles, self.instructions = cycles, instructions

@@ -40,17 +40,9 @@ class Recorder(Observer):
     """
 
     __slots__ = (
-        "_clock",
-        "_phase_start",
-        "_step_start",
-        "_steps",
-        "details",
-        "first",
-        "last",
-        "loads_folding",
-        "phases",
-        "results_by_tag",
-    )
+        "_clock", "_phase_start", "_step_start", "_steps", "details", "first", "last",
+        "loads_folding", "phases", "results_by_tag",
+    )  # fmt: skip
 
     timed = True
 

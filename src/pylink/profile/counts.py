@@ -25,26 +25,10 @@ class InputFile:
     """
 
     __slots__ = (
-        "debug_bytes",
-        "defined",
-        "folded_bytes",
-        "functions",
-        "kept_bytes",
-        "kept_sections",
-        "lane",
-        "name",
-        "parse_ns",
-        "parse_start_ns",
-        "read_cpu_ns",
-        "read_ns",
-        "read_start_ns",
-        "relocations",
-        "sections",
-        "size",
-        "symbols",
-        "undefined",
-        "weak",
-    )
+        "debug_bytes", "defined", "folded_bytes", "functions", "kept_bytes", "kept_sections",
+        "lane", "name", "parse_ns", "parse_start_ns", "read_cpu_ns", "read_ns", "read_start_ns",
+        "relocations", "sections", "size", "symbols", "undefined", "weak",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -85,19 +69,10 @@ class SectionFamily:
     """
 
     __slots__ = (
-        "copied_bytes",
-        "discarded_bytes",
-        "folded_bytes",
-        "input_bytes",
-        "input_sections",
-        "kept_sections",
-        "kind",
-        "name",
-        "output_bytes",
-        "output_sections",
-        "relocations_applied",
+        "copied_bytes", "discarded_bytes", "folded_bytes", "input_bytes", "input_sections",
+        "kept_sections", "kind", "name", "output_bytes", "output_sections", "relocations_applied",
         "relocations_kept",
-    )
+    )  # fmt: skip
 
     def __init__(self, kind: int, name: str, counts: Sequence[int]) -> None:
         self.kind = kind

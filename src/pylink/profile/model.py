@@ -41,30 +41,11 @@ class Profile(Measured):
     """
 
     __slots__ = (
-        "_families",
-        "_files",
-        "_sizes",
-        "_types",
-        "arch",
-        "created",
-        "decisions",
-        "file_counts",
-        "folding",
-        "input_bytes",
-        "kind_counts",
-        "loading_ns",
-        "names",
-        "opened_bytes",
-        "opened_names",
-        "output",
-        "output_bytes",
-        "parsing",
-        "phases",
-        "reading",
-        "release",
-        "saved_bytes",
-        "sm",
-    )
+        "_families", "_files", "_sizes", "_types", "arch", "created", "decisions", "file_counts",
+        "folding", "input_bytes", "kind_counts", "loading_ns", "names", "opened_bytes",
+        "opened_names", "output", "output_bytes", "parsing", "phases", "reading", "release",
+        "saved_bytes", "sm",
+    )  # fmt: skip
 
     def __init__(self, arch: str, sm: int, cost: Cost, phases: list[Phase]) -> None:
         super().__init__(cost)

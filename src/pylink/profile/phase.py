@@ -19,17 +19,9 @@ class Cost:
     """
 
     __slots__ = (
-        "cpu_ns",
-        "cycles",
-        "disk_bytes",
-        "instructions",
-        "major_faults",
-        "minor_faults",
-        "peak_bytes",
-        "start_ns",
-        "thread_ns",
-        "wall_ns",
-    )
+        "cpu_ns", "cycles", "disk_bytes", "instructions", "major_faults", "minor_faults",
+        "peak_bytes", "start_ns", "thread_ns", "wall_ns",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -98,21 +90,10 @@ class Phase(Measured):
     """
 
     __slots__ = (
-        "bytes_compared",
-        "bytes_copied",
-        "bytes_hashed",
-        "bytes_read",
-        "bytes_written",
-        "relocations",
-        "relocations_applied",
-        "relocations_kept",
-        "sections",
-        "size",
-        "steps",
-        "symbols",
-        "tag",
-        "unit",
-    )
+        "bytes_compared", "bytes_copied", "bytes_hashed", "bytes_read", "bytes_written",
+        "relocations", "relocations_applied", "relocations_kept", "sections", "size", "steps",
+        "symbols", "tag", "unit",
+    )  # fmt: skip
 
     def __init__(self, tag: str, cost: Cost, steps: list[Step]) -> None:
         super().__init__(cost)

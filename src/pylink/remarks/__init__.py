@@ -22,15 +22,6 @@ from pylink.remarks.record import (
 )
 
 __all__ = [
-    "ANALYSIS",
-    "ANALYSIS_ALIASING",
-    "ANALYSIS_FP_COMMUTE",
-    "FAILURE",
-    "MISSED",
-    "PASSED",
-    "MalformedRemarks",
-    "Remark",
-    "Remarks",
-    "read_remarks",
-    "write_remarks",
-]
+    "ANALYSIS", "ANALYSIS_ALIASING", "ANALYSIS_FP_COMMUTE", "FAILURE", "MISSED", "PASSED",
+    "MalformedRemarks", "Remark", "Remarks", "read_remarks", "write_remarks",
+]  # fmt: skip

@@ -15,20 +15,9 @@ from __future__ import annotations
 from pylink._native.remarkstream import Remark
 
 __all__ = [
-    "ANALYSIS",
-    "ANALYSIS_ALIASING",
-    "ANALYSIS_FP_COMMUTE",
-    "FAILURE",
-    "KINDS",
-    "MISSED",
-    "PASSED",
-    "TAGS",
-    "TEXT",
-    "MalformedRemarks",
-    "Remark",
-    "parts_of_place",
-    "section_place",
-]
+    "ANALYSIS", "ANALYSIS_ALIASING", "ANALYSIS_FP_COMMUTE", "FAILURE", "KINDS", "MISSED", "PASSED",
+    "TAGS", "TEXT", "MalformedRemarks", "Remark", "parts_of_place", "section_place",
+]  # fmt: skip
 
 # Kinds, numbered as in LLVM's bitstream.
 PASSED = 1

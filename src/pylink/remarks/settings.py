@@ -18,17 +18,10 @@ if TYPE_CHECKING:
 
 # Attributes in `Options`; `-Xopt` takes the same options with one dash.
 OPTIONS = (
-    "pass_remarks",
-    "pass_remarks_missed",
-    "pass_remarks_analysis",
-    "pass_remarks_filter",
-    "pass_remarks_why_live",
-    "pass_remarks_output",
-    "pass_remarks_format",
-    "pass_remarks_bitstream_version",
-    "pass_remarks_with_hotness",
-    "pass_remarks_hotness_threshold",
-)
+    "pass_remarks", "pass_remarks_missed", "pass_remarks_analysis", "pass_remarks_filter",
+    "pass_remarks_why_live", "pass_remarks_output", "pass_remarks_format",
+    "pass_remarks_bitstream_version", "pass_remarks_with_hotness", "pass_remarks_hotness_threshold",
+)  # fmt: skip
 
 
 class Settings:
@@ -43,18 +36,9 @@ class Settings:
     """
 
     __slots__ = (
-        "analysis",
-        "file",
-        "format",
-        "hotness",
-        "missed",
-        "passed",
-        "profuse",
-        "threshold",
-        "version",
-        "why_live",
-        "written",
-    )
+        "analysis", "file", "format", "hotness", "missed", "passed", "profuse", "threshold",
+        "version", "why_live", "written",
+    )  # fmt: skip
 
     def __init__(self, options: Options, sink: Sink) -> None:
         """Read `options`; an invalid value is a fatal diagnostic."""

@@ -23,17 +23,9 @@ class Presentation:
     """
 
     __slots__ = (
-        "brief",
-        "color",
-        "context",
-        "numbers",
-        "subject",
-        "summary",
-        "tab_width",
-        "target",
-        "task",
+        "brief", "color", "context", "numbers", "subject", "summary", "tab_width", "target", "task",
         "width",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -22,24 +22,10 @@ if TYPE_CHECKING:
     from pylink.report.file import parse_report, read_report, report_bytes, write_report
 
 __all__ = [
-    "IAction",
-    "IBaseContext",
-    "IContext",
-    "IMetric",
-    "IMutableMetric",
-    "INvtxDomainInfo",
-    "INvtxRange",
-    "INvtxState",
-    "IRange",
-    "ISourceInfo",
-    "MalformedReport",
-    "ReportError",
-    "load_report",
-    "parse_report",
-    "read_report",
-    "report_bytes",
-    "write_report",
-]
+    "IAction", "IBaseContext", "IContext", "IMetric", "IMutableMetric", "INvtxDomainInfo",
+    "INvtxRange", "INvtxState", "IRange", "ISourceInfo", "MalformedReport", "ReportError",
+    "load_report", "parse_report", "read_report", "report_bytes", "write_report",
+]  # fmt: skip
 
 _FILE_FUNCTIONS = ("parse_report", "read_report", "report_bytes", "write_report")
 

@@ -28,17 +28,10 @@ VARIABLE = "PYLINK_SERVER"
 
 # Modules that links of all kinds load, besides those that this module imports.
 PRELOADED_MODULES = (
-    "pylink.command.cli",
-    "pylink.linker",
-    "pylink.options.model",
-    "pylink.inputs.unpacking",
-    "pylink.inputs.archive",
-    "pylink.diagnostics.kinds",
-    "pylink.diagnostics.record",
-    "pylink.renderers.text",
-    "pylink.devicelink.command",
-    "pylink.devicelink.step",
-)
+    "pylink.command.cli", "pylink.linker", "pylink.options.model", "pylink.inputs.unpacking",
+    "pylink.inputs.archive", "pylink.diagnostics.kinds", "pylink.diagnostics.record",
+    "pylink.renderers.text", "pylink.devicelink.command", "pylink.devicelink.step",
+)  # fmt: skip
 
 # Seconds without a byte of a request; a client waits as long for an answer.
 REQUEST_TIMEOUT = 0.5

@@ -16,16 +16,8 @@ if TYPE_CHECKING:
     from pylink.size.walk import measure, measure_bytes
 
 __all__ = [
-    "LEVELS",
-    "File",
-    "Leaf",
-    "Row",
-    "Selection",
-    "Sizes",
-    "measure",
-    "measure_bytes",
-    "rows",
-]
+    "LEVELS", "File", "Leaf", "Row", "Selection", "Sizes", "measure", "measure_bytes", "rows",
+]  # fmt: skip
 
 # The module that defines each public name. A module is loaded when its name is first used: the
 # command line starts counting before it loads the modules that print.

@@ -104,16 +104,8 @@ class ToolProcess:
     """
 
     __slots__ = (
-        "command",
-        "deadline",
-        "files",
-        "outcome",
-        "pipe",
-        "printed",
-        "process",
-        "result",
-        "start",
-    )
+        "command", "deadline", "files", "outcome", "pipe", "printed", "process", "result", "start",
+    )  # fmt: skip
 
     def __init__(self, command: Command, timeout: float) -> None:
         """Start the program; OSError if that fails."""

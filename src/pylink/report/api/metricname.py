@@ -95,37 +95,15 @@ _UNITS_BY_NAME = tuple(
 
 # Words of a quantity and their units; the first match counts.
 _UNITS_BY_WORD = (
-    ("bytes", "byte"),
-    ("byte", "byte"),
-    ("sectors", "sector"),
-    ("sector", "sector"),
-    ("requests", "request"),
-    ("wavefronts", ""),
-    ("conflicts", ""),
-    ("duration", "nsecond"),
-    ("frequency", "hz"),
-    ("percent", "%"),
-    ("pct", "%"),
-    ("transactions", "transaction"),
-    ("cycles", "cycle"),
-    ("cycle", "cycle"),
-    ("inst", "inst"),
-    ("instructions", "inst"),
-    ("warps", "warp"),
-    ("warp", "warp"),
-    ("threads", "thread"),
-    ("thread", "thread"),
-    ("blocks", "block"),
-    ("block", "block"),
-    ("ctas", "block"),
-    ("cta", "block"),
-    ("registers", "register"),
-    ("register", "register"),
-    ("seconds", "second"),
-    ("second", "second"),
-    ("memory", "byte"),
-    ("mem", "byte"),
-)
+    ("bytes", "byte"), ("byte", "byte"), ("sectors", "sector"), ("sector", "sector"),
+    ("requests", "request"), ("wavefronts", ""), ("conflicts", ""), ("duration", "nsecond"),
+    ("frequency", "hz"), ("percent", "%"), ("pct", "%"), ("transactions", "transaction"),
+    ("cycles", "cycle"), ("cycle", "cycle"), ("inst", "inst"), ("instructions", "inst"),
+    ("warps", "warp"), ("warp", "warp"), ("threads", "thread"), ("thread", "thread"),
+    ("blocks", "block"), ("block", "block"), ("ctas", "block"), ("cta", "block"),
+    ("registers", "register"), ("register", "register"), ("seconds", "second"),
+    ("second", "second"), ("memory", "byte"), ("mem", "byte"),
+)  # fmt: skip
 
 
 def parse(name: str) -> MetricName:

@@ -24,33 +24,12 @@ from pylink.report.rules.frontend import (
 )
 
 __all__ = [
-    "IAction",
-    "IBaseContext",
-    "IContext",
-    "IController",
-    "IEvaluator",
-    "IFrontend",
-    "IMessageVault",
-    "IMetric",
-    "IMutableMetric",
-    "INvtxDomainInfo",
-    "INvtxRange",
-    "INvtxState",
-    "IRange",
-    "ISourceInfo",
-    "MarkerKind",
-    "MsgType",
-    "RuleException",
-    "RuleHandle",
-    "SpeedupType",
-    "get_context",
-    "get_evaluator",
-    "get_version",
-    "metric_instances",
-    "raise_exception",
-    "require_metrics",
-    "require_rules",
-]
+    "IAction", "IBaseContext", "IContext", "IController", "IEvaluator", "IFrontend",
+    "IMessageVault", "IMetric", "IMutableMetric", "INvtxDomainInfo", "INvtxRange", "INvtxState",
+    "IRange", "ISourceInfo", "MarkerKind", "MsgType", "RuleException", "RuleHandle", "SpeedupType",
+    "get_context", "get_evaluator", "get_version", "metric_instances", "raise_exception",
+    "require_metrics", "require_rules",
+]  # fmt: skip
 
 RuleKind_DEFAULT = 0
 RuleKind_GUIDED = 1

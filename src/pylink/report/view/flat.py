@@ -15,17 +15,9 @@ from pylink.report.view.pages import ActionPage, RuleMessage, action_pages
 from pylink.terminal.tables import csv_text, json_text
 
 DETAILS_HEAD = (
-    "ID",
-    "Name",
-    "Section",
-    "Metric Name",
-    "Metric Label",
-    "Metric Unit",
-    "Metric Value",
-    "Rule Name",
-    "Rule Type",
-    "Rule Message",
-)
+    "ID", "Name", "Section", "Metric Name", "Metric Label", "Metric Unit", "Metric Value",
+    "Rule Name", "Rule Type", "Rule Message",
+)  # fmt: skip
 
 
 def details_csv(report: Report) -> str:
