@@ -30,28 +30,14 @@ USUAL = NAMES[: NAMES.index("n^3")]
 
 # The sums that a fit tries, from gentle to steep functions.
 SUMS: tuple[tuple[str, ...], ...] = (
-    ("constant",),
-    ("log n",),
-    ("constant", "log n"),
-    ("n",),
-    ("constant", "n"),
-    ("n log n",),
-    ("constant", "n log n"),
-    ("n^1.5",),
-    ("constant", "n^1.5"),
-    ("n", "n^1.5"),
-    ("constant", "n", "n^1.5"),
-    ("n^2",),
-    ("constant", "n^2"),
-    ("n", "n^2"),
-    ("constant", "n", "n^2"),
-    ("n log n", "n^2"),
-    ("constant", "n log n", "n^2"),
-    ("n^3",),
-    ("constant", "n^3"),
-    ("n", "n^3"),
-    ("constant", "n", "n^3"),
-)
+    ("constant",), ("log n",), ("constant", "log n"),
+    ("n",), ("constant", "n"),
+    ("n log n",), ("constant", "n log n"),
+    ("n^1.5",), ("constant", "n^1.5"), ("n", "n^1.5"), ("constant", "n", "n^1.5"),
+    ("n^2",), ("constant", "n^2"), ("n", "n^2"), ("constant", "n", "n^2"),
+    ("n log n", "n^2"), ("constant", "n log n", "n^2"),
+    ("n^3",), ("constant", "n^3"), ("n", "n^3"), ("constant", "n", "n^3"),
+)  # fmt: skip
 
 # Exponents of the powers that a fit tries, 0.1 to 3.2: most are between the named functions.
 POWERS = tuple(round(0.05 * step, 2) for step in range(2, 65))

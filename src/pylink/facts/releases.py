@@ -141,32 +141,20 @@ _FROM_13_5 = (
 _CLOSING_13_2 = bytes((HVAL, NVSAL_SW_WAR, 1, 0))
 _CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, PREEXIT_USED, 0, 0))
 
+# fmt: off
 RELEASES = (
     Release("12.9", "12.9.86", toolkit=129, traits=_TO_12_9),
     Release("13.0", "13.0.48", "13.0.88", toolkit=130, late_compat=12),
-    Release(
-        "13.1",
-        "13.1.80",
-        "13.1.115",
-        toolkit=131,
-        tool_strings=98,
-        traits=_FROM_13_1,
-        late_compat=12,
-    ),
+    Release("13.1", "13.1.80", "13.1.115", toolkit=131, tool_strings=98, traits=_FROM_13_1,
+        late_compat=12),
     Release("13.2.51", "13.2.51", "13.2.78", toolkit=132, traits=_FROM_13_2),
     Release("13.2", "13.2.86", toolkit=132, traits=_FROM_13_2_86, closing=_CLOSING_13_2),
     Release("13.3", "13.3.33", "13.3.73", toolkit=133, traits=_FROM_13_3, closing=_CLOSING_13_2),
-    Release(
-        "13.4",
-        "13.4.59",
-        "13.4.92",
-        toolkit=134,
-        traits=_FROM_13_4,
-        closing=_CLOSING_13_4,
-        late_compat=4,
-    ),
+    Release("13.4", "13.4.59", "13.4.92", toolkit=134, traits=_FROM_13_4, closing=_CLOSING_13_4,
+        late_compat=4),
     Release("13.5", "13.5.37", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
 )
+# fmt: on
 # Traits that concern the machine code of functions.
 CODE_TRAITS = (
     TRAIT_SHORT_ADDS

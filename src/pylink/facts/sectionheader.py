@@ -9,37 +9,15 @@ from pylink.facts.headerlines import enum_lines, integer_constants
 from pylink.facts.sectiontable import Kind
 
 # Columns of the C rows. `given` and `what` are `has_bytes` and `features` of `Kind`.
+_BYTES = """
+    ranks[3] nobits given free owner patched mercury place omit link info size twin entsize stem
+    exact brought holds trait slot shrinks first_bank
+"""
 COLUMNS = {
-    "ranks[3]": "uint8_t",
-    "nobits": "uint8_t",
-    "given": "uint8_t",
-    "free": "uint8_t",
-    "owner": "uint8_t",
-    "patched": "uint8_t",
-    "mercury": "uint8_t",
-    "place": "uint8_t",
-    "omit": "uint8_t",
-    "link": "uint8_t",
-    "info": "uint8_t",
-    "size": "uint8_t",
-    "twin": "uint8_t",
-    "entsize": "uint8_t",
-    "stem": "uint8_t",
-    "exact": "uint8_t",
-    "brought": "uint8_t",
-    "holds": "uint8_t",
-    "trait": "uint8_t",
-    "slot": "uint8_t",
-    "shrinks": "uint8_t",
-    "first_bank": "uint8_t",
-    "align": "uint16_t",
-    "what": "uint16_t",
-    "type": "uint32_t",
-    "program": "uint32_t",
-    "flags": "uint32_t",
-    "name": "const char*",
-    "merc": "const char*",
-    "first": "const char*",
+    **dict.fromkeys(_BYTES.split(), "uint8_t"),
+    **dict.fromkeys(("align", "what"), "uint16_t"),
+    **dict.fromkeys(("type", "program", "flags"), "uint32_t"),
+    **dict.fromkeys(("name", "merc", "first"), "const char*"),
 }
 # Native code has a 64-bit word for the sections of a function: bits for kinds, and 18 for banks.
 MAX_SLOTS = 64 - 18

@@ -81,7 +81,7 @@ def sql_question(text: str) -> Question:
     needed_tables = [
         name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text, re.I)
     ]
-    return Question("answer", text, FIRST, LAST, "", needs=tuple(needed_tables))
+    return Question("answer", FIRST, LAST, text, "", needs=tuple(needed_tables))
 
 
 def make_tables(

@@ -45,42 +45,34 @@ KINDS = {
     ReadFault.OSABI: ("wrong-abi", ""),
 }
 # Kind of diagnostic for other reasons, and the text of its argument `reason`.
+# fmt: off
 TEXTS = {
-    ReadFault.TOO_LARGE: (
-        "malformed",
-        "size {value} is larger than any real one ({limit} at most)",
-    ),
+    ReadFault.TOO_LARGE: ("malformed",
+        "size {value} is larger than any real one ({limit} at most)"),
     ReadFault.RECORD_END: ("nvinfo-format", "it needs {value} bytes, and {limit} are left"),
     ReadFault.RECORD_FORMAT: ("nvinfo-format", "format {value}"),
     ReadFault.CAPSULE_SIZE: ("capsule-format", "it has {value} bytes, at least {limit} are needed"),
     ReadFault.RECORD_SYMBOL: ("nvinfo-format", "it names symbol {value}, which does not exist"),
     ReadFault.RECORD_SIZE: ("nvinfo-format", "it has {value} bytes of data"),
-    ReadFault.CALLGRAPH_SYMBOL: (
-        "callgraph-format",
-        "it names symbol {value}, which does not exist",
-    ),
-    ReadFault.CALLGRAPH_STRING: (
-        "callgraph-format",
-        "string {value} lies outside the string table",
-    ),
+    ReadFault.CALLGRAPH_SYMBOL: ("callgraph-format",
+        "it names symbol {value}, which does not exist"),
+    ReadFault.CALLGRAPH_STRING: ("callgraph-format",
+        "string {value} lies outside the string table"),
     ReadFault.CALLGRAPH_BLOCK: ("callgraph-format", "it is in no known block (marker {value:#x})"),
-    ReadFault.VARIABLE_ALIGN: (
-        "malformed",
-        "alignment {value} of the variable is not a power of two <= {limit}",
-    ),
+    ReadFault.VARIABLE_ALIGN: ("malformed",
+        "alignment {value} of the variable is not a power of two <= {limit}"),
     ReadFault.NO_CAPSULE: ("malformed", "the function has no mercury capsule"),
     ReadFault.NAME_BYTES: ("malformed", "names of {value} bytes in all, in a file of {limit}"),
     ReadFault.ALIGN_LIMIT: ("malformed", "alignment {value} is larger than {limit}"),
     ReadFault.SYMBOL_TYPE: ("malformed", "section {value} cannot hold a symbol of this type"),
     ReadFault.NULL_SYMBOL: ("malformed", "the first symbol is not the null symbol"),
-    ReadFault.ALIGN_SUM: (
-        "malformed",
-        "sections are aligned to {value} bytes in all ({limit} at most)",
-    ),
+    ReadFault.ALIGN_SUM: ("malformed",
+        "sections are aligned to {value} bytes in all ({limit} at most)"),
     ReadFault.ROW_COUNT: ("malformed", "it has {value} rows, and there are {limit} symbols"),
     ReadFault.SIZE_SUM: ("malformed", "sections of {value} bytes in all, in a file of {limit}"),
     ReadFault.ELF_FLAGS: ("malformed", "e_flags {value:#x} have bits that no toolkit sets"),
 }
+# fmt: on
 # Reasons whose value is shown as a hexadecimal number.
 HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 

@@ -15,22 +15,10 @@ from pylink.report.proto import messages as pb
 _NOT_CONVERTED = frozenset({"metrics", "sections", "scope", "process"})
 # Attributes without a field in RangeResult.
 _NOT_IN_RANGE = frozenset(
-    {
-        "function_name",
-        "demangled_name",
-        "mangled_name",
-        "source",
-        "program_handle",
-        "kernel_id",
-        "work_dimensions",
-        "global_work_offset",
-        "grid_size",
-        "block_size",
-        "stream_id",
-        "stream_name",
-        "series_info",
-    }
-)
+    ("function_name", "demangled_name", "mangled_name", "source", "program_handle", "kernel_id",
+     "work_dimensions", "global_work_offset", "grid_size", "block_size", "stream_id", "stream_name",
+     "series_info")
+)  # fmt: skip
 _NOT_IN_LAUNCH = frozenset({"references"})
 
 
