@@ -8,29 +8,7 @@ and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from pylink.rows import (
-    CallRow,
-    ClashRow,
-    EmittedRow,
-    EntityRow,
-    ExternUseRow,
-    FaultRow,
-    FileRow,
-    FixupRow,
-    FunctionRow,
-    KernelRow,
-    OutRow,
-    OutSymbolRow,
-    PatchRow,
-    PlaceRow,
-    PoolRow,
-    RebuildRow,
-    SectionRow,
-    SpanRow,
-    SymbolRow,
-    UseRow,
-    VariableRow,
-)
+from pylink import rows
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T", bound="Table[object]")
@@ -64,71 +42,71 @@ class Table(Generic[R_co]):
     def first(self: T, count: int) -> T:
         """Return a table of the first `count` rows."""
 
-class Files(Table[FileRow]):
+class Files(Table[rows.FileRow]):
     """Input files, in command-line order."""
 
-class Sections(Table[SectionRow]):
+class Sections(Table[rows.SectionRow]):
     """Sections of all inputs, file by file."""
 
-class Symbols(Table[SymbolRow]):
+class Symbols(Table[rows.SymbolRow]):
     """Symbols of all inputs, file by file."""
 
-class Faults(Table[FaultRow]):
+class Faults(Table[rows.FaultRow]):
     """Reasons why an input was refused: empty, or one row."""
 
-class Entities(Table[EntityRow]):
+class Entities(Table[rows.EntityRow]):
     """Distinct symbols of the link, in order of first mention."""
 
-class Calls(Table[CallRow]):
+class Calls(Table[rows.CallRow]):
     """Rows of the call graph, in input order."""
 
-class Clashes(Table[ClashRow]):
+class Clashes(Table[rows.ClashRow]):
     """Conflicting definitions of one name."""
 
-class Functions(Table[FunctionRow]):
+class Functions(Table[rows.FunctionRow]):
     """Properties that each entity inherits over the call graph, such as registers."""
 
-class LiteralPools(Table[PoolRow]):
+class LiteralPools(Table[rows.PoolRow]):
     """Pieces of literal pools that go to kernels, in order of placement."""
 
-class Outs(Table[OutRow]):
+class Outs(Table[rows.OutRow]):
     """Sections of the output, in creation order."""
 
-class OutSymbols(Table[OutSymbolRow]):
+class OutSymbols(Table[rows.OutSymbolRow]):
     """Symbols of the output, in creation order."""
 
-class Emitted(Table[EmittedRow]):
+class Emitted(Table[rows.EmittedRow]):
     """Relocations that the output contains."""
 
-class Fixups(Table[FixupRow]):
+class Fixups(Table[rows.FixupRow]):
     """Relocations that the link resolves."""
 
-class Rebuilds(Table[RebuildRow]):
+class Rebuilds(Table[rows.RebuildRow]):
     """Relocations of debug sections that the link computes again, from sm_100 on."""
 
-class Spans(Table[SpanRow]):
+class Spans(Table[rows.SpanRow]):
     """The output sections whose contents are in one blob."""
 
     @staticmethod
     def whole(out: int, size: int) -> Spans:
         """Return one row that assigns a whole blob, of `size` bytes, to the section `out`."""
 
-class FilePlaces(Table[PlaceRow]):
+class FilePlaces(Table[rows.PlaceRow]):
     """The place of each output section in the file."""
 
-class Patches(Table[PatchRow]):
+class Patches(Table[rows.PatchRow]):
     """Fields of the image with their values."""
 
-class SharedVariables(Table[VariableRow]):
+class SharedVariables(Table[rows.VariableRow]):
     """Shared variables that are not overridden, in creation order."""
 
-class SharedUses(Table[UseRow]):
+class SharedUses(Table[rows.UseRow]):
     """Pairs of a shared variable and a kernel that uses it, in any order, some more than once."""
 
-class ExternUses(Table[ExternUseRow]):
+class ExternUses(Table[rows.ExternUseRow]):
     """Kernels that use extern arrays, with the function that refers to the array."""
 
-class SharedSizes(Table[KernelRow]):
+class SharedSizes(Table[rows.KernelRow]):
     """Shared memory of each kernel, and of `.nv_debug.shared` at the end."""
 
 class Numbers(Table[int]):

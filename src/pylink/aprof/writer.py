@@ -11,16 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import count
 
-from pylink.aprof.limits import (
-    COLUMNS,
-    COUNTS,
-    INPUT_METRICS,
-    MAX_COST,
-    MAX_SQUARE,
-    MAX_WRITTEN_COUNT,
-    MAX_WRITTEN_ID,
-    SQUARES,
-)
+from pylink.aprof import limits
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, VERSION, Context, Point, Report, Routine
 from pylink.files.atomic import write_whole
 
@@ -116,14 +107,14 @@ def _point_lines(report: Report) -> Iterator[str]:
     owners += [("q", context) for context in report.contexts]
     for tag, owner in owners:
         for point in owner.points:
-            numbers = [str(_clamp_square(point, column)) for column in COLUMNS[VERSION]]
+            numbers = [str(_clamp_square(point, column)) for column in limits.COLUMNS[VERSION]]
             yield f"{tag} {owner.id} {' '.join(numbers)}"
 
 
 def _clamp_square(point: Point, column: str) -> int:
     """Return a value of a point; a sum of squares above 64 bits becomes MAX_COST."""
     value: int = getattr(point, column)
-    return min(value, MAX_COST) if column in SQUARES else value
+    return min(value, limits.MAX_COST) if column in limits.SQUARES else value
 
 
 def _context_lines(report: Report) -> Iterator[str]:
@@ -144,16 +135,16 @@ def _check(report: Report) -> None:
     """Raise ValueError if the format cannot hold a report."""
     if report.metric not in (BB_COUNT, TIME_USEC):
         raise ValueError(f"the metric is {BB_COUNT} or {TIME_USEC}, not {report.metric!r}")
-    if report.input_metric not in (None, *INPUT_METRICS):
+    if report.input_metric not in (None, *limits.INPUT_METRICS):
         raise ValueError(f"no input metric is called {report.input_metric!r}")
-    _check_number("total cost", report.total or 0, MAX_COST)
+    _check_number("total cost", report.total or 0, limits.MAX_COST)
     _check_ids("routine", [routine.id for routine in report.routines])
     _check_ids("context", [context.id for context in report.contexts])
     owners: list[Routine | Context] = [*report.routines, *report.contexts]
     for point in (point for owner in owners for point in owner.points):
         for column in fields(Point):
-            limit = MAX_WRITTEN_COUNT if column.name in COUNTS else MAX_COST
-            limit = MAX_SQUARE if column.name in SQUARES else limit
+            limit = limits.MAX_WRITTEN_COUNT if column.name in limits.COUNTS else limits.MAX_COST
+            limit = limits.MAX_SQUARE if column.name in limits.SQUARES else limit
             _check_number(column.name, getattr(point, column.name), limit)
     if report.contexts:
         _check_contexts(report)
@@ -164,7 +155,7 @@ def _check_ids(noun: str, numbers: list[int]) -> None:
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{noun} ids must be there once each")
     for number in numbers:
-        _check_number(f"{noun} id", number, MAX_WRITTEN_ID)
+        _check_number(f"{noun} id", number, limits.MAX_WRITTEN_ID)
 
 
 def _check_contexts(report: Report) -> None:

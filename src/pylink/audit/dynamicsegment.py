@@ -9,27 +9,7 @@ from __future__ import annotations
 import os
 import struct
 
-from pylink.facts.dynamictags import (
-    DF_1_PIE,
-    DF_SYMBOLIC,
-    DT_FLAGS,
-    DT_FLAGS_1,
-    DT_GNU_HASH,
-    DT_HASH,
-    DT_JMPREL,
-    DT_NEEDED,
-    DT_NULL,
-    DT_PLTRELSZ,
-    DT_RELA,
-    DT_RELASZ,
-    DT_RPATH,
-    DT_RUNPATH,
-    DT_SONAME,
-    DT_STRSZ,
-    DT_STRTAB,
-    DT_SYMBOLIC,
-    DT_SYMTAB,
-)
+from pylink.facts import dynamictags as tags
 from pylink.facts.elf import PT_DYNAMIC, PT_LOAD, STB_LOCAL, STT_FUNC
 from pylink.facts.fatbinentries import REGISTER_PREFIX
 from pylink.facts.records import DYN, SYM
@@ -69,22 +49,26 @@ class DynamicSegment:
                 rows = self._source.read(segment.offset, min(segment.filesz, _MOST_TABLE_BYTES))
         needed: list[int] = []  # offsets of names
         for tag, value in DYN.iter_unpack(rows[: len(rows) - len(rows) % DYN.size]):
-            if tag == DT_NULL:
+            if tag == tags.DT_NULL:
                 break
-            if tag == DT_NEEDED:
+            if tag == tags.DT_NEEDED:
                 needed.append(value)
             else:
                 self._values.setdefault(tag, value)
         if not rows:
             return
         get = self._values.get
-        self._strings = self._read_table(get(DT_STRTAB, 0), get(DT_STRSZ, 0), "dynamic strings")
+        self._strings = self._read_table(
+            get(tags.DT_STRTAB, 0), get(tags.DT_STRSZ, 0), "dynamic strings"
+        )
         file.needed = [text for text in map(self._string_at, needed) if text]
-        file.soname = self._string_at(get(DT_SONAME, -1))
-        file.rpath = _split_paths(self._string_at(get(DT_RPATH, -1)))
-        file.runpath = _split_paths(self._string_at(get(DT_RUNPATH, -1)))
-        file.is_symbolic = DT_SYMBOLIC in self._values or bool(get(DT_FLAGS, 0) & DF_SYMBOLIC)
-        file.is_program |= bool(get(DT_FLAGS_1, 0) & DF_1_PIE)
+        file.soname = self._string_at(get(tags.DT_SONAME, -1))
+        file.rpath = _split_paths(self._string_at(get(tags.DT_RPATH, -1)))
+        file.runpath = _split_paths(self._string_at(get(tags.DT_RUNPATH, -1)))
+        file.is_symbolic = tags.DT_SYMBOLIC in self._values or bool(
+            get(tags.DT_FLAGS, 0) & tags.DF_SYMBOLIC
+        )
+        file.is_program |= bool(get(tags.DT_FLAGS_1, 0) & tags.DF_1_PIE)
         symbols = self._read_symbols()
         registers = [name for name in symbols if name.startswith(REGISTER_PREFIX)]
         if any(name in file.defined for name in registers):
@@ -104,7 +88,7 @@ class DynamicSegment:
         """
         file, strings = self._file, self._strings
         rows = self._read_table(
-            self._values.get(DT_SYMTAB, 0), self._count_symbols() * SYM.size, "dynamic symbols"
+            self._values.get(tags.DT_SYMTAB, 0), self._count_symbols() * SYM.size, "dynamic symbols"
         )
         names = []
         for name, info, _, section, _, _ in SYM.iter_unpack(rows):
@@ -128,12 +112,12 @@ class DynamicSegment:
         of words of 8 bytes, the first symbol of each bucket, and a word for each symbol from number
         `first` on. The last symbol is the end of the chain that begins last.
         """
-        if DT_HASH in self._values:
-            head = self._read_table(self._values[DT_HASH], 8, "hash table")
+        if tags.DT_HASH in self._values:
+            head = self._read_table(self._values[tags.DT_HASH], 8, "hash table")
             return min(int.from_bytes(head[4:8], "little"), self._source.size // SYM.size)
-        if DT_GNU_HASH not in self._values:
+        if tags.DT_GNU_HASH not in self._values:
             return 0
-        start = self._values[DT_GNU_HASH]
+        start = self._values[tags.DT_GNU_HASH]
         head = self._read_table(start, 16, "hash table")
         if len(head) < 16:
             return 0
@@ -163,7 +147,7 @@ class DynamicSegment:
         """
         symbol_numbers: set[int] = set()
         values = self._values
-        for start, size in ((DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)):
+        for start, size in ((tags.DT_RELA, tags.DT_RELASZ), (tags.DT_JMPREL, tags.DT_PLTRELSZ)):
             rows = self._read_table(values.get(start, 0), values.get(size, 0), "relocations")
             rows_size = len(rows) - len(rows) % _RELOCATION_SYMBOL.size
             symbol_numbers |= {row[0] for row in _RELOCATION_SYMBOL.iter_unpack(rows[:rows_size])}

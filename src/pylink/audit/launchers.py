@@ -12,16 +12,7 @@ from dataclasses import dataclass
 
 from pylink._native.elfheaders import read_sections
 from pylink.audit.kernels import decode_name, read_symbols
-from pylink.facts.elf import (
-    ET_REL,
-    SHF_EXECINSTR,
-    SHT_RELA,
-    SHT_SYMTAB,
-    STB_WEAK,
-    STT_FUNC,
-    STT_SECTION,
-    STV_DEFAULT,
-)
+from pylink.facts import elf
 from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC, ArchiveError, is_thin, read_archive
 from pylink.inputs.kinds import ELF_MAGIC
@@ -65,12 +56,12 @@ class _Symbol:
 
     @property
     def is_function(self) -> bool:
-        return self.info & 15 == STT_FUNC
+        return self.info & 15 == elf.STT_FUNC
 
     @property
     def is_replaceable(self) -> bool:
         """Whether the loader may use another file's symbol of this name."""
-        return self.info >> 4 == STB_WEAK and self.other & 3 == STV_DEFAULT
+        return self.info >> 4 == elf.STB_WEAK and self.other & 3 == elf.STV_DEFAULT
 
 
 def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
@@ -96,8 +87,8 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
     except ValueError as error:
         raise NotAnObject(str(error)) from error
     sections = file.sections
-    table = next((section for section in sections if section.type == SHT_SYMTAB), None)
-    if file.type != ET_REL or table is None or table.link >= len(sections) or table.stored < 0:
+    table = next((section for section in sections if section.type == elf.SHT_SYMTAB), None)
+    if file.type != elf.ET_REL or table is None or table.link >= len(sections) or table.stored < 0:
         raise NotAnObject("it is not an object with symbols")
     kernels = _kernels_of_object(name, data)
     if not kernels:
@@ -106,9 +97,9 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
     functions = _Functions(symbols)
     names_found: set[bytes] = set()
     for section in sections:
-        if section.type != SHT_RELA or section.info >= len(sections) or section.stored < 0:
+        if section.type != elf.SHT_RELA or section.info >= len(sections) or section.stored < 0:
             continue
-        if not sections[section.info].flags & SHF_EXECINSTR:
+        if not sections[section.info].flags & elf.SHF_EXECINSTR:
             continue
         size = section.stored - section.stored % RELA.size
         rows = data[section.offset : section.offset + size]
@@ -178,7 +169,7 @@ def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> byte
 
     The symbol is the function's, or that of its section, with an offset as addend.
     """
-    if symbol.info & 15 != STT_SECTION:
+    if symbol.info & 15 != elf.STT_SECTION:
         return symbol.name
     # The addend of a call is relative to the next instruction; that of a pointer is the offset.
     for offset in (addend + _CALL_FIELD_SIZE, addend):

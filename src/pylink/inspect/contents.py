@@ -9,14 +9,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from pylink.diagnostics.stream import printable
-from pylink.facts.elf import (
-    BINDINGS,
-    NT_CUINFO,
-    NT_TKINFO,
-    SYMBOL_TYPES,
-    VISIBILITIES,
-    names_of_other,
-)
+from pylink.facts import elf
 from pylink.facts.records import NOTE_HEADER, REL_INFO, RELA_INFO, SYM, TOOL_NOTE
 from pylink.facts.releases import toolkit_name
 from pylink.facts.relocations import relocation_name
@@ -96,10 +89,10 @@ def symbols(image: Image, section: Section) -> list[Symbol]:
         rows.append(
             Symbol(
                 names[number] if number < len(names) else f"symbol {number}?",
-                SYMBOL_TYPES.get(info & 15, f"type {info & 15}"),
-                BINDINGS.get(info >> 4, f"binding {info >> 4}"),
-                VISIBILITIES[other & 3],
-                tuple(names_of_other(other, info & 15)),
+                elf.SYMBOL_TYPES.get(info & 15, f"type {info & 15}"),
+                elf.BINDINGS.get(info >> 4, f"binding {info >> 4}"),
+                elf.VISIBILITIES[other & 3],
+                tuple(elf.names_of_other(other, info & 15)),
                 image.section_name(image.section_of_symbol(section, number, shndx)),
                 value,
                 size,
@@ -178,13 +171,13 @@ def note_fields(image: Image, section: Section) -> list[NoteField]:
 
 def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
     """Return the fields of a note's contents; all bytes as one field if the kind is unknown."""
-    if kind == NT_TKINFO and len(data) >= TOOL_NOTE.size:
+    if kind == elf.NT_TKINFO and len(data) >= TOOL_NOTE.size:
         version, *offsets = TOOL_NOTE.unpack_from(data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
         strings_data = data[TOOL_NOTE.size :]
         texts = [printable(strings_data[start:].split(b"\0", 1)[0]) for start in offsets]
         return tuple(map(NoteField, names, (str(version), *texts)))
-    if kind == NT_CUINFO and len(data) == 8:
+    if kind == elf.NT_CUINFO and len(data) == 8:
         version, sm, toolkit, _ = struct.unpack("<4H", data)
         values = (str(version), str(sm), toolkit_name(toolkit))
         return tuple(map(NoteField, ("version", "sm", "toolkit"), values))

@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pylink.diagnostics.stream import printable
-from pylink.facts.elf import (
-    EI_ABIVERSION,
-    EM_CUDA,
-    NO_BYTES,
-    SHF_MERCURY,
-    SHN_XINDEX,
-    SPECIAL_SECTIONS,
-)
+from pylink.facts import elf
 from pylink.facts.headers import SectionHeader, SegmentHeader
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import EHDR, PHDR, SHDR, SYM
@@ -67,13 +60,13 @@ class Section:
         Up to 13.4, the mercury twin of reserved shared memory of sm_110 has bytes, though sections
         of its type usually have none.
         """
-        if self.index == 0 or (self.type in NO_BYTES and (self.bare or not self.mercury)):
+        if self.index == 0 or (self.type in elf.NO_BYTES and (self.bare or not self.mercury)):
             return 0
         return self.size
 
     @property
     def mercury(self) -> bool:
-        return bool(self.flags & SHF_MERCURY)
+        return bool(self.flags & elf.SHF_MERCURY)
 
 
 def is_relocations(section: Section) -> bool:
@@ -100,8 +93,10 @@ class Image:
         values = EHDR.unpack_from(data)[1:]
         self.header: dict[str, int] = dict(zip(_HEADER_FIELDS.split(), values, strict=True))
         self.header["ident"] = int.from_bytes(data[:16], "big")
-        if self.header["machine"] != EM_CUDA:
-            raise MalformedCubin(f"e_machine is {self.header['machine']}, not EM_CUDA ({EM_CUDA})")
+        if self.header["machine"] != elf.EM_CUDA:
+            raise MalformedCubin(
+                f"e_machine is {self.header['machine']}, not EM_CUDA ({elf.EM_CUDA})"
+            )
         self.sections = self._read_sections()
         self.segments = self._read_segments()
 
@@ -118,7 +113,7 @@ class Image:
         first = SectionHeader._make(SHDR.unpack_from(self.data, shoff))
         count = header["shnum"] or first.size
         names = header["shstrndx"]
-        if names == SHN_XINDEX:
+        if names == elf.SHN_XINDEX:
             names = first.link
         self._check_range(f"{count} section headers", shoff, count * SECTION_HEADER_SIZE)
         table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER_SIZE]
@@ -169,7 +164,7 @@ class Image:
 
     @property
     def abi_version(self) -> int:
-        return self.data[EI_ABIVERSION]
+        return self.data[elf.EI_ABIVERSION]
 
     def content(self, section: Section) -> bytes:
         """Return the bytes of a section; empty if it has none in the file."""
@@ -187,8 +182,8 @@ class Image:
         """Return the name of a section by its number, which may be a special one such as
         SHN_ABS.
         """
-        if index in SPECIAL_SECTIONS and (index == 0 or index >= len(self.sections)):
-            return SPECIAL_SECTIONS[index]
+        if index in elf.SPECIAL_SECTIONS and (index == 0 or index >= len(self.sections)):
+            return elf.SPECIAL_SECTIONS[index]
         return self.sections[index].name if index < len(self.sections) else f"section {index:#x}?"
 
     def string(self, offset: int) -> str:
@@ -225,7 +220,7 @@ class Image:
 
     def section_of_symbol(self, symtab: Section, index: int, shndx: int) -> int:
         """Return the section of a symbol: its st_shndx, or its number in the _shndx table."""
-        if shndx != SHN_XINDEX:
+        if shndx != elf.SHN_XINDEX:
             return shndx
         section = self.section(f"{symtab.name}_shndx")
         data = self.content(section) if section else b""

@@ -14,24 +14,7 @@ from __future__ import annotations
 
 from struct import error, pack, unpack_from
 
-from pylink.facts import sectionkinds
-from pylink.facts.dwarf import (
-    CFA_ADVANCE_LOC4,
-    CFA_DEF_CFA,
-    CFA_DEF_CFA_OFFSET,
-    CFA_DEF_CFA_REGISTER,
-    CFA_OFFSET_EXTENDED,
-    CFA_REGISTER,
-    CFA_REMEMBER_STATE,
-    CFA_RESTORE_EXTENDED,
-    CFA_RESTORE_STATE,
-    CFA_SAME_VALUE,
-    CFA_UNDEFINED,
-    FDE_ADDRESS,
-    FDE_INSTRUCTIONS,
-    FDE_POINTER,
-    FDE_RANGE,
-)
+from pylink.facts import dwarf, sectionkinds
 from pylink.facts.records import RELA
 from pylink.rowformats import MOVED
 from pylink.tables import file_sections, section_name
@@ -50,15 +33,15 @@ R_MERCURY_ADDRESS64 = 0x1003D
 CIE_ID = 0xFFFFFFFFFFFFFFFF  # in place of the CIE pointer: the record is a CIE
 NO_LIMIT = CIE_ID
 # Instructions by the number of their LEB128 operands.
-TWO_OPERANDS = (CFA_OFFSET_EXTENDED, CFA_REGISTER, CFA_DEF_CFA)
+TWO_OPERANDS = (dwarf.CFA_OFFSET_EXTENDED, dwarf.CFA_REGISTER, dwarf.CFA_DEF_CFA)
 ONE_OPERAND = (
-    CFA_RESTORE_EXTENDED,
-    CFA_UNDEFINED,
-    CFA_SAME_VALUE,
-    CFA_DEF_CFA_REGISTER,
-    CFA_DEF_CFA_OFFSET,
+    dwarf.CFA_RESTORE_EXTENDED,
+    dwarf.CFA_UNDEFINED,
+    dwarf.CFA_SAME_VALUE,
+    dwarf.CFA_DEF_CFA_REGISTER,
+    dwarf.CFA_DEF_CFA_OFFSET,
 )
-NO_OPERAND = (CFA_REMEMBER_STATE, CFA_RESTORE_STATE)
+NO_OPERAND = (dwarf.CFA_REMEMBER_STATE, dwarf.CFA_RESTORE_STATE)
 
 
 def merge_frames(
@@ -75,8 +58,8 @@ def merge_frames(
     for address, relocation in sorted(moves):
         number = unpack_from("<i", numbers, 4 * relocation)[0]
         row = merged.rebuilds[number]
-        piece_of[address - FDE_ADDRESS] = row.piece
-        fdes_of.setdefault(row.entity, []).append(address - FDE_ADDRESS)
+        piece_of[address - dwarf.FDE_ADDRESS] = row.piece
+        fdes_of.setdefault(row.entity, []).append(address - dwarf.FDE_ADDRESS)
     duplicated = {entity: fdes for entity, fdes in fdes_of.items() if len(fdes) > 1}
     if not duplicated:
         return contents, moved
@@ -97,18 +80,20 @@ def _merge_records(
     for entity, fdes in duplicated.items():
         winner = fdes[-1]
         mercury = [frames[piece_of[fde]][entity] for fde in fdes]
-        size = unpack_from("<Q", mercury[-1][1], FDE_RANGE)[0]  # of the copy that stays
+        size = unpack_from("<Q", mercury[-1][1], dwarf.FDE_RANGE)[0]  # of the copy that stays
         program: dict[int, list[bytes]] = {}  # instructions by code offset
         for fde, (_, mercury_fde) in zip(fdes, mercury, strict=True):
-            plain_rows = list(_instructions(_read_record(contents, fde)[FDE_INSTRUCTIONS:], 4))
-            mercury_rows = list(_instructions(mercury_fde[FDE_INSTRUCTIONS:], 1))
+            plain_rows = list(
+                _instructions(_read_record(contents, fde)[dwarf.FDE_INSTRUCTIONS :], 4)
+            )
+            mercury_rows = list(_instructions(mercury_fde[dwarf.FDE_INSTRUCTIONS :], 1))
             limit = NO_LIMIT if fde == winner else size
             _add_instructions(program, plain_rows, mercury_rows, limit)
-        head = _read_record(contents, winner)[:FDE_INSTRUCTIONS]
+        head = _read_record(contents, winner)[: dwarf.FDE_INSTRUCTIONS]
         merged_fde = _pad_record(head + _encode_program(program))
         records[fdes[0]] = (_cie_of(contents, fdes[0]), merged_fde)
         for fde, (cie, mercury_fde) in zip(fdes[1:], mercury[1:], strict=True):
-            records[fde] = (cie, _pad_record(mercury_fde[:FDE_INSTRUCTIONS] + bytes(1)))
+            records[fde] = (cie, _pad_record(mercury_fde[: dwarf.FDE_INSTRUCTIONS] + bytes(1)))
     return records
 
 
@@ -147,7 +132,7 @@ def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
         start = position
         operation = data[position]
         position += 1
-        if operation == CFA_ADVANCE_LOC4:
+        if operation == dwarf.CFA_ADVANCE_LOC4:
             code_offset += unit * unpack_from("<I", data, position)[0]
             position += 4
             yield code_offset, b""
@@ -171,7 +156,7 @@ def _encode_program(program: dict[int, list[bytes]]) -> bytes:
     position = 0
     for code_offset in sorted(program):
         if code_offset > position:
-            encoded += pack("<BI", CFA_ADVANCE_LOC4, (code_offset - position) // 4)
+            encoded += pack("<BI", dwarf.CFA_ADVANCE_LOC4, (code_offset - position) // 4)
             position = code_offset
         encoded += b"".join(program[code_offset])
     return encoded
@@ -180,19 +165,19 @@ def _encode_program(program: dict[int, list[bytes]]) -> bytes:
 def _pad_record(record: bytes) -> bytes:
     """Pad a record to a multiple of 8 bytes and set its length."""
     record += bytes(-len(record) % 8)
-    return record[:4] + pack("<Q", len(record) - FDE_POINTER) + record[FDE_POINTER:]
+    return record[:4] + pack("<Q", len(record) - dwarf.FDE_POINTER) + record[dwarf.FDE_POINTER :]
 
 
 def _read_record(contents: bytes, start: int) -> bytes:
     """Return the CIE or FDE at an offset of a section; ValueError if it is truncated."""
-    size = FDE_POINTER + unpack_from("<Q", contents, start + 4)[0]
+    size = dwarf.FDE_POINTER + unpack_from("<Q", contents, start + 4)[0]
     if start + size > len(contents):
         raise ValueError("a record of a call frame section is truncated")
     return contents[start : start + size]
 
 
 def _cie_of(contents: bytes, fde: int) -> bytes:
-    return _read_record(contents, unpack_from("<Q", contents, fde + FDE_POINTER)[0])
+    return _read_record(contents, unpack_from("<Q", contents, fde + dwarf.FDE_POINTER)[0])
 
 
 def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]]:
@@ -212,9 +197,9 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
         pairs = _read_frames(arena[target.offset : target.offset + target.size])
         for offset_of_row in range(section.offset, section.offset + section.size, RELA.size):
             offset, kind, symbol, _ = RELA.unpack_from(arena, offset_of_row)
-            if kind == R_MERCURY_ADDRESS64 and offset - FDE_ADDRESS in pairs:
+            if kind == R_MERCURY_ADDRESS64 and offset - dwarf.FDE_ADDRESS in pairs:
                 owner = merged.symbol_entity[first_symbol + symbol]
-                frames.setdefault(owner, pairs[offset - FDE_ADDRESS])
+                frames.setdefault(owner, pairs[offset - dwarf.FDE_ADDRESS])
     return frames
 
 
@@ -228,7 +213,7 @@ def _read_frames(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
     cie = b""
     while offset < len(contents):
         record = _read_record(contents, offset)
-        if unpack_from("<Q", record, FDE_POINTER)[0] == CIE_ID:
+        if unpack_from("<Q", record, dwarf.FDE_POINTER)[0] == CIE_ID:
             cie = record
         elif cie:
             pairs[offset] = cie, record
@@ -250,7 +235,7 @@ def _assemble(
     cie = b""
     while offset < len(contents):
         record = _read_record(contents, offset)
-        if unpack_from("<Q", record, FDE_POINTER)[0] == CIE_ID:
+        if unpack_from("<Q", record, dwarf.FDE_POINTER)[0] == CIE_ID:
             cie = record
             cie_offset = -1  # not written yet: its FDEs may be replaced
         else:
@@ -258,8 +243,8 @@ def _assemble(
             if cie_offset < 0 or offset in records:
                 cie_offset = len(data)
                 data += fde_cie
-            new_addresses[offset + FDE_ADDRESS] = len(data) + FDE_ADDRESS
-            data += fde[:FDE_POINTER] + pack("<Q", cie_offset) + fde[FDE_ADDRESS:]
+            new_addresses[offset + dwarf.FDE_ADDRESS] = len(data) + dwarf.FDE_ADDRESS
+            data += fde[: dwarf.FDE_POINTER] + pack("<Q", cie_offset) + fde[dwarf.FDE_ADDRESS :]
             if offset in records:
                 cie_offset = -1  # the next FDE needs a CIE of its own
         offset += len(record)

@@ -18,19 +18,7 @@ from threading import get_native_id
 from pylink import __version__
 from pylink.dedup.saving import saved_bytes
 from pylink.files.workdir import working_directory
-from pylink.profile.metrics import (
-    add_advice,
-    add_composition,
-    add_cost,
-    add_dedup,
-    add_files,
-    add_output,
-    add_pair,
-    add_relocations,
-    add_sections,
-    add_share,
-    add_totals,
-)
+from pylink.profile import metrics
 from pylink.profile.phase import Cost
 from pylink.profile.sites import add_source_counters
 from pylink.report.display import TIME, add_display_metrics
@@ -113,18 +101,18 @@ def link_report(profile: Profile, results: PhaseResults | None = None) -> Report
         action = builder.add_action(
             phase.tag, _describe_work(phase, profile), _items(phase), [phase.tag]
         )
-        add_cost(action, phase, profile)
+        metrics.add_cost(action, phase, profile)
         _add_counts(action, phase, profile)
-        add_advice(action, phase, profile, results)
+        metrics.add_advice(action, phase, profile, results)
         if phase.tag == "merge" and profile.folding is not None:
             _add_dedup_actions(builder, profile.folding)
         if phase.tag == "relocate" and results is not None:
             add_source_counters(builder.report, action, results)
         if phase.tag == "write" and results is not None:
-            add_composition(action, profile, results)
+            metrics.add_composition(action, profile, results)
     link_action = builder.add_action(LINK, profile.output or "", len(profile.names), [])
     link_action.scope = Scope.RANGE
-    add_totals(link_action, profile, results)
+    metrics.add_totals(link_action, profile, results)
     _add_interpreter(link_action)
     for action in builder.report.actions:
         action.set(TIME, action.metrics["link__time_duration.sum"].value)
@@ -144,15 +132,15 @@ def _items(phase: Phase) -> int:
 def _add_counts(action: Action, phase: Phase, profile: Profile) -> None:
     """Add the metrics of what a phase handled: files, sections, pairs, relocations or output."""
     if phase.tag == "read":
-        add_files(action, profile)
+        metrics.add_files(action, profile)
     if phase.tag in ("merge", "layout"):
-        add_sections(action, profile)
+        metrics.add_sections(action, profile)
     if phase.tag == "merge" and profile.folding is not None:
-        add_dedup(action, profile.folding, profile.saved_bytes)
+        metrics.add_dedup(action, profile.folding, profile.saved_bytes)
     if phase.tag == "relocate":
-        add_relocations(action, profile)
+        metrics.add_relocations(action, profile)
     if phase.tag in ("finalize", "write"):
-        add_output(action, phase)
+        metrics.add_output(action, phase)
 
 
 def _add_dedup_actions(builder: _ReportBuilder, folding: FoldResult) -> None:
@@ -162,13 +150,13 @@ def _add_dedup_actions(builder: _ReportBuilder, folding: FoldResult) -> None:
     dedup_action = builder.add_action(
         DEDUP, f"{len(comparisons)} pairs", len(comparisons), stack, DEDUP_STREAM
     )
-    add_dedup(dedup_action, folding, profile.saved_bytes)
+    metrics.add_dedup(dedup_action, folding, profile.saved_bytes)
     duration_ns = sum(folding.stats.stage_ns)
     dedup_action.set("link__time_duration.sum", duration_ns)
-    add_share(dedup_action, Cost(wall_ns=duration_ns, cpu_ns=duration_ns), profile)
+    metrics.add_share(dedup_action, Cost(wall_ns=duration_ns, cpu_ns=duration_ns), profile)
     for pair in comparisons if len(comparisons) <= MAX_PAIRS else ():
         names = f"{pair.candidate.name}, {pair.reference.name}"
-        add_pair(builder.add_action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
+        metrics.add_pair(builder.add_action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
 
 
 def _add_interpreter(action: Action) -> None:

@@ -10,22 +10,12 @@ from pylink import __version__, aprof
 from pylink.report.api.descriptions import describe, label
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scalar
+from pylink.report.view import overview
 from pylink.report.view.blocks import Plot
 from pylink.report.view.bytetree import PARTS, build_tree, byte_tree, instance_sizes
 from pylink.report.view.compare import Change, compare, headline, notable_changes
 from pylink.report.view.markup import Figures, strip_markup
 from pylink.report.view.numbers import format_value
-from pylink.report.view.overview import (
-    advice,
-    failures,
-    longest_of_each_name,
-    path_shortener,
-    put_whole_link_first,
-    session_rows,
-    summary,
-    title_of,
-    were_rules_applied,
-)
 from pylink.report.view.pages import action_pages, focus_text
 from pylink.report.view.template import page_from
 from pylink.report.view.timeline import stretches
@@ -58,7 +48,7 @@ def page(
         figures = Figures(note=str(error))
     name, report = reports[-1] if reports else ("", None)
     pages = action_pages(report) if report else []
-    shown_pages = longest_of_each_name(pages)
+    shown_pages = overview.longest_of_each_name(pages)
     changes: list[Change] = []
     sentences: list[str] = []
     if len(reports) > 1:
@@ -71,20 +61,20 @@ def page(
         strip_markup=strip_markup,
         basename=os.path.basename,
         focus_text=focus_text,
-        title_of=title_of,
+        title_of=overview.title_of,
         percent=_percent,
         describe=describe,
         label=label,
         unit=unit,
-        shorten=path_shortener(report),
+        shorten=overview.path_shortener(report),
         break_list=_break_list,
         version=__version__,
         title=Path(name).name if report else "Cost functions",
-        summary=summary(report) if report else "",
-        session=session_rows(report, name) if report else [],
-        advice=advice(pages),
-        judged=were_rules_applied(pages),
-        pages=put_whole_link_first(shown_pages),
+        summary=overview.summary(report) if report else "",
+        session=overview.session_rows(report, name) if report else [],
+        advice=overview.advice(pages),
+        judged=overview.were_rules_applied(pages),
+        pages=overview.put_whole_link_first(shown_pages),
         omitted=len(pages) - len(shown_pages),
         figures=figures,
         timeline=stretches(report) if report else [],
@@ -92,7 +82,7 @@ def page(
         most_columns=MAX_COLUMNS,
         changes=changes,
         headline=sentences,
-        broken=failures(pages),
+        broken=overview.failures(pages),
         tree=byte_tree(report) if report else None,
         parts=build_tree(instance_sizes(report, PARTS)) if report else None,
     )

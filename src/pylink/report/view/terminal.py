@@ -13,24 +13,12 @@ from rich.text import Text
 from pylink.diagnostics.stream import printable
 from pylink.report.api.descriptions import label
 from pylink.report.model import Report
+from pylink.report.view import overview
 from pylink.report.view.blocks import Bars, Block, Row, row_of
 from pylink.report.view.bytetree import FUNCTIONS, PARTS, UNNAMED, Node, byte_tree, instance_sizes
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import strip_markup
 from pylink.report.view.numbers import format_value
-from pylink.report.view.overview import (
-    PROCESSOR,
-    advice,
-    failures,
-    longest_of_each_name,
-    path_shortener,
-    phase_actions,
-    phase_name,
-    put_whole_link_first,
-    session_rows,
-    summary,
-    were_rules_applied,
-)
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_text
 from pylink.terminal.numbers import share_text
 
@@ -83,7 +71,7 @@ def show_details(
     Without `everything`, one screen: the advice, and the time of each phase.
     """
     pages = action_pages(report)
-    phase_messages = advice(pages)
+    phase_messages = overview.advice(pages)
     if phase_messages:
         _heading(output, "\nWhat to do")
         _show_messages(
@@ -94,14 +82,14 @@ def show_details(
             ],
         )
         output.print()
-    elif were_rules_applied(pages):
+    elif overview.were_rules_applied(pages):
         output.print(Text("\nNo rule found anything to change.\n"))
-    failure_messages = failures(pages)
+    failure_messages = overview.failures(pages)
     if failure_messages:
         names = ", ".join(dict.fromkeys(message.rule for message in failure_messages))
         rules = "1 rule" if len(failure_messages) == 1 else f"{len(failure_messages)} rules"
         output.print(Text(f"{rules} could not be applied: {names}", style="dim"))
-    if not everything and phase_actions(report):
+    if not everything and overview.phase_actions(report):
         show_phases(output, report)
         show_bytes(output, report)
         output.print(Text("--all shows every action and section", style="dim"))
@@ -109,10 +97,10 @@ def show_details(
     tree = byte_tree(report)
     if tree is not None:
         _heading(output, "Where the bytes of the output are")
-        _show_tree(output, tree, tree.size, path_shortener(report))
+        _show_tree(output, tree, tree.size, overview.path_shortener(report))
         output.print()
-    shown_pages = pages if instances else longest_of_each_name(pages)
-    for page in put_whole_link_first(shown_pages):
+    shown_pages = pages if instances else overview.longest_of_each_name(pages)
+    for page in overview.put_whole_link_first(shown_pages):
         _show_page(output, page, instances=instances)
     if len(shown_pages) < len(pages):
         omitted = len(pages) - len(shown_pages)
@@ -155,7 +143,7 @@ def show_phases(output: Console, report: Report) -> None:
     for title in ("Processor", "Wall", "Share of wall"):
         table.add_column(title, justify="right")
     table.add_column("")
-    phases = phase_actions(report)
+    phases = overview.phase_actions(report)
     # A report without the whole link has the phases alone.
     total = sum(link.number(DURATION) or 0 for link in report.ranges()) or sum(
         phase.number(DURATION) or 0 for phase in phases
@@ -163,8 +151,8 @@ def show_phases(output: Console, report: Report) -> None:
     for action in phases:
         wall = action.number(DURATION) or 0
         table.add_row(
-            phase_name(action),
-            format_value(action.number(PROCESSOR), "nsecond"),
+            overview.phase_name(action),
+            format_value(action.number(overview.PROCESSOR), "nsecond"),
             format_value(wall, "nsecond"),
             share_text(wall, total, 1),
             Text(bar(wall, total), style="cyan"),
@@ -207,11 +195,11 @@ def show_raw(output: Console, report: Report, *, instances: bool = False) -> Non
 
 def show_session(output: Console, report: Report, file: str) -> None:
     """Print the summary and the origin of the report."""
-    lines = summary(report)
+    lines = overview.summary(report)
     if lines:
         output.print(Text(lines, style="bold"))
     table = Table.grid(padding=(0, 2))
-    for name, value in session_rows(report, file):
+    for name, value in overview.session_rows(report, file):
         table.add_row(Text(name, style="dim"), Text(value))
     output.print(table)
 
