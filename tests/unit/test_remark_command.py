@@ -107,7 +107,8 @@ def test_yaml_without_its_library_says_what_to_install(
     status, _, err = run(capfd, "remarks.out")
     assert (status, err) == (
         1,
-        "pylink remarks: reading YAML needs PyYAML: pip install 'pylink-cuda[remarks]'\n",
+        "pylink remarks: reading YAML needs the package PyYAML: "
+        "pip install 'pylink-cuda[remarks]'\n",
     )
 
 

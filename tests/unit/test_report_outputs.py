@@ -349,7 +349,7 @@ def test_without_matplotlib_pages_have_no_plots(
     )
     assert done.returncode == status
     page = out.read_text() if out.exists() else done.stderr
-    assert "run `pip install " in page
+    assert "a plot needs the package matplotlib: pip install " in page
     assert "pylink-cuda[plot]" in page
     assert "<svg" not in page
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from math import exp, hypot, log, log2
 
 from pylink.aprof.shapes import NAMES, SUMS, USUAL, is_between, is_steep
+from pylink.packages.extras import need
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,13 +160,9 @@ def fit_points(
         return Growth(reason=f"only {_count_sizes_text(len(sizes))}, {FEWEST_SIZES} are needed")
     if sizes[-1] < LEAST_SPAN * sizes[0]:
         return Growth(reason=f"sizes are less than {LEAST_SPAN} times apart")
-    try:
-        from pylink.aprof.sums import Points  # readers of reports need no numpy
-    except ImportError as error:
-        raise ImportError(
-            "fits of growth need the numpy package: run `pip install 'pylink-cuda[report]'`",
-            name=error.name,
-        ) from error
+    need("numpy", "a fit of growth")
+    from pylink.aprof.sums import Points  # readers of reports need no numpy
+
     usable = Points(sizes, [by_size[size] for size in sizes], resolution)
     usable, outliers = _without_outliers(usable, resolution)
     return _Curve(usable, scatter, resolution).growth(outliers)

@@ -26,20 +26,23 @@ class MissingPackage(ImportError):
     """A package is not installed; the text says how to install it."""
 
 
-def need(module: str) -> Any:
-    """Import a module of an optional package; MissingPackage if it is not installed."""
+def need(module: str, purpose: str = "this") -> Any:
+    """Import a module of an optional package; MissingPackage if it is not installed.
+
+    `purpose` is what needs the package, for people.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingPackage(install_advice(module)) from error
+        raise MissingPackage(install_advice(module, purpose)) from error
 
 
-def install_advice(module: str) -> str:
+def install_advice(module: str, purpose: str = "this") -> str:
     """Return the text that says which package to install for a module."""
     top = module.partition(".")[0]
     extra = EXTRAS.get(top, REPORT)
     package = PACKAGES.get(top, top)
-    return f"this needs the package {package}: pip install 'pylink-cuda[{extra}]'"
+    return f"{purpose} needs the package {package}: pip install 'pylink-cuda[{extra}]'"
 
 
 def reason_of_import(error: ImportError) -> str:

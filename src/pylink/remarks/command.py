@@ -9,7 +9,6 @@ from pylink.diagnostics.stream import printable, show
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
 from pylink.remarks.record import TAGS, MalformedRemarks
-from pylink.remarks.yamlread import MissingYaml
 from pylink.terminal.running import run
 
 TYPE_CHECKING = False
@@ -49,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 1 after a message about a file that cannot be read or written."""
-    return run(parser(), argv, _main, (MalformedRemarks, MissingYaml))
+    return run(parser(), argv, _main, (MalformedRemarks,))
 
 
 def _main(options: argparse.Namespace) -> int:

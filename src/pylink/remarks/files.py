@@ -26,7 +26,7 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
     """Yield the remarks of a YAML file or of a bitstream of either version, in order.
 
     An empty file contains no remarks. OSError if it cannot be read, MalformedRemarks if its
-    contents are invalid, MissingYaml for YAML without PyYAML.
+    contents are invalid, MissingPackage for YAML without PyYAML.
     """
     name = os.fspath(path)
     data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))

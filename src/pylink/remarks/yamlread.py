@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pylink.packages.extras import need
 from pylink.remarks.record import KINDS, MalformedRemarks, Remark
 
 TYPE_CHECKING = False
@@ -23,13 +24,6 @@ _MAX_DIGITS = 10
 
 # Levels of nesting in a remark: a location in an argument in a list in the remark.
 _MAX_DEPTH = 4
-
-
-class MissingYaml(RuntimeError):
-    """PyYAML is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("reading YAML needs PyYAML: pip install 'pylink-cuda[remarks]'")
 
 
 class _Fault(Exception):
@@ -88,12 +82,9 @@ class _Value:
 def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
     """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`.
 
-    MissingYaml without PyYAML.
+    MissingPackage without PyYAML.
     """
-    try:
-        import yaml
-    except ImportError:
-        raise MissingYaml from None
+    yaml = need("yaml", "reading YAML")
     events = _Events(yaml, data)
     try:
         if not events.next_document():

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pylink.packages.extras import need
 from pylink.report.proto.compiled import FILES
 
-try:
-    from google.protobuf import descriptor_pool, message_factory
-except ImportError as error:
-    raise ImportError(
-        "reading and writing report files needs the protobuf package: "
-        "run `pip install 'pylink-cuda[report]'`",
-        name=error.name,
-    ) from error
-
+descriptor_pool = need("google.protobuf.descriptor_pool", "a report file")
+message_factory = need("google.protobuf.message_factory")
 _POOL = descriptor_pool.DescriptorPool()
 # Messages come from several packages; no name occurs in two of them.
 _DESCRIPTORS = {

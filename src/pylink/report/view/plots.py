@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from warnings import catch_warnings, filterwarnings
 
+from pylink.packages.extras import MissingPackage, install_advice
+
 try:
     from matplotlib import rc_context
     from matplotlib.axes import Axes
@@ -15,9 +17,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 except ImportError as error:
-    raise ImportError(
-        "plots need the matplotlib package: run `pip install 'pylink-cuda[plot]'`", name=error.name
-    ) from error
+    raise MissingPackage(install_advice("matplotlib", "a plot")) from error
 
 from pylink.report.view.blocks import Plot
 from pylink.report.view.numbers import format_value
