@@ -78,7 +78,7 @@ def test_a_log_that_cannot_be_opened_is_fatal(tmp_path: Path) -> None:
         sink = Sink()
         with pytest.raises(LinkError) as caught:
             add_log(sink, str(path))
-        assert str(caught.value) == f"Cannot open file '{path}'"
+        assert str(caught.value).startswith(f"Could not open output file '{path}'\n")
 
 
 def test_a_log_on_a_full_disk_is_an_error_at_the_end() -> None:

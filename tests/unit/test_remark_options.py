@@ -252,8 +252,8 @@ def test_a_file_that_cannot_be_opened_costs_no_link(
 ) -> None:
     status, _, err = link(capfd, f"--pass-remarks-output={name}")
     assert status == 1
-    assert err.count("\n") == 1
-    assert "Cannot open file" in err
+    assert err.count("\n") == 2
+    assert "Could not open output file" in err
     assert not Path("out.cubin").exists()
 
 
@@ -261,7 +261,11 @@ def test_a_folder_without_permission_is_refused(capfd: pytest.CaptureFixture[str
     Path("locked").mkdir(mode=0o500)
     with ordinary_user():
         status, _, err = link(capfd, "--pass-remarks-output=locked/r.yaml")
-    assert (status, err) == (1, "pylink fatal   : Cannot open file 'locked/r.yaml'\n")
+    assert (status, err) == (
+        1,
+        "pylink fatal   : Could not open output file 'locked/r.yaml'\n"
+        "pylink note    : Permission denied\n",
+    )
 
 
 @pytest.mark.parametrize("format", ["yaml", "bitstream"])

@@ -355,7 +355,7 @@ def test_a_file_that_cannot_be_written() -> None:
         "Writing '/dev/full' failed: No space left on device"
     ]
     assert sink.exit_code() == 1
-    with pytest.raises(LinkError, match="Cannot open file"):
+    with pytest.raises(LinkError, match="Could not open output file"):
         add_sarif_output(Sink(), "/no/such/r.sarif")
 
 

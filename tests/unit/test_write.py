@@ -55,6 +55,24 @@ def test_places_that_cannot_be_written(
     assert (place / "file").read_text() == "kept"
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("Map", "depfile", "profile", "time-trace", "profile-aprof", "sarif-output", "diag-log"),
+        *("reproduce", "register-link-binaries", "pass-remarks-output"),
+    ],
+)
+def test_all_outputs_in_a_missing_directory_have_one_message(
+    cubin: Path, place: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = place / "missing" / "file"
+    assert main([ARCH, str(cubin), "-o", str(place / "o"), f"--{option}={path}"]) == 1
+    assert capsys.readouterr().err == (
+        f"pylink fatal   : Could not open output file '{path}'\n"
+        "pylink note    : No such file or directory\n"
+    )
+
+
 def test_a_file_without_permission(cubin: Path, place: Path) -> None:
     (place / "o").write_text("kept")
     (place / "o").chmod(0o444)

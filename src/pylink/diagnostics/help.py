@@ -507,6 +507,9 @@ HELP: dict[str, str] = {
     "their errors.",
     "listing-failed": "A directory of `--section-folder` does not exist, or the package protobuf "
     "is missing. Run `pip install 'pylink-cuda[report]'`.",
+    "profile-failed": "A package for reports is missing, or `--section`, `--set`, `--rule` or "
+    "`--metrics` names something that does not exist. `pip install 'pylink-cuda[report]'` installs "
+    "the packages; `pylink report --list-sections` and `--list-rules` show the names.",
     "audit-unanswered": "A library with device code that was not device-linked is loaded without a "
     "program that links it. The loader does not find its registration function: `dlopen` fails, "
     "or the process ends at the first call. Link the program, or the library, for the device.",

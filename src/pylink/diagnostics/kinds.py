@@ -505,6 +505,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "'{package}': pip install {package}"),
     "profile-problem": (830, WARNING, "The profile is not complete: {reason}"),
     "listing-failed": (831, CATASTROPHE, "Listing sections and rules failed: {reason}"),
+    "profile-failed": (832, CATASTROPHE, "Making the profile '{file}' failed: {reason}"),
     "lines-not-read": (890, NOTE,
         "'{file}' has line information; install pylink-cuda[lines] to see source lines"),
 

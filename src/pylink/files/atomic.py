@@ -308,12 +308,17 @@ def refuse_output(path: str, error: Exception, sink: Sink) -> NoReturn:
     sink.fatal("cannot-open-output", file=path, hints=[hint])
 
 
-def write_output(path: str, data: bytes, sink: Sink) -> None:
-    """Create or replace the output of a command; any failure is a fatal diagnostic."""
+def open_output(path: str, sink: Sink) -> WholeFile:
+    """Open an output of a command; a fatal diagnostic if that fails."""
     try:
-        file = WholeFile(path)
+        return WholeFile(path)
     except (OSError, ValueError) as error:
         refuse_output(path, error, sink)
+
+
+def write_output(path: str, data: bytes, sink: Sink) -> None:
+    """Create or replace the output of a command; any failure is a fatal diagnostic."""
+    file = open_output(path, sink)
     try:
         file.write(data)
         file.commit()
@@ -321,6 +326,19 @@ def write_output(path: str, data: bytes, sink: Sink) -> None:
         sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
     finally:
         file.discard()
+
+
+def write_text(path: str | None, text: str, sink: Sink) -> None:
+    """Write a text output of a command, without a path to standard output; failures are fatal."""
+    from pylink.diagnostics.stream import show, to_bytes
+
+    if path is not None:
+        write_output(path, to_bytes(text), sink)
+        return
+    try:
+        show(text)
+    except OSError as error:
+        sink.fatal("cannot-write-file", file="standard output", reason=reason_of(error))
 
 
 def has_contents(path: str, data: bytes) -> bool:

@@ -5,9 +5,8 @@ Response files (@FILE) are omitted: build systems create them for one command an
 
 from __future__ import annotations
 
-from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import to_bytes
-from pylink.files.atomic import write_whole
+from pylink.files.atomic import write_output
 from pylink.observer import Observer
 
 TYPE_CHECKING = False
@@ -95,6 +94,7 @@ class DepfileObserver(Observer):
 def write_depfile(file: str, target: str, files: Iterable[str], sink: Sink) -> None:
     """Write the rule that names the `files` of a target; a fatal diagnostic on failure."""
     try:
-        write_whole(file, to_bytes(format_rule(target, files)))
-    except (OSError, ValueError) as error:
-        sink.fatal("cannot-write-file", file=file, reason=reason_of(error))
+        rule = format_rule(target, files)
+    except ValueError as error:
+        sink.fatal("cannot-write-file", file=file, reason=str(error))
+    write_output(file, to_bytes(rule), sink)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pylink.diagnostics.errors import reason_of
-from pylink.diagnostics.stream import printable, show, to_bytes, write
-from pylink.files.atomic import write_output
+from pylink.diagnostics.stream import printable, write
+from pylink.files.atomic import write_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,13 +34,7 @@ def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool 
     text = SECTIONS
     if kind == "lcs-abs":
         text = _default_script(sink, verbose=verbose) + SECTIONS
-    if file is not None:
-        write_output(file, to_bytes(text), sink)
-        return
-    try:
-        show(text)
-    except OSError as error:
-        sink.fatal("cannot-write-file", file="standard output", reason=reason_of(error))
+    write_text(file, text, sink)
 
 
 def _default_script(sink: Sink, *, verbose: bool) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from pylink.demangle import demangle
-from pylink.diagnostics.errors import reason_of
-from pylink.diagnostics.stream import printable, show, to_bytes
+from pylink.diagnostics.stream import printable
 from pylink.facts.elf import SHN_COMMON, SHT_NOBITS
 from pylink.facts.rownumbers import CallBlock, ContentsFrom, EntityFlag, EntityKind, Resolution
-from pylink.files.atomic import write_whole
+from pylink.files.atomic import write_text
 from pylink.observer import Observer
 from pylink.phases.report_removed import why_removed
 from pylink.phases.results import Placed
@@ -47,13 +46,7 @@ class MapObserver(Observer):
         if failed or self._placed is None:
             return
         text = "".join(map_lines(self._placed))
-        try:
-            if self._file == STANDARD_OUTPUT:
-                show(text)
-            else:
-                write_whole(self._file, to_bytes(text))
-        except (OSError, ValueError) as error:
-            self._sink.fatal("cannot-write-file", file=self._file, reason=reason_of(error))
+        write_text(None if self._file == STANDARD_OUTPUT else self._file, text, self._sink)
 
 
 def map_lines(placed: Placed) -> Iterator[str]:

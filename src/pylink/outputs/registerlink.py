@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.diagnostics.stream import to_bytes
-from pylink.files.atomic import write_output
+from pylink.files.atomic import write_text
 from pylink.files.workdir import working_directory
 
 TYPE_CHECKING = False
@@ -134,4 +134,4 @@ def write_register_file(
 ) -> None:
     """Write the header of `register_text`; files are relative to the working directory."""
     text = register_text(listed, working_directory(), anchors, lent, optional)
-    write_output(file, to_bytes(text), sink)
+    write_text(file, text, sink)

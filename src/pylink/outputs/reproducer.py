@@ -20,7 +20,7 @@ import zstandard
 from pylink import __version__
 from pylink.diagnostics.errors import LinkError, reason_of
 from pylink.facts.releases import NEWEST
-from pylink.files.atomic import WholeFile
+from pylink.files.atomic import WholeFile, open_output
 from pylink.files.workdir import working_directory
 from pylink.inputs.archivehost import thin_members
 from pylink.inputs.libraries import candidate_files
@@ -99,22 +99,21 @@ class Reproducer:
         for file in files if output_identity is not None else ():
             if identity(file) == output_identity:
                 self._plan.check_input(file, sink)
+        archive_file = open_output(path, sink)
         try:
-            archive_file = WholeFile(path)
-            try:
-                compressor = zstandard.ZstdCompressor(level=3)
-                with (
-                    compressor.stream_writer(
-                        cast("BinaryIO", _Stream(archive_file)), closefd=False
-                    ) as packed,
-                    tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
-                ):
-                    self._pack(archive, files)
-                archive_file.commit()
-            finally:
-                archive_file.discard()
+            compressor = zstandard.ZstdCompressor(level=3)
+            with (
+                compressor.stream_writer(
+                    cast("BinaryIO", _Stream(archive_file)), closefd=False
+                ) as packed,
+                tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+            ):
+                self._pack(archive, files)
+            archive_file.commit()
         except (OSError, ValueError, tarfile.TarError) as error:
             sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
+        finally:
+            archive_file.discard()
 
     def _files(self) -> list[str]:
         """Return every file that the link read or, if it failed, would have read."""

@@ -1,9 +1,10 @@
-"""Writes the files of a profile, each atomically; an error does not stop the link."""
+"""Writes the files of a profile, each atomically, once the output of the link is written."""
 
 from __future__ import annotations
 
 from pylink.diagnostics.errors import reason_of
-from pylink.files.atomic import write_whole
+from pylink.files.atomic import write_output
+from pylink.packages.extras import need
 from pylink.profile.collector import Recorder, profile_of, profile_outline
 
 TYPE_CHECKING = False
@@ -36,17 +37,16 @@ class Collector(Recorder):
         results = self.results()
         self.profile = profile_outline(self) if results is None else profile_of(self, results)
         options = self._options
-        if options.profile or options.profile_aprof or options.time_trace:
-            progress = self._shows_progress
-            write_outputs(self.profile, results, options, self._sink, shows_progress=progress)
+        progress = self._shows_progress
+        write_outputs(self.profile, results, options, self._sink, shows_progress=progress)
 
 
 def check_packages(options: Options, sink: Sink) -> None:
     """Report an error before the link if packages for the report are not installed."""
     try:
-        from pylink.report.proto import messages  # noqa: F401 -- ImportError if missing
+        need("google.protobuf.message_factory")
     except ImportError as error:
-        sink.fatal("cannot-write-file", file=options.profile or "", reason=reason_of(error))
+        sink.fatal("profile-failed", file=options.profile or "", reason=str(error))
 
 
 def check_chosen_sections(options: Options, sink: Sink) -> None:
@@ -69,7 +69,7 @@ def check_chosen_sections(options: Options, sink: Sink) -> None:
             rules=options.rule,
         )
     except (ImportError, ValueError) as error:
-        sink.fatal("cannot-write-file", file=options.profile, reason=reason_of(error))
+        sink.fatal("profile-failed", file=options.profile, reason=str(error))
 
 
 def write_outputs(
@@ -135,6 +135,7 @@ def _write(path: str | None, encode_contents: Callable[[], bytes], sink: Sink) -
     if not path:
         return
     try:
-        write_whole(path, encode_contents())
+        contents = encode_contents()
     except (ImportError, OSError, ValueError) as error:
-        sink.report("cannot-write-file", file=path, reason=reason_of(error))
+        sink.fatal("profile-failed", file=path, reason=reason_of(error))
+    write_output(path, contents, sink)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pylink.files.atomic import refuse_output
 from pylink.options.xopt import read_xopt
 from pylink.remarks.channel import Remarks
 from pylink.remarks.container import LLVM_22
@@ -87,8 +88,8 @@ class Settings:
         """Open the writer of a file of remarks; a fatal diagnostic if that fails."""
         try:
             return open_writer(file, self.format, self.version)
-        except (OSError, ValueError):
-            sink.fatal("cannot-open-file", file=file)
+        except (OSError, ValueError) as error:
+            refuse_output(file, error, sink)
 
 
 def _text(value: Value) -> str | None:

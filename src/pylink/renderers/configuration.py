@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sink import Sink
     from pylink.diagnostics.sourcefiles import SourceFiles
-    from pylink.files.atomic import WholeFile
     from pylink.renderers.presentation import Presentation
 
 # Options of nvlink that suppress one kind of diagnostic, and the kind.
@@ -245,27 +244,17 @@ def _text(values: Mapping[str, object], option: str) -> str | None:
 
 def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
     """Write the log to a file as well; a fatal diagnostic if it cannot be opened."""
+    from pylink.files.atomic import open_output
     from pylink.renderers.log import LogRenderer
 
-    sink.renderers.append(LogRenderer(_open_whole_file(sink, path), target=target))
+    sink.renderers.append(LogRenderer(open_output(path, sink), target=target))
 
 
 def add_sarif_output(
     sink: Sink, path: str, *, subject: str | None = None, target: str | None = None
 ) -> None:
     """Write a SARIF document to a file as well; a fatal diagnostic if it cannot be opened."""
+    from pylink.files.atomic import open_output
     from pylink.renderers.sarif_document import SarifDocument
 
-    sink.renderers.append(
-        SarifDocument(_open_whole_file(sink, path), subject=subject, target=target)
-    )
-
-
-def _open_whole_file(sink: Sink, path: str) -> WholeFile:
-    """Open a file to write; a fatal diagnostic if that fails."""
-    from pylink.files.atomic import WholeFile
-
-    try:
-        return WholeFile(path)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-file", file=path)
+    sink.renderers.append(SarifDocument(open_output(path, sink), subject=subject, target=target))
