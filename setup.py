@@ -1,4 +1,7 @@
-"""Builds the native kernels; every other fact about the package is in pyproject.toml."""
+"""Builds the native kernels, the program `pylink`, the stand-in libraries and the bundle.
+
+Every other fact about the package is in pyproject.toml.
+"""
 
 import os
 import shutil

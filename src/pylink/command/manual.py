@@ -7,6 +7,7 @@ import argparse
 from pylink import __version__
 from pylink.command.optionhelp import OptionHelp, command_options, command_parser, link_options
 from pylink.diagnostics.stream import show
+from pylink.facts.releases import RELEASES
 from pylink.options.commands import COMMANDS
 from pylink.terminal.running import run
 
@@ -14,11 +15,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-DESCRIPTION = """\
+DESCRIPTION = f"""\
 .B pylink
 links CUDA device code that was compiled apart: cubins, host objects, fat binaries, archives, PTX
-and LTO-IR. It takes the options of nvlink 13.0 and writes what nvlink writes. Inputs and options
-may be in any order. The argument of an option is the next word or follows an equals sign.
+and LTO-IR. It takes the options of nvlink {RELEASES[0].name} to {RELEASES[-1].name} and writes
+what nvlink writes. Inputs and options may be in any order. The argument of an option is the next
+word or follows an equals sign.
 Options that nvlink does not have are accepted with one dash or two.
 """
 

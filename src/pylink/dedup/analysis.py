@@ -61,7 +61,11 @@ class FamilyRow:
 
 @dataclass
 class Candidate:
-    """An object, with its reference, or else the verdict against the most similar kept object."""
+    """An object that may fold.
+
+    `reference` is the earlier object that it folds into. Without one, `verdict` says how it differs
+    from the most similar earlier object that stays.
+    """
 
     item: MercuryObject
     reference: MercuryObject | None

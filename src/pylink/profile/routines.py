@@ -5,8 +5,9 @@ call a routine per input, folding calls three per pair of objects. Runs on parts
 below the routine `replay`, whose `link` is all phases from reading to finalizing, without work that
 a link does once. So a routine has points of many sizes, and those of the link and of its parts are
 separate. Costs are whole microseconds, at least one, since aprof has no zero costs. They are
-processor time of all threads: large inputs and outputs use two, so wall time would seem to fall as
-sizes double. Comments have the wall time of each routine's largest size.
+processor time of all threads: the larger inputs and outputs are, the more threads work on them, so
+wall time would seem to fall as sizes double. Comments have the wall time of each routine's largest
+size.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
 # Least size at which a step works in another way, so that its costs jump, and a name for that way.
+# The second thread of merge_sections writes names.
 PATHS = {"parse": (4 << 20, "more threads"), "merge_sections": (4096, "two threads")}
 
 # One call: size, inclusive and exclusive processor time, wall time; times in nanoseconds.
