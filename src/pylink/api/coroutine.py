@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from pylink.api.following import ONE_FRAME
 from pylink.api.linker import link
+from pylink.api.values import check_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ async def alink(
 
     Raises the exceptions of `link`, and asyncio.CancelledError.
     """
+    check_list(inputs)
     task_cancelled = threading.Event()
     task = asyncio.ensure_future(
         asyncio.to_thread(
             link,
-            list(inputs) if not isinstance(inputs, (str, bytes)) else inputs,
+            list(inputs),
             options,
             arch=arch,
             output=output,

@@ -7,7 +7,7 @@ from threading import Lock
 
 from pylink.api.following import ONE_FRAME, Following, logging_renderers
 from pylink.api.inputs import as_input, name_of, to_linker_input
-from pylink.api.values import check_keywords, without_defaults
+from pylink.api.values import check_keywords, check_list, without_defaults
 from pylink.devicelink.compression import MODES
 from pylink.devicelink.hostobject import MACHINES
 from pylink.devicelink.links import LinkCallbacks
@@ -103,8 +103,7 @@ def dlink(
     Raises LinkError if a link fails, with its diagnostics and those of the architectures before it;
     LinkCancelled if `cancel` was set; TypeError and ValueError for wrong arguments.
     """
-    if isinstance(inputs, (str, bytes, os.PathLike)):
-        raise TypeError("inputs is a list, also of one input")
+    check_list(inputs)
     names = [archs] if isinstance(archs, str) else list(archs)
     request = Request(names, [])
     request.form = _check_one_of("form", form, DEFAULT_OUTPUTS)

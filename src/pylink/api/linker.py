@@ -8,7 +8,7 @@ from io import StringIO
 from pylink.api.following import ONE_FRAME, Following, logging_renderers
 from pylink.api.inputs import Input, as_input, check_input, name_of, needs_no_check, to_linker_input
 from pylink.api.result import LinkResult
-from pylink.api.values import check_choices, check_keywords, without_defaults
+from pylink.api.values import check_choices, check_keywords, check_list, without_defaults
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.linker import run_link
@@ -66,8 +66,7 @@ def link(
     before a file is written; TypeError for an unknown option and for an argument of a wrong type
     (for an input with its number).
     """
-    if isinstance(inputs, (str, bytes, os.PathLike)):
-        raise TypeError("inputs is a list, also of one input")
+    check_list(inputs)
     with (
         ONE_FRAME,
         Linker(

@@ -10,7 +10,7 @@ from pylink._native.cores import count_cores
 from pylink.api.following import ONE_FRAME, Following
 from pylink.api.inputs import as_input
 from pylink.api.linker import Linker
-from pylink.api.values import check_keywords
+from pylink.api.values import check_keywords, check_list
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.inputs.libraries import find_libraries
@@ -60,8 +60,7 @@ class LinkJob:
         log: TextIO | None = None,
         **keywords: Unpack[LinkKeywords],
     ) -> None:
-        if isinstance(inputs, (str, bytes, os.PathLike)):
-            raise TypeError("inputs is a list, also of one input")
+        check_list(inputs)
         if not isinstance(arch, str):
             raise TypeError(f"arch is a name such as 'sm_90a', not {arch!r}")
         check_keywords(keywords)

@@ -23,6 +23,12 @@ ALIASES = {"lto": "link_time_opt"}
 _OTHER_ARGUMENTS = ("arch", "cancel", "log", "options", "output", "progress")
 
 
+def check_list(inputs: object) -> None:
+    """Check that inputs are not one input, which is also iterable; TypeError if they are."""
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        raise TypeError("inputs is a list, also of one input")
+
+
 def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
     """Convert keyword arguments to option values; TypeError for a wrong name or type.
 
