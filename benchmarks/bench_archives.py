@@ -18,7 +18,7 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
-from benchmarks.contenders import Contest
+from benchmarks.contenders import Contenders
 from benchmarks.report import Report, ratio
 from pylink._native.fatbin import find_entries
 from pylink._native.payloads import gather
@@ -114,7 +114,7 @@ def test_bench_archive(
     size: str,
 ) -> None:
     folder, name = make_archive(size)
-    contest = Contest(launcher, arch, folder, [name])
+    contenders = Contenders(launcher, arch, folder, [name])
     times: dict[str, list[float]] = {CLI: [], NVLINK: []}
     least = minimal_work(folder / name, TARGETS[arch], folder / f"floor-{arch}")
     floors: list[float] = []
@@ -122,14 +122,14 @@ def test_bench_archive(
     def others() -> None:
         """Take a turn of each other contender, and of the least that the work needs."""
         for contender, seconds_by_round in times.items():
-            seconds_by_round.append(contest.seconds(contender))
+            seconds_by_round.append(contenders.seconds(contender))
         floors.append(least())
-        contest.clear()
+        contenders.clear()
 
     monkeypatch.chdir(folder)
-    contest.link()
+    contenders.link()
     benchmark.group = f"sm_{arch}, an archive of {MEMBERS} host objects with {size} of device code"
-    benchmark.pedantic(contest.link, setup=others, rounds=ROUNDS)
+    benchmark.pedantic(contenders.link, setup=others, rounds=ROUNDS)
     if benchmark.stats is not None:  # None when benchmarks are disabled
         times[API] = list(benchmark.stats.stats.data)
         for contender in (API, CLI):

@@ -9,7 +9,7 @@ from helpers import oracle
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
-from benchmarks.contenders import Contest
+from benchmarks.contenders import Contenders
 from benchmarks.report import Outcome, Report
 from pylink.bench.contenders import API, CLI, COPY
 from pylink.bench.processes import Launcher
@@ -38,22 +38,22 @@ def test_bench_link(
     count: int,
 ) -> None:
     folder, names = inputs.cubins(arch, size, count)
-    contest = Contest(launcher, arch, folder, names)
-    times: dict[str, list[float]] = {name: [] for name in contest.contenders()}
+    contenders = Contenders(launcher, arch, folder, names)
+    times: dict[str, list[float]] = {name: [] for name in contenders.names_in_turn()}
 
     def others() -> None:
         """Take a turn of each contender that is fast enough to be repeated."""
         for name, seconds_by_round in times.items():
             if not seconds_by_round or seconds_by_round[-1] < SLOW:
-                seconds_by_round.append(contest.seconds(name))
-        contest.clear()
+                seconds_by_round.append(contenders.seconds(name))
+        contenders.clear()
 
     monkeypatch.chdir(folder)
-    contest.link()  # loads pylink, and the inputs into the page cache
+    contenders.link()  # loads pylink, and the inputs into the page cache
     benchmark.group = f"sm_{arch}, {size} modules, {count} inputs"
-    benchmark.pedantic(contest.link, setup=others, rounds=ROUNDS[count])
-    contest.measure_api()
-    contest.close()
+    benchmark.pedantic(contenders.link, setup=others, rounds=ROUNDS[count])
+    contenders.measure_api()
+    contenders.close()
 
     if benchmark.stats is not None:  # None when benchmarks are disabled
         times[API] = list(benchmark.stats.stats.data)
@@ -62,6 +62,6 @@ def test_bench_link(
         for _ in range(RESTED_ROUNDS):
             for name, seconds_by_round in rested.items():
                 time.sleep(REST)
-                seconds_by_round.append(contest.seconds(name))
+                seconds_by_round.append(contenders.seconds(name))
     input_bytes = sum((folder / name).stat().st_size for name in names)
-    report.outcomes.append(Outcome(arch, size, count, input_bytes, times, contest.peaks, rested))
+    report.outcomes.append(Outcome(arch, size, count, input_bytes, times, contenders.peaks, rested))

@@ -14,7 +14,7 @@ from helpers import demo, oracle
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
-from benchmarks.contenders import Contest
+from benchmarks.contenders import Contenders
 from benchmarks.report import Report, ratio
 from pylink.bench.contenders import CLI, NVLINK, SERVED, this_program
 from pylink.bench.processes import Launcher
@@ -29,7 +29,7 @@ def test_bench_startup(
     benchmark: BenchmarkFixture, launcher: Launcher, report: Report, arch: str
 ) -> None:
     folder, names = inputs.cubins(arch, "15KB", 2)
-    contest = Contest(launcher, arch, folder, names)
+    contenders = Contenders(launcher, arch, folder, names)
     bare: list[float] = []
     linked: list[float] = []
 
@@ -39,7 +39,7 @@ def test_bench_startup(
 
     benchmark.group = "start of a process"
     benchmark.pedantic(
-        lambda: linked.append(contest.seconds(CLI)), setup=start_python, rounds=ROUNDS
+        lambda: linked.append(contenders.seconds(CLI)), setup=start_python, rounds=ROUNDS
     )
     if benchmark.stats is not None:  # None when benchmarks are disabled
         report.starts[arch] = ratio(linked, bare)
@@ -52,13 +52,13 @@ def test_bench_served(
 ) -> None:
     names = [str(path) for path in demo.cubins(f"sm_{arch}")]
     server = Server(this_program())
-    contest = Contest(launcher, arch, tmp_path / arch, names, server.launcher)
-    contest.folder.mkdir()
+    contenders = Contenders(launcher, arch, tmp_path / arch, names, server.launcher)
+    contenders.folder.mkdir()
     times: dict[str, list[float]] = {CLI: [], NVLINK: [], SERVED: []}
 
     def link_with(contender: str) -> None:
         """Measure a link of one contender."""
-        times[contender].append(contest.seconds(contender))
+        times[contender].append(contenders.seconds(contender))
 
     def others() -> None:
         link_with(CLI)

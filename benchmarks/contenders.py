@@ -2,7 +2,9 @@
 
 `pylink API` and `copy` run in this process, `nvJitLink` in a process of its own; their time is that
 of the call. The time of `pylink CLI` and `nvlink` is that of the whole process. `pylink bench` has
-the same contenders for links of its users; here pytest-benchmark calls the API.
+the same contenders for links of its users, but takes the turns itself and runs each in a process of
+its own. Here pytest-benchmark takes the turns and calls the API in this process, so that the copy
+runs here, too.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pylink.jitlink import real
 API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], output=sys.argv[2])"
 
 
-class Contest:
+class Contenders:
     """The link of some cubins, by every contender that is installed.
 
     Names are relative to `folder`, which must be the working directory. Programs that
@@ -50,7 +52,7 @@ class Contest:
         self._library = real.find(13)
         self._jit = Resident(resident.NVJITLINK, str(folder))
 
-    def contenders(self) -> list[str]:
+    def names_in_turn(self) -> list[str]:
         """Return all contenders but `pylink API`, which the benchmark itself calls after the last.
 
         The last one is the copy, so that both run under the same conditions.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import demo, oracle
 
-from benchmarks.contenders import Contest
+from benchmarks.contenders import Contenders
 from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK
 from pylink.bench.processes import Launcher
 
@@ -17,27 +17,27 @@ pytestmark = oracle.needs_oracle
 
 
 @pytest.fixture
-def contest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Contest]:
-    """The contest over the demo's cubins."""
+def contenders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Contenders]:
+    """The contenders over the demo's cubins."""
     directory = tmp_path / "cubins"
     directory.mkdir()
     names = [Path(shutil.copy(path, directory)).name for path in demo.cubins("sm_90a")]
     monkeypatch.chdir(directory)
     launcher = Launcher()
-    contest = Contest(launcher, "90a", directory, names)
-    yield contest
-    contest.close()
+    contenders = Contenders(launcher, "90a", directory, names)
+    yield contenders
+    contenders.close()
     launcher.close()
 
 
-def test_each_contender_writes_its_file(contest: Contest, tmp_path: Path) -> None:
+def test_each_contender_writes_its_file(contenders: Contenders, tmp_path: Path) -> None:
     output = tmp_path / "linked" / "cubins.cubin"
-    assert set(contest.contenders()) == {CLI, NVLINK, NVJITLINK, COPY}
+    assert set(contenders.names_in_turn()) == {CLI, NVLINK, NVJITLINK, COPY}
     sizes = {}
-    for contender in (*contest.contenders(), API):
-        assert contest.seconds(contender) > 0
+    for contender in (*contenders.names_in_turn(), API):
+        assert contenders.seconds(contender) > 0
         sizes[contender] = output.stat().st_size
     assert sizes[COPY] == sum(path.stat().st_size for path in demo.cubins("sm_90a"))
     assert sizes[CLI] == sizes[API]
-    contest.measure_api()
-    assert set(contest.peaks) == {CLI, NVLINK, NVJITLINK, API}
+    contenders.measure_api()
+    assert set(contenders.peaks) == {CLI, NVLINK, NVJITLINK, API}
