@@ -123,7 +123,8 @@ cdef inline bint has_name_of_target(Reader* reader, const FileRow* file,
 cdef inline bint check_code(Reader* reader, FileRow* file, SectionRow* section,
                             uint32_t index) noexcept nogil:
     """Check code and set its target, the symbol of its function; False with a fault."""
-    # Before sm_90, the top byte of sh_info is the number of registers.
+    # The symbol is in the low 24 bits of sh_info; before sm_90 the top byte is the number of
+    # registers. From sm_100 on, all 32 bits are tried first.
     cdef uint32_t info = section.info & CODE_SYMBOL if not is_mercury(file) else section.info
     cdef SymbolNumber function
     if info >= file.symbol_count:

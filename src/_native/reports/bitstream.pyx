@@ -49,9 +49,6 @@ ctypedef packed struct Abbreviation:
     uint64_t values[MOST_OPERANDS]      # by operand: the literal, or the width in bits
 
 
-BLOCK_ROW = sizeof(BlockRow)
-
-
 cdef void open_cursor(Cursor* cursor, bytes data, uint64_t start, uint64_t end) noexcept:
     """Set a cursor to byte `start`, with `end` as the end of its block."""
     cursor.data = <const uint8_t*>PyBytes_AS_STRING(data)

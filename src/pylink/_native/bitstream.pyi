@@ -4,9 +4,6 @@ Time and memory are bounded by the file's size. Errors are `ValueError` and name
 the LLVM Bitstream File Format.
 """
 
-# Bytes of a row of `find_blocks`.
-BLOCK_ROW: int
-
 def find_blocks(data: bytes, start: int) -> bytes:
     """Find the blocks from byte `start` to the end of the file; trailing zeros are ignored.
 

@@ -27,10 +27,10 @@ def recall(
 def learn(
     missing: bytes, arena_numbers: bytes, extents: bytes, store: int, stored: dict[int, int]
 ) -> None:
-    """Add to `stored` what `payloads.gather` made of `missing`: store number `store`.
+    """Add to `stored` the payloads that store number `store` has decompressed.
 
-    `extents` are its result. Payloads that could not be decompressed are omitted. `ValueError` if
-    numbers of rows differ.
+    `payloads.gather` made it of `missing`; `extents` are its result. Payloads that could not be
+    decompressed are omitted. `ValueError` if numbers of rows differ.
     """
 
 def compact(arena: bytes, extents: bytes) -> tuple[bytes, bytes]:
