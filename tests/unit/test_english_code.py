@@ -45,6 +45,15 @@ def test_comments_of_c_are_found() -> None:
     assert found == ["first", "second, third", "fourth fifth", "sixth"]
 
 
+def test_the_formatter_obeys_its_pragmas() -> None:
+    """A pragma that is a part of another comment is ignored, and a table becomes unreadable."""
+    python = [path for path in FILES if path.suffix in PYTHON]
+    lines = {f"{path}: {line}" for path in python for line in path.read_text().splitlines()}
+    found = [line for line in lines if "fmt: o" in line]
+    assert len(found) > 15
+    assert [line for line in found if not re.search(r": +# fmt: o(?:n|ff)$", line)] == []
+
+
 @pytest.mark.parametrize("room", [*ROOMS, *OTHERS])
 def test_words_and_sentences(room: str) -> None:
     files = [path for path in FILES if path.parent == SOURCES / room] or OTHERS[room]

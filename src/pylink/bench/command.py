@@ -15,6 +15,7 @@ from pylink.bench.results import MalformedResults, Results, to_csv
 from pylink.diagnostics.stream import printable
 from pylink.diagnostics.stream import show as show_text
 from pylink.files.atomic import write_whole
+from pylink.packages.extras import need
 from pylink.packages.sites import add_sites
 from pylink.terminal.arguments import positive_number, seconds
 from pylink.terminal.progress import Progress
@@ -162,7 +163,7 @@ def _measure(options: argparse.Namespace) -> int:
     if not argv:
         raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
     if options.html:
-        import jinja2  # noqa: F401 -- a missing package shows now, not after minutes
+        need("jinja2", "a page")  # a missing package shows now, not after minutes
     with Progress("measuring") as progress:
         results = measure_by_plan(
             argv,

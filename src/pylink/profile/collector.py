@@ -80,9 +80,9 @@ class Recorder(Observer):
         """Return the results of a successful link; None if LTO produced the whole program."""
         if "read" not in self.results_by_tag:
             return None
-        objects, merged = self.results_by_tag["read"], self.results_by_tag["merge"]
-        placed, final = self.results_by_tag["layout"], self.results_by_tag["finalize"]
-        return PhaseResults(objects, merged, placed, final)  # type: ignore[arg-type] # by their tags
+        objects, placed = self.results_by_tag["read"], self.results_by_tag["layout"]
+        final = self.results_by_tag["finalize"]
+        return PhaseResults(objects, placed, final)  # type: ignore[arg-type] # by their tags
 
 
 def profile_outline(record: Recorder) -> Profile:

@@ -204,7 +204,7 @@ def _run_phases(record: Recorder, part: Objects, sink: ErrorCollector) -> Profil
                 record.resume()
                 final = finalize(sink, image)
                 record.phase_ended("finalize", final)
-    return profile_of(record, PhaseResults(part, merged, placed, final))
+    return profile_of(record, PhaseResults(part, placed, final))
 
 
 def _read_again(part: Objects, steps: Steps) -> None:

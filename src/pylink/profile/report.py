@@ -95,7 +95,7 @@ class _ReportBuilder:
 def link_report(profile: Profile, results: PhaseResults | None = None) -> Report:
     """Create the report of a link; with `results`, relocations are also shown at instructions."""
     if results is not None and profile.folding is not None and profile.saved_bytes is None:
-        profile.saved_bytes = saved_bytes(results.objects) if results.merged.stand_ins else 0
+        profile.saved_bytes = saved_bytes(results.objects) if results.placed.merged.stand_ins else 0
     builder = _ReportBuilder(profile)
     for phase in profile.phases:
         action = builder.add_action(

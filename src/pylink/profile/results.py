@@ -5,18 +5,18 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.finalize import Final
-    from pylink.phases.results import Merged, Objects, Placed
+    from pylink.phases.results import Objects, Placed
 
 
 class PhaseResults:
-    """The results of the phases of a link; `final` is None if it ended after layout."""
+    """The inputs and the results of a link; `final` is None if it ended after layout.
 
-    __slots__ = ("final", "merged", "objects", "placed")
+    From sm_100 on, merge may have replaced the inputs `objects` by others with rewritten kernels.
+    """
 
-    def __init__(
-        self, objects: Objects, merged: Merged, placed: Placed, final: Final | None
-    ) -> None:
+    __slots__ = ("final", "objects", "placed")
+
+    def __init__(self, objects: Objects, placed: Placed, final: Final | None) -> None:
         self.objects = objects
-        self.merged = merged
         self.placed = placed
         self.final = final

@@ -36,7 +36,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
         return
     from pylink.report.source.loaded import load
 
-    merged = results.merged
+    merged = results.placed.merged
     entity = results.placed.outs[section].entity
     name = entity_name(merged, entity)
     loaded_code = load(results.final.image)

@@ -33,7 +33,7 @@ def step_sizes(
     profile: Profile, sums: Sequence[int], results: PhaseResults
 ) -> dict[str, tuple[int, str]]:
     """Map each step to the number of items it works on, and their unit."""
-    merged, placed = results.merged, results.placed
+    merged, placed = results.placed.merged, results.placed
     objects = merged.objects
     files = (len(objects.names), "files")
     opened = (profile.opened_bytes, "bytes")
@@ -80,7 +80,7 @@ def step_sizes(
 
 def _fill_phases(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
     """Set the amounts that each phase handled; `sums` is the sum of all FILE_COUNT rows."""
-    objects, placed = results.merged.objects, results.placed
+    objects, placed = results.placed.merged.objects, results.placed
     sections = len(placed.section_order)
     symbols = len(placed.symbol_order)
     for phase in profile.phases:
