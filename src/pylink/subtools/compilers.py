@@ -11,7 +11,14 @@ import glob
 import os
 import re
 
-from pylink.subtools import programs
+from pylink.subtools.programs import (
+    cuda_tools,
+    find_ptxas,
+    is_program,
+    tool_release,
+    toolkits,
+    wheel_directories,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +77,7 @@ def choose_compilers(options: Options, sink: Sink) -> Compilers:
         best = pick_nearest([(candidate, None) for candidate in nvjitlinks], followed_release)
         return Compilers(best[0].path, None, find_nvvm(options.nvvmpath, best[0].path, None))
     tools = [
-        ToolCandidate(path, parse_release(programs.tool_release(path)))
+        ToolCandidate(path, parse_release(tool_release(path)))
         for path in find_ptxas_candidates(options)
     ]
     if not tools:
@@ -164,13 +171,13 @@ def library_release(path: str) -> Release | None:
 def find_ptxas_candidates(options: Options) -> Iterator[str]:
     """Yield the paths of candidate ptxas programs: that of --ptxas-path, or all that are found."""
     if options.ptxas_path is not None:
-        chosen = programs.find_ptxas(options)
+        chosen = find_ptxas(options)
         if chosen is not None:
             yield chosen
         return
     seen = set()
     toolkit_paths = [os.path.join(root, "bin", "ptxas") for root in named_toolkit(options.nvvmpath)]
-    for path in (*programs.cuda_tools("ptxas"), *filter(programs.is_program, toolkit_paths)):
+    for path in (*cuda_tools("ptxas"), *filter(is_program, toolkit_paths)):
         if os.path.realpath(path) not in seen:
             seen.add(os.path.realpath(path))
             yield path
@@ -190,10 +197,10 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
     /usr/local/cuda, LD_LIBRARY_PATH and the system. They are full paths, because a bare name would
     return a library that was already loaded under that name.
     """
-    wheels = programs.wheel_directories()
+    wheels = wheel_directories()
     directories = [
         os.path.join(root, place)
-        for root in (*named_toolkit(nvvmpath), *wheels, *programs.toolkits(), SYSTEM_TOOLKIT)
+        for root in (*named_toolkit(nvvmpath), *wheels, *toolkits(), SYSTEM_TOOLKIT)
         for place in LIBRARY_DIRECTORIES
     ]
     directories += filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
@@ -216,7 +223,7 @@ def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | 
         roots.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))
     places = [
         os.path.join(glob.escape(root), pattern)
-        for root in (*roots, *named_toolkit(nvvmpath), *programs.wheel_directories())
+        for root in (*roots, *named_toolkit(nvvmpath), *wheel_directories())
         for pattern in NVVM_PATTERNS
     ]
     return next(
