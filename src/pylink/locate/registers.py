@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects
 
-# What sets the number of threads in source code, by the attribute that has it in three dimensions.
+# The words of source code that set the number of threads, by the attribute that has it.
 _BOUNDS = {MAX_THREADS: "__launch_bounds__", REQNTID: "__block_size__"}
 _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
 
