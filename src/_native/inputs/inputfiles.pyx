@@ -31,6 +31,7 @@ from read.filekinds cimport input_kind
 cdef extern from "<unistd.h>" nogil:
     int getpid()
 
+
 @cython.no_gc
 cdef class MappedFiles:
     """The files that `read_files` mapped into an arena; empty at first."""

@@ -80,7 +80,6 @@ def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places)
         scratch_free(&scratch)
 
 
-# Adds to `stored` the payloads that arena number `store` has decompressed.
 def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
     """Add to `stored` what `payloads.gather` made of `missing`: store number `store`."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)

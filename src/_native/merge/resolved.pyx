@@ -38,7 +38,6 @@ ctypedef struct Record:
     Vec emitted                 # EmittedRow: those of the merge, then those added here
 
 
-# Lists what was resolved in each section S in `.nv.resolvedrela.S`.
 def record_resolved(MergedTables merged not None):
     """List the resolved relocations of each section S in its `.nv.resolvedrela.S`."""
     merged.fill()
