@@ -1,4 +1,4 @@
-# What `stat` says of a file.
+# The result of `stat`: identity, size, kind and time of a file.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

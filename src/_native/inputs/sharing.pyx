@@ -81,7 +81,7 @@ def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places)
 
 
 def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
-    """Add to `stored` what `payloads.gather` made of `missing`: store number `store`."""
+    """Add to `stored` the payloads that store number `store` has decompressed."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
