@@ -24,12 +24,13 @@ LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
     $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
 .PHONY: help demo test tools oracles test-releases test-wheels test-newest test-lowest constraints matrix \
-    features lint types pytest unit bench bench-compare limits growth fuzz races hazards test-gpu wheels site package clean
+    features lint types pytest unit coverage bench bench-compare limits growth fuzz races hazards test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
 	@echo "make unit      build, run the unit tests alone"
+	@echo "make coverage  lines and branches that tests reach; TESTS=tests/golden, UNREACHED=src/pylink/linker.py"
 	@echo "make lint      check style of Python, Cython and C, and imports"
 	@echo "make types     check types with mypy"
 	@echo "make oracles   install the tools of every release of CUDA to compare with"
@@ -127,6 +128,18 @@ pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORA
 
 unit: $(VENV)/extras $(VENV)/bundled
 	$(BIN)/pytest -n auto tests/unit
+
+# Lines and branches that the unit and golden tests reach, in a build that counts them. TESTS may name
+# others. UNREACHED=FILE runs none: it prints the lines of a source that the last run did not reach.
+TESTS ?=
+UNREACHED ?=
+COUNTED := build/coverage/src
+coverage: $(VENV)/extras $(VENV)/built
+	@rm -rf $(COUNTED)
+	$(STEP) "building native code that counts; the first time about a minute" \
+	    env PYLINK_COVERAGE=1 $(BIN)/python setup.py --quiet build_py --build-lib $(COUNTED) \
+	    build_ext --build-lib $(COUNTED) --build-temp build/coverage/temp
+	$(BIN)/python scripts/measure_coverage.py $(if $(UNREACHED),--unreached $(UNREACHED)) $(TESTS)
 
 # The unit tests with the newest packages of the index, and with the lowest that pyproject.toml allows.
 test-newest test-lowest: test-%: $(VENV)/uv

@@ -33,6 +33,8 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
+# For `make coverage`: the kernels count how often each line and branch of their C runs.
+COUNTED = ["--coverage"] if os.environ.get("PYLINK_COVERAGE") == "1" else []
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
@@ -51,7 +53,9 @@ SANITIZERS = {
 BUILDS_NATIVE = os.environ.get("PYLINK_NATIVE") != "0"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
-if SANITIZERS:
+if COUNTED:
+    FLAGS = ["-O0", "-g0", *COUNTED]  # optimization joins lines
+elif SANITIZERS:
     FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
@@ -80,7 +84,7 @@ kernels = Extension(
     [source for module in modules for source in module.sources],
     include_dirs=[str(NATIVE)],
     extra_compile_args=FLAGS,
-    extra_link_args=SANITIZERS,
+    extra_link_args=[*COUNTED, *SANITIZERS],
 )
 
 # Libraries with nvJitLink's name (src/pylink/jitlink); no Python modules, but built as such are.

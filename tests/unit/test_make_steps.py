@@ -164,7 +164,7 @@ def test_a_workflow_runs_each_week_what_takes_long() -> None:
     assert workflow[True].keys() == {"schedule", "workflow_dispatch"}  # YAML reads `on` as true
     jobs = workflow["jobs"]
     targets = jobs["make"]["strategy"]["matrix"]["target"]
-    assert targets == ["races", "features", "hazards", "test-wheels"]
+    assert targets == ["races", "features", "hazards", "test-wheels", "coverage"]
     assert jobs["make"]["steps"][-1]["run"] == "make ${{ matrix.target }}"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []

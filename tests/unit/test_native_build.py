@@ -34,6 +34,14 @@ def test_a_debug_build_has_other_settings(monkeypatch: pytest.MonkeyPatch) -> No
     assert debug["DIRECTIVES"]["boundscheck"] is True
 
 
+def test_a_build_that_counts_is_not_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYLINK_COVERAGE", "1")
+    setup = read_setup(monkeypatch, "0")
+    assert setup["FLAGS"] == ["-O0", "-g0", "--coverage"]
+    assert setup["kernels"].extra_link_args == ["--coverage"]
+    assert setup["DIRECTIVES"] == read_setup(monkeypatch, "0")["DIRECTIVES"]
+
+
 def test_files_of_other_settings_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
