@@ -131,6 +131,7 @@ unit: $(VENV)/extras $(VENV)/bundled
 
 # Lines and branches that the unit and golden tests reach, in a build that counts them. TESTS may name
 # others. UNREACHED=FILE runs none: it prints the lines of a source that the last run did not reach.
+# The copy of the package finds the demo where a checkout has it.
 TESTS ?=
 UNREACHED ?=
 COUNTED := build/coverage/src
@@ -139,6 +140,7 @@ coverage: $(VENV)/extras $(VENV)/built
 	$(STEP) "building native code that counts; the first time about a minute" \
 	    env PYLINK_COVERAGE=1 $(BIN)/python setup.py --quiet build_py --build-lib $(COUNTED) \
 	    build_ext --build-lib $(COUNTED) --build-temp build/coverage/temp
+	@ln -sfn ../../demo build/coverage/demo
 	$(BIN)/python scripts/measure_coverage.py $(if $(UNREACHED),--unreached $(UNREACHED)) $(TESTS)
 
 # The unit tests with the newest packages of the index, and with the lowest that pyproject.toml allows.

@@ -33,8 +33,13 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
-# For `make coverage`: the kernels count how often each line and branch of their C runs.
-COUNTED = ["--coverage"] if os.environ.get("PYLINK_COVERAGE") == "1" else []
+# For `make coverage`: the kernels count how often each line and branch of their C runs. Several
+# threads count the same lines.
+COUNTED = (
+    ["--coverage", "-fprofile-update=prefer-atomic"]
+    if os.environ.get("PYLINK_COVERAGE") == "1"
+    else []
+)
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"

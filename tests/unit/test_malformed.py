@@ -306,6 +306,30 @@ def test_contents(change: Callable[[Cubin], object], message: str) -> None:
     assert refusal(cubin.build()).startswith("a.cubin: " + message)
 
 
+def with_wide_indices(count: int) -> Cubin:
+    """The sample with sections of symbols in a table of its own, of `count` rows."""
+    cubin = sample()
+    rows = b""
+    for symbol in cubin.symbols[:count]:
+        rows += struct.pack("<I", symbol.section if symbol.section < COMMON else 0)
+    for symbol in cubin.symbols:
+        symbol.section = 0xFFFF if 0 < symbol.section < COMMON else symbol.section
+    cubin.section(Section(".symtab_shndx", 18, rows, link=3, entsize=4))
+    return cubin
+
+
+def test_symbols_may_have_their_sections_in_a_table_of_its_own() -> None:
+    """As in files of more than 65,279 sections."""
+    cubin = with_wide_indices(len(sample().symbols))
+    narrow = pylink.link([("a.cubin", sample().build())], arch="sm_80")
+    assert pylink.link([("a.cubin", cubin.build())], arch="sm_80").image == narrow.image
+
+
+def test_that_table_must_have_a_row_for_each_symbol() -> None:
+    message = refusal(with_wide_indices(2).build())
+    assert message == "a.cubin: .symtab_shndx: it has 2 rows, and there are 6 symbols"
+
+
 def test_names_that_share_bytes_cannot_multiply_the_work() -> None:
     cubin = one_kernel()
     cubin.symbol(Symbol("n" * 2000, bind=0))

@@ -37,8 +37,9 @@ def test_a_debug_build_has_other_settings(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_build_that_counts_is_not_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYLINK_COVERAGE", "1")
     setup = read_setup(monkeypatch, "0")
-    assert setup["FLAGS"] == ["-O0", "-g0", "--coverage"]
-    assert setup["kernels"].extra_link_args == ["--coverage"]
+    counting = ["--coverage", "-fprofile-update=prefer-atomic"]
+    assert setup["FLAGS"] == ["-O0", "-g0", *counting]
+    assert setup["kernels"].extra_link_args == counting
     assert setup["DIRECTIVES"] == read_setup(monkeypatch, "0")["DIRECTIVES"]
 
 

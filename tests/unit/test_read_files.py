@@ -273,6 +273,21 @@ def test_tables_of_the_reader() -> None:
     assert [symbol_name(objects, number) for number in functions] == ["first", "second"]
 
 
+def test_tables_print_and_compare() -> None:
+    image = one_kernel("f").build()
+    arena, extents, _, _ = inputfiles.read_files([None, None], [len(image)] * 2, [image] * 2)
+    files, sections, symbols, _ = elfread.parse(arena, extents)
+    again = elfread.parse(arena, extents)[1]
+    assert repr(sections) == f"<{len(sections)} Sections>"
+    assert repr(sections[1]).startswith("<")
+    assert f"size={sections[1].size}" in repr(sections[1])
+    assert (sections == again, hash(sections) == hash(again)) == (True, True)
+    assert sections != symbols
+    assert files[0] != files[1]
+    with pytest.raises(AttributeError, match=r"^Sections have no column nothing$"):
+        _ = sections[0].nothing
+
+
 def kind_and_bank(name: str, type_: int, flags: int, *, mercury: bool = False) -> tuple[int, ...]:
     """Kind and bank of a section beside those of the function f, or why it is refused."""
     cubin = Cubin(e_flags=0x06006402) if mercury else Cubin()

@@ -25,7 +25,7 @@ import pylink
 from pylink._native import elfread, inputfiles, resolve
 from pylink._native.results import MergedTables, ObjectTables
 from pylink.facts import sectionkinds
-from pylink.facts.rownumbers import Resolution
+from pylink.facts.rownumbers import Clash, Resolution
 from pylink.tables import entity_name
 
 COMMON_FLAG = 32
@@ -211,6 +211,25 @@ def test_a_definition_wins_over_a_common_symbol(first: bool) -> None:
     linked = Resolved(*(cubins if first else cubins[::-1]))
     assert linked.winners["v"] == (0 if first else 1)
     assert not linked.rows["v"].flags & COMMON_FLAG
+
+
+@pytest.mark.parametrize(
+    ("cubins", "file"),
+    [
+        ([common(400), variable(GLOBAL, 4, initial=True)], 0),
+        ([common(4), common(400), variable(GLOBAL, 4, initial=True)], 1),
+        ([variable(GLOBAL, 4, initial=True), common(400)], 1),
+        ([variable(GLOBAL, 4, initial=True), common(2)], None),
+        ([common(2), variable(GLOBAL, 4, initial=True)], None),
+    ],
+)
+def test_a_common_symbol_may_not_be_larger_than_an_initialized_variable(
+    cubins: list[Cubin], file: int | None
+) -> None:
+    """The clash names the file of the common symbol."""
+    linked = Resolved(*cubins)
+    clashes = [(clash.kind, linked.symbols[clash.symbol].file) for clash in linked.clashes]
+    assert clashes == ([] if file is None else [(Clash.COMMON, file)])
 
 
 def test_local_symbols_of_one_name_stay_apart() -> None:

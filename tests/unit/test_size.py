@@ -210,6 +210,42 @@ def test_ptx_is_cut_at_the_bodies_of_functions(tmp_path: Path) -> None:
     assert by_level(sizes, "part")["padding"] == 2
 
 
+def test_braces_in_comments_and_strings_of_ptx_end_no_function(tmp_path: Path) -> None:
+    one = b'.visible .entry one()\n{\n  /* } */ .pragma "}\\"}"; // }\n  ret;\n}'
+    two = b".func two()\n{ ret; }"
+    path = tmp_path / "a.ptx"
+    path.write_bytes(
+        b'//\n.version 8.0\n.target sm_80\n/* .entry three { */\n.file 1 "a{b.cu"\n'
+        b".extern .func far;\n" + one + b"\n" + two + b"\n/* {"
+    )
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    found = {row.keys[0]: row.unpacked for row in rows(sizes, ("function",))}
+    assert (found["one"], found["two"]) == (len(one), len(two))
+    assert "three" not in found
+
+
+def test_each_of_many_functions_has_its_bytes(tmp_path: Path) -> None:
+    names = [f"function_{number}" for number in range(1200)]
+    path = tmp_path / "a.cubin"
+    path.write_bytes(cubin(*names))
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    parts = {row.keys: row.unpacked for row in rows(sizes, ("function", "part"))}
+    assert [parts[name, "code"] for name in names] == [len(CODE)] * len(names)
+
+
+def test_a_cubin_without_section_headers_is_its_header_and_the_rest(tmp_path: Path) -> None:
+    image = bytearray(cubin("a"))
+    image[40:48] = bytes(8)
+    image[60:64] = bytes(4)
+    path = tmp_path / "a.cubin"
+    path.write_bytes(image)
+    sizes = measure([str(path)])
+    check_sums(sizes, len(image))
+    assert by_level(sizes, "part") == {"headers": 64, "other": len(image) - 64}
+
+
 def test_a_selection_counts_what_was_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "lib.so"
     path.write_bytes(library())
