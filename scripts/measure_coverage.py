@@ -33,8 +33,16 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "coverage"
 PYTHON_COUNTS = BUILD / "python"
 TESTS = ("tests/unit", "tests/golden")
+# Tests of the environment's program `pylink`, which starts the package of the normal build.
+OMITTED = tuple(
+    f"--deselect=tests/unit/test_overlay.py::{test}"
+    for test in (
+        "test_everything_is_the_toolkit_but_the_linker",
+        "test_its_nvcc_stays_in_the_overlay_when_links_are_resolved",
+    )
+)
 # The least percentages that the tests reach.
-FLOORS = {"native lines": 75.0, "Python branches": 60.0}
+FLOORS = {"native lines": 92.0, "Python branches": 75.0}
 
 # Directories that names of sources in Cython's comments may be relative to.
 NAMED_FROM = ("", "src/_native", "src")
@@ -150,7 +158,8 @@ def count_native() -> dict[str, Counts]:
 
 def count_python() -> dict[str, Any]:
     """Return what coverage.py says of each module, by its path."""
-    run_coverage("combine", "--quiet", "--keep", str(PYTHON_COUNTS))
+    if any(PYTHON_COUNTS.glob("counts.*")):  # otherwise an earlier call has combined them
+        run_coverage("combine", "--quiet", "--append", str(PYTHON_COUNTS))
     run_coverage("json", "--quiet", "-o", str(BUILD / "python.json"))
     files: dict[str, Any] = json.loads((BUILD / "python.json").read_bytes())["files"]
     return files
@@ -165,9 +174,10 @@ def run_tests(words: Iterable[str]) -> int:
     """Run the tests with new counts, and return the exit status of pytest."""
     for path in [*(BUILD / "temp").rglob("*.gcda"), *PYTHON_COUNTS.glob("*")]:
         path.unlink()
-    path = os.pathsep.join([str(BUILD / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-n", "auto", *words]
-    environment = {**os.environ, "PYTHONPATH": path}
+    places = [str(BUILD / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-n", "auto"]
+    command += [*OMITTED, *words]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
 
 

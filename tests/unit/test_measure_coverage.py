@@ -166,3 +166,10 @@ def test_lines_that_no_test_reaches_are_listed() -> None:
     assert measure_coverage.unreached_lines("b.py", native, modules) == [4, 6]
     with pytest.raises(SystemExit, match=r"nothing is counted in 'c\.py'"):
         measure_coverage.unreached_lines("c.py", native, modules)
+
+
+def test_tests_that_are_omitted_exist() -> None:
+    for option in measure_coverage.OMITTED:
+        path, test = option.removeprefix("--deselect=").split("::")
+        text = (measure_coverage.ROOT / path).read_text(encoding="utf-8")
+        assert f"def {test}(" in text

@@ -211,17 +211,17 @@ def test_ptx_is_cut_at_the_bodies_of_functions(tmp_path: Path) -> None:
 
 
 def test_braces_in_comments_and_strings_of_ptx_end_no_function(tmp_path: Path) -> None:
-    one = b'.visible .entry one()\n{\n  /* } */ .pragma "}\\"}"; // }\n  ret;\n}'
-    two = b".func two()\n{ ret; }"
+    entry_text = b'.visible .entry one()\n{\n  /* } */ .pragma "}\\"}"; // }\n  ret;\n}'
+    device_text = b".func two()\n{ ret; }"
     path = tmp_path / "a.ptx"
     path.write_bytes(
         b'//\n.version 8.0\n.target sm_80\n/* .entry three { */\n.file 1 "a{b.cu"\n'
-        b".extern .func far;\n" + one + b"\n" + two + b"\n/* {"
+        b".extern .func far;\n" + entry_text + b"\n" + device_text + b"\n/* {"
     )
     sizes = measure([str(path)])
     check_sums(sizes, path.stat().st_size)
     found = {row.keys[0]: row.unpacked for row in rows(sizes, ("function",))}
-    assert (found["one"], found["two"]) == (len(one), len(two))
+    assert (found["one"], found["two"]) == (len(entry_text), len(device_text))
     assert "three" not in found
 
 
