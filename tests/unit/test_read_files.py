@@ -276,7 +276,7 @@ def test_tables_of_the_reader() -> None:
 def test_tables_print_and_compare() -> None:
     image = one_kernel("f").build()
     arena, extents, _, _ = inputfiles.read_files([None, None], [len(image)] * 2, [image] * 2)
-    files, sections, symbols, _ = elfread.parse(arena, extents)
+    files, sections, _, _ = elfread.parse(arena, extents)
     again = elfread.parse(arena, extents)[1]
     assert repr(sections) == f"<{len(sections)} Sections>"
     assert repr(sections[1]).startswith("<")
