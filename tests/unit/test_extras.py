@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pylink.packages.extras import EXTRAS, PACKAGES, install_advice
+from pylink.packages.extras import EXTRAS, PACKAGES, REQUIRED, install_advice
 
 PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
 
@@ -24,6 +24,12 @@ def test_the_extra_has_the_package(module: str) -> None:
     lists = re.findall(rf"^(?:{extra}|dependencies) = \[(.*?)\]$", PROJECT, re.M | re.S)
     assert len(lists) == 2
     assert f'"{package}'.lower() in " ".join(lists).lower()
+
+
+def test_a_package_that_is_always_required_is_in_no_extra() -> None:
+    required = re.findall(r"^dependencies = \[(.*?)\]$", PROJECT, re.M | re.S)[0]
+    assert re.findall(r'"(\w+)', required) == list(REQUIRED)
+    assert install_advice("lz4.frame") == "this needs the package lz4: pip install lz4"
 
 
 # Extras for people who develop pylink.

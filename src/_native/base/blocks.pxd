@@ -4,8 +4,8 @@
 # The pages of a freed block stay with the process, as recycled pages, and the next block of this
 # link or of the next link gets them: a large link spends most of its waiting time on new memory
 # (base/hugepages.pxd). The system takes them when memory is short, and a child process has none of
-# their contents. A process whose address space is limited keeps none, nor does one that ends after
-# a link.
+# their contents. A process whose address space is limited keeps none, nor does the command line if
+# it links many inputs (`base/heap.pxd`).
 #
 # Blocks of medium size share a recycled page, if there is one, and are in the heap otherwise. The
 # heap would return their memory to the system between links, and get it again as new memory.

@@ -1,5 +1,5 @@
 # Times that a native function spends on each of its items, such as files, for links that are
-# profiled. Other links read no clock.
+# profiled. Other links do not time their items.
 #
 # Points in time are those of Python's time.perf_counter_ns, so that rows of kernels and of phases
 # fit into one timeline. Reading the wall clock takes 25 ns. Reading the processor time of a thread

@@ -1,6 +1,6 @@
 # The headers of an ELF64 file, checked here for all kernels that read one: that the header, the
-# section table and the section with the names lie in the file. Only `pylink inspect` has a reader
-# of its own (inspect/image.py), to have something to compare with.
+# section table and the section with the names lie in the file. In Python, `pylink inspect`, `pylink
+# prune` and `pylink audit` have readers of their own, for files that no link reads.
 #
 # A file is opened step by step: `open_elf`, `open_table`, `open_names`. Each returns an ElfFault.
 

@@ -20,7 +20,7 @@ static inline void set_mark(uint8_t* mark) {
 /* Threads of the process that work besides the first of each link; for all native modules. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
 /* Bytes to move for which one more thread is used. Starting a thread takes as long as moving 0.1 MB
-   does. */
+   does, and a thread whose core has nothing of the data in its cache begins slowly. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_thread_worth = 4 << 20;
 
 /* The number of threads that the caller of this thread's link asked for; 0 without a request. */

@@ -21,7 +21,6 @@ from read.filekinds cimport input_kind
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
 
-# The header of a member, in bytes: `struct ar_hdr` of ar(5).
 # One member. Offsets count from the beginning of the data, except for that of the header.
 cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive

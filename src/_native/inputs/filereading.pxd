@@ -24,7 +24,7 @@ cdef extern from "<unistd.h>" nogil:
     int c_close "close"(int fd)
 
 cdef enum:
-    ALIGN = 16                  # every file starts at a multiple of this in the arena
+    ALIGN = 16                  # files that are read begin at multiples of this in the arena
 
 
 cdef inline uint64_t padded_size(uint64_t size) noexcept nogil:

@@ -34,7 +34,7 @@ ctypedef struct Packed:
 
 
 def open_library(int codec, bytes path):
-    """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`."""
+    """Use the C library at `path` to decompress a codec of `pylink.facts.picknumbers`."""
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 

@@ -39,7 +39,8 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
-# The file-scope constant bank, and its physical form.
+# The file-scope constant bank, and its physical form: the bytes that stay if each piece is stored
+# once.
 ctypedef struct Bank:
     ObjectsView objects
     MergedView merged

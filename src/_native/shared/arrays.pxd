@@ -16,7 +16,7 @@ from pylink._native.results cimport SharedTables
 from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRef, KernelRow
 
 
-# The number of a kernel, or the number of kernels and that of a tie.
+# The number of a kernel or, from the number of kernels on, that of a tie after all kernels.
 ctypedef uint32_t MemberRef
 
 

@@ -42,16 +42,15 @@ def read_files(
 ) -> tuple[bytes, bytes, int, int]:
     """Read every input into one arena: (arena, extents, failed, error).
 
-    `paths[i]` is a path, or None when `data[i]` already holds the bytes; `sizes[i]` is the
-    size in bytes either way. Files begin at multiples of 16; `extents` has a row (offset u64,
-    size u64) each. `failed` is the number of the first input that could not be read, or -1, and
-    `error` its errno, or 0 for a file that became shorter; then the arena is unusable. `times` gets
-    a row for each input: its start by `time.perf_counter_ns`, wall time and processor time in
-    nanoseconds, and 0, or 1 for the helping thread; each a u64. With `mapped`, cubins of 32 KiB and
-    more are mapped if it is safe and faster, and the arena is read-only there; with `maps_hosts`
-    objects of the host as well. A process that has linked before reads all files into `pages`
-    instead. The arena ends with `tail` more bytes, which are not set
-    (see `payloads.Tail`).
+    `paths[i]` is a path, or None when `data[i]` already holds the bytes; `sizes[i]` is the size in
+    bytes either way. Files begin at multiples of 16; `extents` has a row (offset u64, size u64)
+    each. `failed` is the number of the first input that could not be read, or -1, and `error` its
+    errno, or 0 for a file that became shorter; then the arena is unusable. `times` gets a row for
+    each input: its start by `time.perf_counter_ns`, wall time and processor time in nanoseconds,
+    and the number of the thread that read it; each a u64. With `mapped`, cubins of 32 KiB and more
+    are mapped if it is safe and faster, and the arena is read-only there; with `maps_hosts` objects
+    of the host as well. A process that has linked before reads all files into `pages` instead. The
+    arena ends with `tail` more bytes, which are not set (see `payloads.Tail`).
     `ValueError` for data or times of the wrong size; never `OSError`.
     """
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pylink._native.recycling import RecycledPages
 
 def open_library(codec: int, path: bytes) -> bool:
-    """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`.
+    """Use the C library at `path` to decompress a codec of `pylink.facts.picknumbers`.
 
     False if it cannot be used; then `gather` calls `produce` for these payloads.
     """

@@ -227,7 +227,10 @@ def _has_columns(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
 def list_rows(
     results: Mapping[str, Any], tasks: Iterable[Task], table: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table; targets without a result have no blockers, and no saving."""
+    """Yield the rows of a table, of blockers or of savings, for the targets that have results.
+
+    A target in which nothing may fold (`tied` is false) has no blockers, and a saving of 0.
+    """
     for task in tasks:
         result = results.get(task.key)
         if table == "blockers":

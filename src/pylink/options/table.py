@@ -218,7 +218,7 @@ OPTIONS = (
     Option("pass-remarks-with-hotness", "", recorded=NEVER),
     Option("pass-remarks-hotness-threshold", "", NUMBER, recorded=NEVER),
     Option("pass-remarks-why-live", "", TEXT, recorded=NEVER),
-    # Passes options to the optimizer, as with a compiler driver.
+    # Options for the optimizer, as compiler drivers have them; pylink takes those for remarks.
     Option("Xopt", "Xopt", LIST, recorded=NEVER),
 )
 

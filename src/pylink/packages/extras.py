@@ -14,10 +14,11 @@ EXTRAS = {
     "duckdb": "fleet",
     "matplotlib": "plot",
     "pyarrow": "fleet",
-    "xxhash": "fleet",
     "yaml": "remarks",
 }
 REPORT = "report"
+# Packages that every installation has, unless somebody removed them.
+REQUIRED = ("lz4", "xxhash", "zstandard")
 # The package that contains a module, if its name differs.
 PACKAGES = {"google": "protobuf", "yaml": "PyYAML"}
 
@@ -42,7 +43,8 @@ def install_advice(module: str, purpose: str = "this") -> str:
     top = module.partition(".")[0]
     extra = EXTRAS.get(top, REPORT)
     package = PACKAGES.get(top, top)
-    return f"{purpose} needs the package {package}: pip install 'pylink-cuda[{extra}]'"
+    argument = package if package in REQUIRED else f"'pylink-cuda[{extra}]'"
+    return f"{purpose} needs the package {package}: pip install {argument}"
 
 
 def reason_of_import(error: ImportError) -> str:

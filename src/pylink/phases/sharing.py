@@ -106,7 +106,7 @@ class SharedInputs:
         self._payload_places: dict[int, int] = {}
         self._stores: list[bytes] = []
         self._tail: payloads.Tail | None = None
-        # The payloads that several links take, by their keys of `_native.sharing`; None for all.
+        # The places of payloads that several links take; None for all.
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
         self._mapped = inputfiles.MappedFiles() if maps else None
         self._pages = RecycledPages()

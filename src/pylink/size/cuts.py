@@ -157,7 +157,7 @@ def _all_symbol_ranges(
 ) -> Iterable[tuple[int, int]]:
     """Yield the ranges of symbols in owned sections or with these names, and of their strings.
 
-    `owned` has section numbers, `names` mangled names.
+    `owned` has the numbers of sections that belong to removed functions, `names` mangled names.
     """
     for table in sections:
         if table.type == SHT_SYMTAB and 0 < table.link < len(sections):

@@ -121,7 +121,7 @@ def reasons(old: Sizes, new: Sizes) -> list[Reason]:
 
 
 def _device_leaves(sizes: Sizes) -> dict[tuple[str, str], list[Leaf]]:
-    """Return the leaves of device code by kind and target."""
+    """Return the leaves of device code, each a range of bytes with one use, by kind and target."""
     groups: dict[tuple[str, str], list[Leaf]] = {}
     for leaf in sizes.leaves:
         if leaf.kind in DEVICE_KINDS:
