@@ -57,7 +57,7 @@ ADDED_BRANCH = re.compile(r"__PYX_ERR|\b(?:__Pyx_|Py[A-Z])\w*\(")
 
 @dataclass
 class Counts:
-    """The number of times that each line of a source ran, and each branch by its line and number."""
+    """The number of times that each line of a source ran, and each branch, by line and number."""
 
     lines: dict[int, int] = field(default_factory=dict)
     branches: dict[tuple[int, int], int] = field(default_factory=dict)
