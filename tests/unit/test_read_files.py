@@ -138,7 +138,7 @@ def test_a_huge_file_of_holes_is_not_read(
 
 
 def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def exhausted(*_: object) -> None:
+    def exhausted(*_: object, **_named: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr(inputfiles, "read_files", exhausted)

@@ -83,7 +83,7 @@ def test_a_view_has_the_columns_of_its_result(view: str, result: str) -> None:
     assert fields_of(views, f"ctypedef struct {view}") == arena + columns
     source = (NATIVE / "tables" / "results.pyx").read_text(encoding="utf-8")
     body = source.partition(f"cdef void view(self, {view}* view)")[2].partition("\n\n")[0]
-    filled = re.findall(r"view\.(\w+) = self\.(\w+)\.rows", body)
+    filled = re.findall(r"view\.(\w+) = (?:<const \w+\*>)?self\.(\w+)\.rows", body)
     assert filled == [(name, name) for name, _ in columns]
     counts = re.findall(r"view\.\w+(?:_count|_size) = self\.(\w+)\.count", body)
     assert len(counts) == len(re.findall(r"view\.\w+(?:_count|_size) = self", body))
