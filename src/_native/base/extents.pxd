@@ -13,3 +13,11 @@ cdef inline Py_ssize_t count_files(bytes arena, bytes extents) except -1:
         if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
             raise IndexError(f"file {i} runs past the arena")
     return file_count
+
+
+cdef inline void move_extents(uint64_t* extent, Py_ssize_t file_count,
+                              uint64_t distance) noexcept:
+    """Add a distance in bytes to the offset of each file."""
+    cdef Py_ssize_t i
+    for i in range(file_count):
+        extent[2 * i] += distance

@@ -2,7 +2,7 @@
 """Recycled pages under arenas, which are `bytes`: links give them back when nobody reads them."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_REFCNT
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t
@@ -30,20 +30,24 @@ cdef class RecycledPages:
     cdef bint can_fill(self, uint64_t size):
         return LARGE_BUFFER <= size < MOST_PAGES * LARGE_PAGE and can_recycle()
 
-    cdef void fill(self, bytes arena):
-        cdef char* start = PyBytes_AS_STRING(arena)
-        cdef size_t size = <size_t>PyBytes_GET_SIZE(arena)
-        cdef char* first = <char*>whole_pages(<size_t>start)
-        cdef size_t inner = 0
-        if self.can_fill(size):
-            inner = (size - (first - start)) & ~(LARGE_PAGE - 1)
-        if inner == 0:
-            prefer_large_pages(start, size)
-            return
-        self.ranges.append((arena, <uint64_t>first, inner))
+    cdef bytes new_arena(self, uint64_t size, uint64_t* start):
+        cdef bytes arena
+        cdef char* first
+        cdef bint fills = self.can_fill(size)
+        start[0] = 0
+        if fills:
+            size = whole_pages(size)
+        arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(size + fills * LARGE_PAGE))
+        if not fills:
+            prefer_large_pages(PyBytes_AS_STRING(arena), size)
+            return arena
+        first = <char*>whole_pages(<size_t>PyBytes_AS_STRING(arena))
+        start[0] = first - PyBytes_AS_STRING(arena)
+        self.ranges.append((arena, <uint64_t>first, size))
         self.process = getpid()
         with nogil:
-            fill_room(first, inner)
+            fill_room(first, size)
+        return arena
 
     def give_back(self):
         cdef list others = []

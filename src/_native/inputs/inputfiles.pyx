@@ -12,7 +12,7 @@ from libc.string cimport memset, strlen
 from base.blocks cimport has_recycled, renew_recycled
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
 from base.elf64 cimport round_up
-from base.extents cimport count_files
+from base.extents cimport count_files, move_extents
 from base.filestatus cimport S_ISREG, Stat, c_stat
 from base.heap cimport keep_heap, widen_heap
 from base.hugepages cimport PAGE, has_small_pages, prefer_large_pages
@@ -173,14 +173,18 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         total += PAGE
     if tail > (<uint64_t>1 << 62) - total:
         raise MemoryError
-    cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
+    cdef uint64_t start = 0
+    cdef bytes arena
+    if recycles:
+        arena = pages.new_arena(total + tail, &start)
+    else:
+        arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
     reading.base, reading.extent = <uint8_t*>PyBytes_AS_STRING(arena), extent
     if rows is not None:
-        align_files(extent, file_count, reading.base)
+        start = round_up(<uint64_t>reading.base, PAGE) - <uint64_t>reading.base
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
         mapped.process = getpid()
-    elif recycles:
-        pages.fill(arena)
+    move_extents(extent, file_count, start)
     cdef bytes outcome_buffer = PyBytes_FromStringAndSize(NULL, file_count * sizeof(int))
     reading.outcome = <int*>PyBytes_AS_STRING(outcome_buffer)
     cdef bytes path_pointers = PyBytes_FromStringAndSize(NULL, file_count * sizeof(char*))
@@ -198,14 +202,6 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         if reading.outcome[i] != 0:
             return arena, extents, i, max(reading.outcome[i], 0)
     return arena, extents, -1, 0
-
-
-cdef void align_files(uint64_t* extent, Py_ssize_t file_count, const uint8_t* base) noexcept:
-    """Move all files by less than a page, so that multiples of its size are at such addresses."""
-    cdef uint64_t before = round_up(<uint64_t>base, PAGE) - <uint64_t>base
-    cdef Py_ssize_t i
-    for i in range(file_count):
-        extent[2 * i] += before
 
 
 cdef int fill_sources(Reading* reading, list paths, list data) except -1:

@@ -8,6 +8,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from base.elf64 cimport round_up
+from base.extents cimport move_extents
 from base.hugepages cimport prefer_large_pages
 from base.texts cimport has_prefix, has_text
 from base.threads cimport run_each
@@ -52,14 +53,17 @@ def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
         if size > (<uint64_t>1 << 62) - total:
             raise MemoryError
         total += padded_size(size)
-    cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
+    cdef uint64_t start = 0
+    cdef bytes arena
+    if pages is None:
+        arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
+        prefer_large_pages(PyBytes_AS_STRING(arena), total)
+    else:
+        arena = pages.new_arena(total, &start)
+    move_extents(extent, pick_count, start)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
     cdef bytes packed_rows = PyBytes_FromStringAndSize(NULL, pick_count * sizeof(Packed))
     cdef Packed* payload = <Packed*>PyBytes_AS_STRING(packed_rows)
-    if pages is None:
-        prefer_large_pages(base, total)
-    else:
-        pages.fill(arena)
     for i in range(pick_count):
         payload[i].start = NULL
         payload[i].unpacked = False

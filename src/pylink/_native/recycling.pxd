@@ -8,5 +8,5 @@ cdef class RecycledPages:
     cdef int process            # id of the process that filled the last one
     # Return whether an arena of `size` bytes gets recycled pages.
     cdef bint can_fill(self, uint64_t size)
-    # Give an arena that has not been written yet recycled pages, or large ones if it is large.
-    cdef void fill(self, bytes arena)
+    # Make an arena that has `size` bytes from `start` on. They are on recycled pages if these pay.
+    cdef bytes new_arena(self, uint64_t size, uint64_t* start)
