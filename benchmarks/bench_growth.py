@@ -20,21 +20,27 @@ COUNTS = (100, 1000, 10000, 100000)
 ROUNDS = {100: 15, 1000: 9, 10000: 4, 100000: 4}
 BARE = 2  # inputs of a link whose memory is that of the interpreter
 
-# A program that links `count` inputs several times, and prints the least processor seconds.
+# A program that copies and links `count` inputs several times in turn, and prints the least
+# processor seconds of both.
 PROGRAM = """
 import resource, sys
 import pylink
+from pylink.bench import resident
 arch, output, count, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 names = [f"g{number // 10:05}_m{number % 10}.cubin" for number in range(count)]
 def spent():
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-least = []
+copies, links = [], []
 for _ in range(rounds):
-    before = spent()
-    pylink.link(names, arch=arch, output=output)
-    least.append(spent() - before)
-print(min(least))
+    for copied in (True, False):
+        before = spent()
+        if copied:
+            resident.copy(names, output)
+        else:
+            pylink.link(names, arch=arch, output=output)
+        (copies if copied else links).append(spent() - before)
+print(min(links), min(copies))
 """
 
 
@@ -53,20 +59,21 @@ def test_bench_growth(
     output = folder.parent / "linked" / f"{folder.name}.cubin"
     output.parent.mkdir(exist_ok=True)
 
-    def measure(count: int, rounds: int) -> tuple[float, int]:
-        """Return the seconds of the fastest link of so many inputs, and its peak memory."""
+    def measure(count: int, rounds: int) -> tuple[float, float, int]:
+        """Return the seconds of the fastest link and copy of so many inputs, and peak memory."""
         argv = ["-c", PROGRAM, f"sm_{arch}", str(output), str(count), str(rounds)]
         run = launcher.run([sys.executable, *argv], folder)
-        return float(run.output), run.rss
+        linked, copied = map(float, run.output.split())
+        return linked, copied, run.rss
 
-    def sweep() -> dict[int, tuple[float, int]]:
+    def sweep() -> dict[int, tuple[float, float, int]]:
         """Measure each number of inputs; the result is by number."""
         return {count: measure(count, ROUNDS[count]) for count in counts}
 
-    bare = measure(BARE, 1)[1]
+    *_, bare = measure(BARE, 1)
     measured = benchmark.pedantic(sweep, rounds=1)
     report.growth[arch] = {
-        count: (seconds, rss - bare) for count, (seconds, rss) in measured.items()
+        count: (linked, copied, rss - bare) for count, (linked, copied, rss) in measured.items()
     }
 
 

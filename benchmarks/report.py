@@ -77,7 +77,8 @@ class Report:
       copying and decompressing, and the goal for the first
     * `jitlink`: by architecture, milliseconds of a link and of each of several at once, with the
       stand-in and then with nvJitLink
-    * `growth`: by architecture and number of tiny inputs, processor seconds and bytes of memory
+    * `growth`: by architecture and number of tiny inputs, processor seconds of a link and of a
+      copy, and bytes of memory
     """
 
     def __init__(self) -> None:
@@ -89,7 +90,7 @@ class Report:
         self.profiles: dict[str, dict[str, list[float]]] = {}
         self.archives: dict[str, tuple[float, float, float]] = {}
         self.jitlink: dict[str, tuple[float, float, float, float]] = {}
-        self.growth: dict[str, dict[int, tuple[float, int]]] = {}
+        self.growth: dict[str, dict[int, tuple[float, float, int]]] = {}
 
     def lines(self) -> list[str]:
         """Return the lines of the report, by kind of measurement."""
@@ -128,18 +129,25 @@ class Report:
         return lines
 
 
-def growth_of_tiny(arch: str, by_count: dict[int, tuple[float, int]]) -> list[str]:
+def growth_of_tiny(arch: str, by_count: dict[int, tuple[float, float, int]]) -> list[str]:
     """Return the lines on tiny inputs, with exponents by least squares over the logarithms."""
     lines = [f"sm_{arch}, tiny modules through the API"]
     lines += [
-        f"  {count:6} inputs: {1000 * seconds:9.1f} ms of processor time, {rss / MB:7.1f} MB"
-        for count, (seconds, rss) in by_count.items()
+        f"  {count:6} inputs: {1000 * linked:9.1f} ms of processor time, "
+        f"copy {1000 * copied:9.1f} ms, {rss / MB:7.1f} MB"
+        for count, (linked, copied, rss) in by_count.items()
     ]
     counts = [math.log(count) for count in by_count]
-    for column, resource in enumerate(("processor time", "memory")):
-        values = [math.log(max(row[column], 1e-9)) for row in by_count.values()]
-        exponent = linear_regression(counts, values).slope
-        lines.append(verdict(f"growth exponent of {resource}", exponent, 1.05, least=False))
+    time, copy_time, memory = (
+        linear_regression(counts, [math.log(max(value, 1e-9)) for value in column]).slope
+        for column in zip(*by_count.values(), strict=True)
+    )
+    lines += [
+        verdict("growth exponent of processor time", time, 1.05, least=False),
+        f"         growth exponent of a copy's processor time: {copy_time:.2f}",
+        verdict("exponent of a link / of a copy", time / copy_time, 1.05, least=False),
+        verdict("growth exponent of memory", memory, 1.05, least=False),
+    ]
     return lines
 
 
