@@ -20,7 +20,7 @@ import pylink
 from pylink._native import elfread
 
 KERNELS = 8000  # whose tables have 16 MB
-MOST_RECYCLED = 1536 << 20
+MOST_RECYCLED = 2560 << 20
 OTHER_MREMAP = Path(__file__).parents[1] / "helpers" / "other_mremap.c"
 SLOW_PAGES = Path(__file__).parents[1] / "helpers" / "slow_pages.c"
 LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
@@ -115,7 +115,7 @@ def parsed(times: int) -> tuple[memoryview, memoryview]:
 
 
 def test_no_more_than_so_many_are_kept() -> None:
-    held = [parsed(16) for _ in range(75)]
+    held = [parsed(64) for _ in range(33)]
     assert sum(sections.nbytes + symbols.nbytes for sections, symbols in held) > 1.2 * MOST_RECYCLED
     held.clear()
     assert MOST_RECYCLED // 2 < recycled() <= MOST_RECYCLED

@@ -15,7 +15,7 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     # Large pages of the largest arena that gets recycled ones: half of those that are kept.
-    MOST_PAGES = 384
+    MOST_PAGES = 640
     # References to an arena that nobody else has: the range, and the variable that looks at it.
     OWN_REFERENCES = 2
 
