@@ -19,7 +19,7 @@ class TextTable:
     Numbers are aligned to the right.
     """
 
-    __slots__ = ("columns", "rows", "text_columns", "title")
+    __slots__ = ("columns", "rows", "left", "title")
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ def print_rich(console: Any, tables: Sequence[TextTable]) -> None:
     """Print tables to a console of rich."""
     rich_table_class = importlib.import_module("rich.table").Table
     for table in tables:
-        rich_table = rich_table_class(title=table.title, title_justify="text_columns")
+        rich_table = rich_table_class(title=table.title, title_justify="left")
         for number, name in enumerate(table.columns):
-            justify = "text_columns" if number < table.text_columns else "right"
+            justify = "left" if number < table.text_columns else "right"
             rich_table.add_column(name, justify=justify, overflow="fold")
         for row in table.printable():
             rich_table.add_row(*row)
