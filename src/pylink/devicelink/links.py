@@ -303,9 +303,9 @@ def link_all(
 def order_to_begin(archs: Sequence[str]) -> list[int]:
     """Return the numbers of links in the order in which threads begin them.
 
-    No result depends on it. Long links come first, so that threads end at about the same time: those
-    of newer architectures are longer. Links of the longest family alternate with others: equal links
-    that begin together also wait for the interpreter and the memory together.
+    No result depends on it. Long links come first, so that threads end at about the same time:
+    those of newer architectures are longer. Links of the longest family alternate with others:
+    equal links that begin together also wait for the interpreter and the memory together.
     """
     orders: dict[bool, list[int]] = {True: [], False: []}  # for links of the longest family, or not
     for number in reversed(range(len(archs))):

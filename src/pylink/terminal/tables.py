@@ -19,7 +19,7 @@ class TextTable:
     Numbers are aligned to the right.
     """
 
-    __slots__ = ("columns", "rows", "left", "title")
+    __slots__ = ("columns", "rows", "text_columns", "title")
 
     def __init__(
         self,
