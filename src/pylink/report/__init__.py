@@ -5,8 +5,8 @@
 * Programs: `read_report` and `write_report` turn files into a `Report` of `pylink.report.model`,
   plain objects that can be changed, and back.
 
-Files need protobuf, and source lines pyelftools, both of the extra `pylink-cuda[report]`; the model
-and the rest of the interface over it do not.
+To read or write files, protobuf must be installed; to look up source lines, pyelftools. The extra
+`pylink-cuda[report]` has both. The model and the other functions for scripts need neither.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILE_FUNCTIONS = ("parse_report", "read_report", "report_bytes", "write_report"
 
 
 def __getattr__(name: str) -> object:
-    """Import the functions that need protobuf at their first use."""
+    """Return a function that reads or writes files; only its first use imports protobuf."""
     if name not in _FILE_FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pylink.report import file

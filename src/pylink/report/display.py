@@ -18,7 +18,7 @@ DISPLAY_NAME = "device__attribute_display_name"
 DEVICE_INDEX = "device__attribute_device_index"
 GRID_SIZE = "launch__grid_size"
 BLOCK_SIZE = "launch__block_size"
-# The time of an action in the window of Nsight Compute.
+# The metric whose value Nsight Compute's window shows as the time of an action.
 TIME = "gpu__time_duration.sum"
 
 # The compute capabilities that release 2022.3 knows. For others it warns in every section and
@@ -35,9 +35,9 @@ def add_display_metrics(
 ) -> None:
     """Add the metrics that the tools expect and the action does not have yet.
 
-    `sm` is the target's number, such as 86, and `device` its name. A target that is newer than the
-    tools gets the newest capability that they know. `items`, the number of processed things, and
-    `workers`, the number of threads, are entered as the sizes of grid and block.
+    `sm` is the target's number, such as 86, and `device` its name. The compute capability of a
+    target that the tools do not know is the next lower one in `CAPABILITIES`. `items`, the number
+    of processed things, is entered as the grid size, `workers`, that of threads, as the block size.
     """
     capability = max((number for number in CAPABILITIES if number <= sm), default=CAPABILITIES[0])
     values: dict[str, int | str] = {

@@ -10,7 +10,8 @@ class ReportError(ValueError):
 class MalformedReport(ReportError):
     """A file that is not a report, or a damaged one.
 
-    `block` counts from 0, with None for the header; `offset` is in bytes from the file's start.
+    `block` is the number of the block with the error, from 0; None if it is in the file header.
+    `offset` is in bytes from the file's start.
     """
 
     def __init__(self, file: str, block: int | None, offset: int, reason: str) -> None:

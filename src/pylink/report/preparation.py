@@ -25,17 +25,18 @@ def prepare(
 ) -> list[str]:
     """Add sections, derived metrics and, with `with_rules`, messages of rules; return problems.
 
-    Defaults: the stock files and the user's instead of `directories` and `recursive`, the sections
-    of the default set instead of `sections` and `sets`, and all `rules`. ReportError for a
-    directory, section, set or rule that does not exist, and for a required metric that is missing.
+    The files are those in `directories`, and in or below `recursive` (default: the stock files and
+    the user's own). `sections` and `sets` name the sections to add (default: the default set), and
+    `rules` the rules to apply (default: all). ReportError for a directory, section, set or rule
+    that does not exist, and for a required metric that is missing. Problems are texts.
     """
     path = search_path(directories, recursive)
     loaded = load(path)
     problems = loaded.problems()
-    # All sections of a directory that is named are added, also those outside of sets.
+    # In directories that the caller names, sections in no set count as those of the default set.
     has_directories = bool(directories or recursive)
     selected = loaded.select(sections, sets, without_sets=has_directories)
-    # Identifiers of stock sections that are used.
+    # Identifiers of the sections from the stock directory, which is the first of the default path.
     stock = {
         section.section.identifier for section in loaded.sections if section.file.parent == path[0]
     }

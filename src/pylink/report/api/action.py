@@ -79,7 +79,10 @@ class IAction:
         return metric
 
     def name(self, name_base: int = NameBase_FUNCTION) -> str | None:
-        """Return the name, in one of the forms NameBase_*; None for another number."""
+        """Return the name in the form of one of NameBase_* ("range" for a range).
+
+        None if `name_base` is not one of these numbers.
+        """
         action = self._action
         names = (action.function_name, action.demangled_name, action.mangled_name)
         if not 0 <= name_base < len(names):
@@ -103,19 +106,19 @@ class IAction:
         return IMutableMetric(metric or self._action.add(Metric(metric_name)))
 
     def add_integer_metric(self, value_name: str, value_kind: int, value: int) -> IMetric | None:
-        """Add a metric of kind UINT32 or UINT64; None for another kind."""
+        """Add and return a metric of kind UINT32 or UINT64; add none and return None for others."""
         return self._add(value_name, value_kind, value, {ValueKind.UINT32, ValueKind.UINT64})
 
     def add_double_metric(self, value_name: str, value_kind: int, value: float) -> IMetric | None:
-        """Add a metric of kind FLOAT or DOUBLE; None for another kind."""
+        """Add and return a metric of kind FLOAT or DOUBLE; add none and return None for others."""
         return self._add(value_name, value_kind, float(value), {ValueKind.FLOAT, ValueKind.DOUBLE})
 
     def add_string_metric(self, value_name: str, value_kind: int, value: str) -> IMetric | None:
-        """Add a metric of kind STRING; None for another kind."""
+        """Add and return a metric of kind STRING; add none and return None for other kinds."""
         return self._add(value_name, value_kind, value, {ValueKind.STRING})
 
     def _add(self, name: str, kind: int, value: Scalar, kinds: set[ValueKind]) -> IMetric | None:
-        """Add a metric whose kind must be one of `kinds`."""
+        """Add and return a metric; add none and return None if `kind` is not one of `kinds`."""
         stored_kind = next((member for member in kinds if member == kind), None)
         if stored_kind is None:
             return None
@@ -132,11 +135,11 @@ class IAction:
         return self.WorkloadType_RANGE if in_range else self.WorkloadType_KERNEL
 
     def rule_results_as_dicts(self) -> list[dict[str, object]]:
-        """Return the messages of rules, a dict for each."""
+        """Return a dict for each message of a rule, and one for each rule without messages."""
         return rule_dicts(self._action.rule_results)
 
     def source_files(self) -> dict[str, str]:
-        """Return the source files by path; "" if the report does not contain the file."""
+        """Return {path: contents} of the source files; "" for one whose contents are missing."""
         source = self._source()
         files = source.source_files.files if source and source.source_files else []
         return {file.file_name: file.content or "" for file in files}

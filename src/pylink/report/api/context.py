@@ -24,7 +24,7 @@ class IBaseContext:
         return VERSION
 
     def handle_exception(self, msg: str) -> bool:
-        """Report an exception of a script; returns whether it was handled, here always False."""
+        """Return False: an exception of a script is not handled here, so the script handles it."""
         del msg
         return False
 
@@ -32,8 +32,8 @@ class IBaseContext:
 class IContext(IBaseContext):
     """An open report: a sequence of ranges.
 
-    A report has one range with all its actions; without a report there are no ranges. Rules use
-    `frontend` and `controller`.
+    All actions of the report form one range. With `report` None there are no ranges. Rules, unlike
+    scripts, get a context with the objects `frontend` and `controller`.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class IRange:
         return self[idx] if 0 <= idx < self.num_actions() else None
 
     def actions_by_nvtx(self, includes: Iterable[str], excludes: Iterable[str]) -> tuple[int, ...]:
-        """Return the indices of the actions that some include matches and no exclude does,
+        """Return the indices of the actions that one of `includes` and none of `excludes` matches,
         ascending.
 
-        The filters are those of `--nvtx-include` and `--nvtx-exclude`, such as
+        Both are filters as for `--nvtx-include` and `--nvtx-exclude`, such as
         `pylink@link/merge/`, `[Bottom/*/Top]` or `regex:task.*`; see `nvtxfilter`. Raises
         ValueError for an invalid filter.
         """
@@ -132,7 +132,7 @@ def load_report(file_name: str | os.PathLike[str], *, strict: bool = True) -> IC
     """Open a report file.
 
     Raises OSError for a file that cannot be read and MalformedReport for one that is not a report.
-    With `strict=False` both give a context without ranges, as in `ncu_report`.
+    With `strict=False`, it returns a context without ranges for such files, as `ncu_report` does.
     """
     from pylink.report.file import read_report
 
@@ -145,7 +145,10 @@ def load_report(file_name: str | os.PathLike[str], *, strict: bool = True) -> IC
 
 
 def _check_index(key: object, name: str, count: int) -> None:
-    """Raise TypeError or IndexError for an invalid index of `count` elements of class `name`."""
+    """Raise TypeError or IndexError for an invalid index of an object with `count` elements.
+
+    `name` is the class of the object, for the message.
+    """
     if isinstance(key, slice):
         return
     if not isinstance(key, int):

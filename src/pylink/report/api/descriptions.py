@@ -96,12 +96,12 @@ DESCRIPTIONS = {
     "sym__weak.sum": "weak symbols that the inputs define",
 }
 
-# Metrics with the name of a phase in them.
+# Names of metrics that contain the name of a phase, such as `link__merge_time_share.pct`.
 _PHASE_SHARE = re.compile(r"link__(\w+)_time_share\.pct")
 
 
 def label(name: str) -> str:
-    """Return the label of a metric of a link; for other metrics the name."""
+    """Return the label of a metric that pylink records of links; for other metrics the name."""
     if name not in DESCRIPTIONS:
         match = _PHASE_SHARE.fullmatch(name)
         return f"Share of {match[1].replace('_', '-')}" if match else name
@@ -110,7 +110,7 @@ def label(name: str) -> str:
 
 
 def describe(name: str) -> str:
-    """Return the description of a metric of a link; "" for other metrics."""
+    """Return the description of a metric that pylink records of links; "" for other metrics."""
     phase = _PHASE_SHARE.fullmatch(name)
     if phase is not None:
         return f"share of the time of the whole link that {phase[1]} took"

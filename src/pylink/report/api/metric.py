@@ -16,7 +16,8 @@ _NUMERIC = {ValueKind.FLOAT, ValueKind.DOUBLE, ValueKind.UINT32, ValueKind.UINT6
 class IMetric:
     """A single, named metric. It can contain a value, instances, or both.
 
-    `instance` arguments count from 0; an instance out of range has the kind UNKNOWN.
+    `instance` is the index of an instance, from 0, or None for the value of the metric itself. An
+    instance that does not exist has the kind UNKNOWN and the value None.
     """
 
     ValueKind_UNKNOWN: ClassVar[int] = ValueKind.UNKNOWN
@@ -98,9 +99,9 @@ class IMetric:
         return value
 
     def as_uint64(self, instance: int | None = None) -> int:
-        """Return the value, or that of an instance, as an int without its fraction; 0 of a string.
+        """Return the value, or that of an instance, as an int without its fraction.
 
-        A value below 0 is read as 64 bits without a sign.
+        0 for a string and without a value; a value below 0 is read as 64 bits without a sign.
         """
         value = self._value(instance)[0]
         if value is None or isinstance(value, str):
@@ -111,17 +112,20 @@ class IMetric:
             return 0
 
     def as_double(self, instance: int | None = None) -> float:
-        """Return the value, or that of an instance, as a float; 0.0 of a string."""
+        """Return the value, or that of an instance, as a float; 0.0 for a string or no value."""
         value = self._value(instance)[0]
         return 0.0 if value is None or isinstance(value, str) else float(value)
 
     def as_string(self, instance: int | None = None) -> str | None:
-        """Return the value, or that of an instance, if it is a string; None of a number."""
+        """Return the value, or that of an instance, if it is a string; None otherwise."""
         value = self._value(instance)[0]
         return value if isinstance(value, str) else None
 
     def has_value(self, value_kind: int | None = None) -> bool:
-        """Return whether the metric itself has a value; with a kind, whether it has this kind."""
+        """Return whether the metric itself has a value; with a kind, whether `kind()` is equal.
+
+        ANY is equal to every kind. `kind()` may be that of the first instance.
+        """
         if value_kind is None:
             return self._metric.value is not None
         return value_kind in (self.kind(), self.ValueKind_ANY)
@@ -131,37 +135,40 @@ class IMetric:
         return len(self._metric.instances)
 
     def has_correlation_ids(self) -> bool:
-        """Return whether the instances have ids."""
+        """Return whether any instance has an id."""
         return any(instance.id is not None for instance in self._metric.instances)
 
     def correlation_ids(self) -> IMetric | None:
-        """Return a metric whose instances are the ids of this one's; None without ids."""
+        """Return a metric whose instances are the ids of this metric's instances; None without ids.
+
+        Instances without an id have 0 there.
+        """
         if not self.has_correlation_ids():
             return None
         return IMetric(_ids(self._metric))
 
     def metric_type(self) -> int:
-        """Return one of MetricType_*, from the name."""
+        """Return the type that the name shows, one of MetricType_*."""
         return int(parse(self._metric.name).type)
 
     def metric_subtype(self) -> int | None:
-        """Return one of MetricSubtype_*, from the name, or None."""
+        """Return the subtype that the name shows, one of MetricSubtype_*; None without one."""
         subtype = parse(self._metric.name).subtype
         return None if subtype is None else int(subtype)
 
     def rollup_operation(self) -> int | None:
-        """Return one of RollupOperation_*, from the name, or None."""
+        """Return the rollup that the name shows, one of RollupOperation_*; None without one."""
         rollup = parse(self._metric.name).rollup
         return None if rollup is None else int(rollup)
 
     def unit(self) -> str:
-        """Return the unit, such as "byte" or "nsecond", from the name; "" without one."""
+        """Return the unit that the name shows, such as "byte" or "nsecond"; "" without one."""
         return unit(self._metric.name)
 
     def description(self) -> str:
-        """Return the description of a metric of a link.
+        """Return the description of a metric that pylink records of links.
 
-        "" for others: files contain no descriptions.
+        "" for other metrics, since report files contain no descriptions.
         """
         return describe(self._metric.name)
 
@@ -181,8 +188,9 @@ class IMetric:
 class IMutableMetric(IMetric):
     """A metric that can be changed.
 
-    Each setter takes (kind, value), or (instance, kind, value) with an existing instance or the
-    next one; kind ANY selects the default kind. It returns whether the value was set.
+    Each setter takes (kind, value), or (instance, kind, value). `instance` is an index; that after
+    the last adds an instance. Kind ANY stands for UINT64, DOUBLE or STRING, by the setter. Setters
+    return whether the value was set.
     """
 
     def set_uint64(self, *args: int) -> bool:
@@ -198,11 +206,14 @@ class IMutableMetric(IMetric):
         return self._set(args, {ValueKind.STRING}, ValueKind.STRING)
 
     def mutable_correlation_ids(self) -> IMutableMetric:
-        """Return the ids of the instances as a metric: setting its instances sets them."""
+        """Return a metric whose instances are the ids; setting one of them sets an id."""
         return _MutableIds(self._metric)
 
     def _set(self, args: tuple[Scalar, ...], kinds: set[ValueKind], default: ValueKind) -> bool:
-        """Set a value of one of `kinds`; return whether it was set."""
+        """Set a value; return False if its kind is not one of `kinds` or cannot hold it.
+
+        `args` are those of the setter, `default` is the kind for ANY.
+        """
         if len(args) not in (2, 3):
             raise TypeError("a value is set with (kind, value) or (instance, kind, value)")
         *index, requested, value = args
@@ -250,7 +261,7 @@ class _MutableIds(IMutableMetric):
 
 
 def _ids(metric: Metric) -> Metric:
-    """Return a metric of the same name whose instances are the ids of this one's."""
+    """Return a metric of the same name whose instances are the ids; 0 for a missing id."""
     rows = [
         Instance(0, None, ValueKind.UINT64)
         if instance.id is None

@@ -2,7 +2,8 @@
 
     unit__(subunit?)_(pipestage?)_quantity_(qualifiers?)[.rollup[.submetric]]
 
-`dram__bytes_read.sum.per_second` is a counter, a sum, per second. Report files do not contain this.
+`dram__bytes_read.sum.per_second` is a counter with the rollup "sum" and the submetric "per second".
+Report files do not contain types, rollups and units, so only the names show them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class MetricType(IntEnum):
 
 
 class Rollup(IntEnum):
-    """The operation that combines the values of several units."""
+    """The operation that combines the values of several hardware units, such as all SMs."""
 
     AVG = 1
     MAX = 2
@@ -33,7 +34,7 @@ class Rollup(IntEnum):
 
 
 class Subtype(IntEnum):
-    """The quantity to which a counter or throughput is related."""
+    """The quantity that a value is divided by or compared with: `.per_second`, for example."""
 
     PEAK_SUSTAINED = 1
     PEAK_SUSTAINED_ACTIVE = 2
@@ -68,7 +69,7 @@ class MetricName:
     subtype: Subtype | None
 
 
-# Values by their spelling in names of metrics.
+# Enumeration members by their spelling in names of metrics.
 _ROLLUPS = {rollup.name.lower(): rollup for rollup in Rollup}
 _SUBTYPES = {subtype.name.lower(): subtype for subtype in Subtype}
 _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_RATE}
@@ -76,7 +77,7 @@ _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_R
 _PREFIXES_OF_OTHER = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
 _THROUGHPUT = re.compile(r"_throughput(_|$)")
 
-# Units from tables of Nsight Compute, which differ from the words in the name.
+# Metrics for which Nsight Compute shows another unit than the words in the name would give.
 _UNITS_BY_NAME = tuple(
     (re.compile(expression), unit)
     for expression, unit in (
@@ -123,9 +124,10 @@ def parse(name: str) -> MetricName:
 
 
 def fill_label(template: str, name: str) -> str:
-    """Return a label with {UNIT} and {COMPOUND_NAME} of a metric filled in as by Nsight Compute.
+    """Replace {UNIT} and {COMPOUND_NAME} in a label by words of a metric's name.
 
-    "{UNIT}: {COMPOUND_NAME}" and `dram__bytes_read.sum` give "DRAM: Bytes Read".
+    As in Nsight Compute, "{UNIT}: {COMPOUND_NAME}" and `dram__bytes_read.sum` give
+    "DRAM: Bytes Read".
     """
     unit_name, _, quantity = name.partition(".")[0].partition("__")
     quantity = quantity.replace("_", " ").title()
@@ -165,6 +167,6 @@ def unit(name: str) -> str:
 
 
 def _unit_of_words(text: str) -> str:
-    """Return the unit that a word of a quantity has; nothing if none has one."""
+    """Return the unit for the words of a quantity, such as "byte" for `bytes_read`; "" if none."""
     words = set(re.split("[^A-Za-z0-9]+", text.partition("__")[2] or text))
     return next((unit_name for word, unit_name in _UNITS_BY_WORD if word in words), "")

@@ -85,7 +85,7 @@ class INvtxRange:
 
 
 def _number(payload: NvtxPayload) -> int | float | None:
-    """Return the field that a payload uses, by its type; None for types that are not numbers."""
+    """Return the number in a payload, from the field for its type; None if it is not a number."""
     values = {
         NvtxPayloadType.UINT64: payload.ull_value,
         NvtxPayloadType.INT64: payload.ll_value,
@@ -98,7 +98,10 @@ def _number(payload: NvtxPayload) -> int | float | None:
 
 
 class INvtxDomainInfo:
-    """The ranges that an action had open in one domain."""
+    """The ranges that were open in one domain when an action ran.
+
+    Push/pop ranges form a stack for each thread; here they are those of the action's thread.
+    """
 
     def __init__(self, state: NvtxState, domain: NvtxDomainInfo, thread_id: int) -> None:
         self._domain = domain
@@ -114,7 +117,7 @@ class INvtxDomainInfo:
         return self._domain.name
 
     def push_pop_ranges(self) -> tuple[str, ...]:
-        """Return the names of the stacked ranges, bottom first."""
+        """Return the names of the push/pop ranges, outermost first."""
         return tuple(pushed.name() for pushed in self._pushed)
 
     def start_end_ranges(self) -> tuple[str, ...]:
@@ -122,7 +125,7 @@ class INvtxDomainInfo:
         return tuple(started.name() for started in self._started)
 
     def push_pop_range(self, idx: int) -> INvtxRange | None:
-        """Return the stacked range of this index; None if out of range."""
+        """Return the push/pop range of this index, outermost first; None if out of range."""
         return self._pushed[idx] if 0 <= idx < len(self._pushed) else None
 
     def start_end_range(self, idx: int) -> INvtxRange | None:

@@ -2,17 +2,18 @@
 
     [regex:][domain@]ranges
 
-Without a domain, the default domain counts. Ranges that contain `/`, `[` or `]` are a pattern of
-the stack of the action's thread. Names separated by slashes are adjacent in the stack; `*` between
-them stands for any number of ranges, `+` for exactly one. `[` before the first name is the bottom
-of the stack and `]` after the last its top, as in `Top]` and `Top]/`; `+` at the end means one more
-range. Other ranges are comma-separated names of start/end ranges, which must all be open. After
-`regex:`, the domain and each name are expressions that are searched for.
+Without a domain, the filter is about the default domain. If `ranges` contains `/`, `[` or `]`, it
+is a pattern for the stack of push/pop ranges of the action's thread. Names separated by slashes are
+adjacent in the stack; `*` between them stands for any number of ranges, `+` for exactly one. `[`
+before the first name is the bottom of the stack and `]` after the last name its top, as in `Top]`
+and `Top]/`. `+` at the end stands for exactly one range above the last name. Otherwise `ranges` is
+a list of start/end ranges, separated by commas, which must all be open. After `regex:`, the domain
+and each name are regular expressions that are searched for in names.
 
-Results are those of release 2022.3: a pattern that begins with a wildcard, or ends with one before
-`]`, matches nothing; of equal names in a stack the highest counts, of consecutive wildcards the
-last. Unlike there, `[A]` is the stack with A only, and filters without a name or with an invalid
-expression are errors.
+Results are those of Nsight Compute 2022.3. A pattern that begins with a wildcard, or has one before
+`]`, matches nothing. If a name is in the stack twice, the range nearer to the top counts; of
+consecutive wildcards, the last. Two things differ from 2022.3: `[A]` is the stack with A only, and
+filters without a name or with an invalid expression are errors.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from pylink.report.model import DEFAULT_DOMAIN, Action
 
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
-# `]` after the last name, followed by slashes and `*` or nothing.
-# In an expression, only `]` at the very end.
+# Ends of patterns that stand for the top of the stack: TOP is `]`, after which slashes and `*` may
+# follow; LAST, for patterns after `regex:`, is `]` at the very end.
 TOP, LAST = re.compile(r"\](/\**)*$"), re.compile(r"\]$")
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A pattern of a stack; `before[i]` is the wildcard before name i, or "".
+    """A pattern for a stack; `names` are tests of names, `before[i]` is the wildcard before name i.
 
-    `after` is the wildcard after the last name. `bottom` and `top` are true if the pattern begins
-    at the bottom of the stack, and ends at its top. A pattern that is not `matchable` matches
-    nothing.
+    A wildcard is `*`, `+` or "". `after` is the wildcard after the last name. `bottom` is true if
+    the pattern begins at the bottom of the stack, `top` if it ends at its top. A pattern that is
+    not `matchable` matches nothing.
     """
 
     names: list[Test]
@@ -49,7 +50,11 @@ class _Pattern:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """A filter: tests of the domain, and of start/end ranges or (`pushed`) of the stack."""
+    """A parsed filter; `domain` tests the name of a domain.
+
+    `pushed` is the pattern for push/pop ranges. If it is None, each test in `started` must accept
+    the name of an open start/end range.
+    """
 
     domain: Test
     started: list[Test]
@@ -59,7 +64,7 @@ class _Filter:
 def actions_by_nvtx(
     actions: Sequence[Action], includes: Iterable[str], excludes: Iterable[str]
 ) -> tuple[int, ...]:
-    """Return the indices of actions that some include matches and no exclude does, ascending.
+    """Return the indices of the actions that one of `includes` and none of `excludes` matches.
 
     Raises ValueError for a filter without a name or an invalid regular expression.
     """
@@ -98,13 +103,16 @@ def _parse(text: str) -> _Filter:
 
 
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
-    """Parse the pattern of a stack; `test` makes tests of names, `text` is the complete filter."""
+    """Parse the pattern for a stack from `ranges`, a part of the filter `text`.
+
+    `test` returns the function that tests names for a name of the pattern.
+    """
     # In an expression, only the last character is surely a bracket of the pattern.
     is_expression = text.startswith("regex:")
     bottom, end = ranges.startswith("["), (LAST if is_expression else TOP).search(ranges)
     top = end is not None
     pieces = ranges[bottom : end.start() if end else len(ranges)].split("/")
-    # A bracket belongs to the part beside it, and matches nothing unless that is a name.
+    # A bracket belongs to the name beside it. If there is none, the pattern matches nothing.
     matchable = not (bottom and not pieces[0]) and not (top and pieces[-1] in ("", *_WILDCARDS))
     names: list[Test] = []
     before: list[str] = []
@@ -124,7 +132,7 @@ def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
 
 
 def _matches(nvtx_filter: _Filter, action: Action) -> bool:
-    """Return whether a filter accepts the ranges that an action had open."""
+    """Return whether a filter accepts the ranges that were open when an action ran."""
     state = action.nvtx
     if state is None:
         return False
@@ -165,7 +173,7 @@ def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:
 
 
 def _fits_wildcard(distance: int, wildcard: str) -> bool:
-    """Return whether names of a stack are this far apart with this wildcard between them."""
+    """Return whether two names may be `distance` levels apart with this wildcard between them."""
     if wildcard == "*":
         return distance >= 0
     return distance == (2 if wildcard else 1)

@@ -43,7 +43,7 @@ def _message(message: RuleMessage) -> dict[str, object]:
 
 
 def _focus(focus: FocusMetric) -> dict[str, object]:
-    """Return the dict of a metric that a message is about."""
+    """Return the dict of a focus metric, which is a metric that a message is about."""
     return {
         "name": focus.metric_name or "",
         "value": focus.metric_value,
