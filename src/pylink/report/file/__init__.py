@@ -1,8 +1,8 @@
 """Report files of version 7: `read_report` and `write_report`.
 
     "NVR\\0", u32 length, FileHeader
-    per block: u32 length, BlockHeader, then PayloadSize bytes, in which each SourceData, then each
-    ProfileResult, then each RangeResult comes as u32 length and message
+    per block: u32 length, BlockHeader, then PayloadSize bytes: each SourceData, then each
+    ProfileResult, then each RangeResult, all as u32 length and message
 
 Integers are little endian. The names of metrics are numbers into one table for the whole file: the
 string tables of all blocks, one after the other. Tools drop the range results of a block that also

@@ -11,7 +11,7 @@ from pylink.report.file.values import Names, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import messages as pb
 
-# Attributes that are not fields of the message, or are converted separately.
+# Attributes of `Action` that are not fields of a message, or are converted separately.
 _NOT_CONVERTED = frozenset({"metrics", "sections", "scope", "process"})
 # Attributes without a field in RangeResult.
 _NOT_IN_RANGE = frozenset(
@@ -19,14 +19,15 @@ _NOT_IN_RANGE = frozenset(
      "work_dimensions", "global_work_offset", "grid_size", "block_size", "stream_id", "stream_name",
      "series_info")
 )  # fmt: skip
+# Attributes without a field in ProfileResult.
 _NOT_IN_LAUNCH = frozenset({"references"})
 
 
 class ActionReader:
-    """Reads the actions of one file.
+    """Reads the actions of one file; `names` has the names of metrics, by their numbers.
 
     In the file, each action contains the full definition of its sections. Equal definitions become
-    one object, which the actions share.
+    one `Section` object, which the actions share.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -73,12 +74,12 @@ class ActionReader:
 
 
 class ActionWriter:
-    """Writes the actions of one file; `names` are those of their metrics."""
+    """Writes the actions of one file; `names` numbers the names of their metrics."""
 
     def __init__(self) -> None:
         self.names = Names()
-        # Encoded sections by id() and kind of message. The section is kept, too, so that no other
-        # object gets its id().
+        # Encoded sections by the section's id() and the kind of the action's message. The section
+        # is kept, too, so that no other object gets its id().
         self._sections: dict[tuple[int, Any], tuple[Section, bytes]] = {}
 
     def write(self, action: Action) -> bytes:
@@ -100,7 +101,10 @@ class ActionWriter:
         return b"".join(parts)
 
     def _section(self, section: Section, kind: Any) -> bytes:
-        """Return the encoding of a message of this kind with only this section."""
+        """Return the encoding of a message of an action that has nothing but this section.
+
+        `kind` is the class of the message, ProfileResult or RangeResult.
+        """
         cached = self._sections.get((id(section), kind))
         if cached is None:
             message = kind()

@@ -1,7 +1,7 @@
 """Converts between messages of protobuf and the model, field by field.
 
-A class of the model has the fields of its message under the same names, in lower case with
-underscores. Other classes are in `SPECIAL_CLASSES`, with functions of their own.
+Most classes of the model have the fields of their message under the same names, in lower case with
+underscores. The other classes are in `SPECIAL_CLASSES`, with functions that convert them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pylink.report.file.values import decode_text, encodable, read_value, write_
 
 M = TypeVar("M", bound=model.Message)
 
-# Names that differ, the model's first. The format misspells "arguments".
+# {attribute of the model: its field}, if the names differ. The format misspells "arguments".
 RENAMED = {
     "cmdline_arguments": "CmdlineAgruments",
     "mangled_name": "KernelMangledName",
@@ -36,11 +36,11 @@ _STRING = FieldDescriptor.TYPE_STRING
 
 
 class _Field(NamedTuple):
-    """An attribute of the model, and the field of the message with its value."""
+    """An attribute of a class of the model, and the name of the field with its value."""
 
     attribute: str
     name: str
-    submodel: type[model.Message] | None  # None for scalars
+    submodel: type[model.Message] | None  # class of the values; None for scalars
     repeated: bool
 
 
@@ -55,17 +55,17 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """Functions for a class without the same fields as its message."""
+    """Functions for a class of the model whose message has other fields."""
 
-    read: Callable[[Any], Any]
-    write: Callable[[Any, Any], None]
+    read: Callable[[Any], Any]  # message to instance
+    write: Callable[[Any, Any], None]  # instance into message
 
 
 _plans: dict[tuple[type, type], _Plan] = {}
 
 
 def plan_for(cls: type, message: protobuf.Message) -> _Plan:
-    """Return the fields of the message for the attributes of `cls`."""
+    """Return which field of the message has the value of each attribute of `cls`."""
     key = (cls, type(message))
     cached = _plans.get(key)
     if cached is None:
@@ -76,7 +76,7 @@ def plan_for(cls: type, message: protobuf.Message) -> _Plan:
 
 
 def _create_plan(cls: Any, names: list[str]) -> _Plan:
-    """Return the plan of a class for a message with these names of fields."""
+    """Return the plan for a class and a message whose fields have the names `names`."""
     lower_names = {name.lower(): name for name in names}
     hints = typing.get_type_hints(cls)
     fields, fieldless = [], []
@@ -100,7 +100,10 @@ def _create_plan(cls: Any, names: list[str]) -> _Plan:
 
 
 def to_model(message: Any, cls: type[M], *, keeps_unknown: bool) -> M:
-    """Return the model of a message; with `keeps_unknown`, its unknown fields are kept."""
+    """Convert a message to an instance of `cls`, a class of the model.
+
+    With `keeps_unknown`, its `unknown` has the fields that this version does not know.
+    """
     conversion = SPECIAL_CLASSES.get(cls)
     if conversion is not None:
         converted: M = conversion.read(message)
@@ -114,7 +117,7 @@ def to_model(message: Any, cls: type[M], *, keeps_unknown: bool) -> M:
 def attributes(
     message: Any, cls: type, *, keeps_unknown: bool, without: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """Return the attributes for the fields of a message, except those in `without`."""
+    """Return {attribute: value} for the fields that a message has, except those in `without`."""
     by_name = plan_for(cls, message).by_name
     values: dict[str, Any] = {}
     for descriptor, value in message.ListFields():
@@ -138,9 +141,9 @@ def attributes(
 
 
 def to_message(instance: Any, message: Any, without: frozenset[str] = frozenset()) -> None:
-    """Set the fields of a message from an instance of the model, except those in `without`.
+    """Set the fields of a message from an instance of the model.
 
-    Raises ReportError for a value that its field cannot hold.
+    Attributes in `without` are ignored. Raises ReportError for a value that its field cannot hold.
     """
     conversion = SPECIAL_CLASSES.get(type(instance))
     if conversion is not None:
@@ -152,7 +155,7 @@ def to_message(instance: Any, message: Any, without: frozenset[str] = frozenset(
 
 
 def _fill(instance: Any, message: Any, without: frozenset[str]) -> None:
-    """Set the fields of a message by the plan of its class."""
+    """Set the fields of a message as the plan for the class of `instance` says."""
     message_plan = plan_for(type(instance), message)
     for attribute in message_plan.fieldless:
         if attribute not in without and getattr(instance, attribute) is not None:

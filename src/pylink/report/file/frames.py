@@ -23,7 +23,8 @@ M = TypeVar("M", bound=Message)
 class Frames:
     """Reads the bytes of a file from `position` on.
 
-    `block` is the number of the current block, for errors; None in the file header.
+    `name` is that of the file, and `block` the number of the current block (None in the file
+    header); error messages contain both.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Frames:
         return self.read_message(pb.FileHeader, len(self.data))[0]
 
     def read_block_header(self) -> tuple[pb.BlockHeader, int] | None:
-        """Read the next block's header; return it and its payload's end, or None."""
+        """Return the next block's header and the end of its payload; None at the file's end."""
         if self.position == len(self.data):
             return None
         self.block = 0 if self.block is None else self.block + 1
@@ -60,7 +61,10 @@ class Frames:
         return header, self.position + header.PayloadSize
 
     def read_messages(self, kind: type[M], count: int, end: int) -> Iterator[tuple[M, bytes]]:
-        """Yield the next `count` messages of a payload, each decoded and encoded."""
+        """Yield the next `count` messages of the payload that ends at `end`.
+
+        Each is a pair of the decoded message and its bytes.
+        """
         for number in range(count):
             if self.position == end:
                 raise self.fail(
@@ -69,14 +73,14 @@ class Frames:
             yield self.read_message(kind, end)
 
     def check_block_end(self, end: int) -> None:
-        """Check that the entries were the whole payload."""
+        """Check that the messages that were read fill the payload, which ends at `end`."""
         if self.position != end:
             raise self.fail(f"{end - self.position} bytes of payload belong to no entry")
 
     def read_message(self, kind: type[M], limit: int) -> tuple[M, bytes]:
         """Read a length and a message that ends at `limit` at the latest.
 
-        Return the message decoded and encoded.
+        Return the decoded message and its bytes.
         """
         start, name = self.position, kind.DESCRIPTOR.name
         if limit - start < _LENGTH.size:

@@ -16,7 +16,11 @@ from pylink.report.proto.messages import ReportSessionDetails, SourceData
 
 
 class _EncodedAction(NamedTuple):
-    """An action that is decoded when the names of all blocks have been read."""
+    """An action's message, from which the action is created when the names of all blocks are known.
+
+    `encoded` are the bytes of the message, `block` and `offset` its position, for errors. `process`
+    is None for an action of the report's process.
+    """
 
     message: Any
     encoded: bytes
@@ -41,10 +45,10 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
     unknown: list[bytes] = []
     names: list[str] = []
     encoded_actions: list[_EncodedAction] = []
-    is_first = True  # until a block names a process
+    is_first = True  # whether no block has named a process yet
     while (next_block := frames.read_block_header()) is not None:
         block, end = next_block
-        # Results may come before the block that names their metrics.
+        # A block may have names of metrics that actions of earlier blocks use.
         names.extend(map(decode_text, block.StringTable.Strings))
         session.MergeFrom(block.SessionDetails)
         unknown.append(unknown_fields(block))
@@ -71,7 +75,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
 def _read_actions(
     frames: Frames, kind: Any, count: int, end: int, process: Process | None
 ) -> list[_EncodedAction]:
-    """Read `count` actions of one kind of message."""
+    """Read `count` messages of class `kind` from the payload that ends at `end`."""
     encoded_actions = []
     offset = frames.position
     for message, encoded in frames.read_messages(kind, count, end):
@@ -83,7 +87,7 @@ def _read_actions(
 def _decode_actions(
     frames: Frames, names: list[str], encoded_actions: list[_EncodedAction]
 ) -> list[Action]:
-    """Return the actions; `names` are those of metrics, by their numbers in the file."""
+    """Return the actions; `names` has the names of metrics, by their numbers in the file."""
     reader = ActionReader(names)
     actions = []
     for message, encoded, block, offset, process in encoded_actions:

@@ -1,4 +1,4 @@
-"""Converts values of metrics and the metrics of actions, the largest part of a file."""
+"""Converts metrics and their values from and to messages; they are the largest part of a file."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _FIELDS_BY_KIND = [
 
 
 def decode_text(value: Any) -> str:
-    """Return the text of a string field; protobuf gives invalid UTF-8 as bytes: it is escaped."""
+    """Return the text of a string field; protobuf gives bytes for invalid UTF-8: escape them."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 
 def encodable(value: Any) -> Any:
-    """Return the value with escapes for characters that UTF-8 cannot encode, such as in paths."""
+    """Return a value that a field can hold: in a str, surrogates (as in paths) are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return value
 
 
 def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
-    """Return the value of a ProfileMetricValue and its kind; None and UNKNOWN if it is not set."""
+    """Return the value of a ProfileMetricValue and its kind; None and UNKNOWN without a value."""
     name = message.WhichOneof("Value")
     if name is None:
         return None, ValueKind.UNKNOWN
@@ -44,7 +44,7 @@ def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
 
 
 def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:
-    """Set a ProfileMetricValue; `name` is the metric, for the error."""
+    """Set a ProfileMetricValue; `name` is the metric's name, for the ReportError if it fails."""
     field = _FIELDS_BY_KIND[kind]
     if not field:
         raise ReportError(f"metric {name!r}: a value cannot be stored as {kind!r}")
@@ -59,7 +59,7 @@ def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None
 
 
 def read_metric(message: Any, name: str) -> Metric:
-    """Read a metric from its ProfileMetricResult."""
+    """Read the metric `name` from its ProfileMetricResult."""
     value, kind = read_value(message.MetricValue)
     elements = message.MetricValueList
     if not elements:
@@ -78,7 +78,7 @@ def read_metric(message: Any, name: str) -> Metric:
 
 
 class Names:
-    """Numbers the names of the metrics of a file."""
+    """Gives each name of a metric a number, from 0; a file stores the names in this order."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -99,9 +99,9 @@ class Names:
 
 
 def write_metrics(metrics: dict[str, Metric], rows: Any, names: Names) -> None:
-    """Add a ProfileMetricResult per metric, numbered by `names`.
+    """Add a ProfileMetricResult to `rows` for each metric; `names` numbers the metrics' names.
 
-    A metric without any value is omitted, since readers crash on it.
+    A metric with neither a value nor instances is omitted, since readers crash on it.
     """
     for name, metric in metrics.items():
         if metric.value is None and not metric.instances:

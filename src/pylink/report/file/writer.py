@@ -16,7 +16,8 @@ from pylink.report.model.report import MAGIC
 from pylink.report.proto import messages as pb
 from pylink.report.proto.messages import SourceData
 
-# Readers read a block's payload at once; blocks of Nsight Compute have about this size.
+# Bytes at which a block ends: tools read all of a block at once, and Nsight Compute's blocks have
+# about this size.
 _BLOCK_SIZE = 32 << 20
 # Limit of the bytes of a message, by protobuf.
 _MESSAGE_LIMIT = (1 << 31) - 1
@@ -58,7 +59,7 @@ def _encode_blocks(report: Report) -> Iterator[bytes]:
     writer = ActionWriter()
 
     def group_key(action: Action) -> tuple[Process, Scope]:
-        """Return what all actions of a block have in common."""
+        """Return the process and the scope, which all actions of a block have in common."""
         return action.process or report.process, action.scope
 
     for (process, scope), group in groupby(report.actions, group_key):
@@ -68,7 +69,7 @@ def _encode_blocks(report: Report) -> Iterator[bytes]:
                 header.NumRangeResults = len(payload)
             else:
                 header.NumResults = len(payload)
-            # A block has only the new names: readers append them to those of earlier blocks.
+            # A block has only the names that earlier blocks lack: readers join the names of all.
             header.StringTable.Strings.extend(writer.names.drain_new())
             yield _encode_block(header, payload, process)
 
@@ -91,7 +92,7 @@ def _encode_in_portions(actions: Iterator[Action], writer: ActionWriter) -> Iter
 
 
 def _encode_block(header: pb.BlockHeader, payload: list[bytes], process: Process) -> bytes:
-    """Return a block; `payload` has the encoded messages, which the header counts."""
+    """Return a block: its header, with process and size set, and the encoded messages `payload`."""
     # Every block names its process: without it, `ncu --page raw --csv` crashes.
     to_message(process, header.Process)
     entries = b"".join(map(with_length, payload))

@@ -4,11 +4,11 @@ A `Report` has a `Session` (who, where, with which settings), a `Process` and `a
 is one piece of work: of a link, a phase or a comparison of two sections; with `Scope.RANGE`, a span
 such as the whole link. It holds
 
-* `metrics`, {name: `Metric`}; `Metric.value` is a plain int, float or str and `Metric.instances`
-  break it down, by the id of what each part belongs to (a path, a section, a code address);
+* `metrics`, {name: `Metric`}; `Metric.value` is a plain int, float or str, and `Metric.instances`
+  are its parts; the id of an instance names what the part belongs to: a path, section or address;
 * `sections`, the `Section` definitions that say how the metrics are shown;
-* `rule_results`, what rules said, and `nvtx`, the named ranges it ran in;
-* `source`, the code that source counters point into.
+* `rule_results`, what rules said, and `nvtx`, the named ranges that were open when it ran;
+* `source`, the code that ran; some metrics have a value for each address in it.
 
     report = Report(Process(os.getpid(), "host", "pylink"))
     action = Action("merge", thread_id=1)
@@ -18,9 +18,10 @@ such as the whole link. It holds
     action.nvtx.push(1, ["link", "merge"], domain="pylink")
     report.actions.append(action)
 
-Nothing here needs protobuf: `pylink.report.file` reads and writes files. Messages keep the encoded
-fields that they do not know (`unknown`), so that a file of a newer tool survives being rewritten.
-Enumerated fields are ints (`enums`), for the same reason.
+Nothing here needs protobuf: `pylink.report.file` reads and writes files. In `unknown`, objects keep
+the encoded fields that this version does not know, so that a file of a newer tool loses nothing
+when it is read and written. Fields with a value of an enumeration (`enums`) are ints for the same
+reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Actions: what was measured, one row of a report."""
+"""Actions: the pieces of work that a report has measurements of, such as phases or kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scope(Enum):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Dim3(Message):
-    """Three sizes."""
+    """Sizes in three dimensions, such as those of a grid."""
 
     x: int | None = None
     y: int | None = None
@@ -60,10 +60,10 @@ class ClockStatus(Message):
 class Action(Message):
     """One measured piece of work, with all that is known about it.
 
-    `thread_id` is what NVTX stacks are looked up by. `source` refers to an entry of
-    `Report.sources`. `stream_name` and `context_name` are shown in place of their numbers.
-    `creation_time` is Unix seconds. The names, sizes and source of a range are not stored, and only
-    pylink shows what rules say of it.
+    `thread_id` is the thread whose NVTX ranges are the action's. `source` refers to an entry of
+    `Report.sources`. `stream_name` and `context_name` are shown in place of the numbers of stream
+    and context. `creation_time` is in Unix seconds. Files do not store the names, sizes and source
+    of a range, and only pylink shows the messages of rules about a range.
     """
 
     function_name: str = ""
@@ -97,7 +97,7 @@ class Action(Message):
     context_name: str | None = None
     stream_name: str | None = None
     cpu_stack: CpuStack | None = None
-    # The `Source.reference` of the code that ran in a range; empty for a kernel.
+    # Values of `Source.reference` for all code that ran in a range; empty for a kernel.
     references: list[int] = field(default_factory=list)
 
     def add(self, metric: Metric) -> Metric:
@@ -112,19 +112,22 @@ class Action(Message):
         instances: Mapping[str, Scalar] | Mapping[int, Scalar] | Iterable[Scalar] = (),
         kind: ValueKind = ValueKind.UNKNOWN,
     ) -> Metric:
-        """Add a metric with a value and with instances as for `Metric.of_instances`."""
+        """Add a metric; `instances` are {id: value}, or values without ids.
+
+        With `kind` UNKNOWN, `kind_of` finds the kind of the value.
+        """
         metric = Metric.of_instances(name, instances, value)
         if kind is not ValueKind.UNKNOWN:
             metric.kind = kind
         return self.add(metric)
 
     def value(self, name: str) -> Scalar | None:
-        """Return the regular value of a metric; None if the value or the metric is missing."""
+        """Return the value of a metric itself; None if the value or the metric is missing."""
         metric = self.metrics.get(name)
         return None if metric is None else metric.value
 
     def number(self, name: str) -> int | float | None:
-        """Return the regular value of a metric if it is a number, else None."""
+        """Return the value of a metric itself if it is a number, else None."""
         value = self.value(name)
         return None if isinstance(value, str) else value
 

@@ -10,7 +10,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetricOption(Message):
-    """A metric that replaces another if its filter matches."""
+    """A metric that a section shows in place of another one, if `filter` matches."""
 
     name: str = ""
     label: str | None = None
@@ -19,7 +19,7 @@ class MetricOption(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SourceCorrelation(Message):
-    """Settings for a metric beside source lines."""
+    """Settings for a metric that is shown beside source lines."""
 
     disabled: bool | None = None
     divide_by_correlated_line_count: bool | None = None
@@ -42,7 +42,7 @@ class DisplayProperties(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SectionMetric(Message):
-    """A metric as a section names it: plain, `regex:`, `group:` or `breakdown:`."""
+    """A metric in a section; `name` is its name, or a pattern: `regex:`, `group:`, `breakdown:`."""
 
     name: str = ""
     label: str | None = None
@@ -58,7 +58,7 @@ class SectionMetric(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Table(Message):
-    """A grid of metrics; `order` is of `Order`, sorting of `SortKey` and `SortDirection`."""
+    """A grid of metrics; `order`, `sort_key` and `sort_direction` are values of enumerations."""
 
     label: str | None = None
     rows: int | None = None
@@ -98,7 +98,7 @@ class CategoryAxis(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class BarChart(Message):
-    """A bar per metric; `direction` is of `Direction`, `value_axis_alignment` of `Alignment`."""
+    """A bar per metric; `value_axis_alignment` is a value of `Alignment`."""
 
     label: str | None = None
     direction: int | None = None
@@ -151,7 +151,7 @@ class LineChart(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Color(Message):
-    """A color, ARGB where `color_type` is 1."""
+    """A color; if `color_type` is 1, the value is 0xAARRGGBB."""
 
     color_type: int = 0
     color_value: int | None = None
@@ -169,7 +169,7 @@ class RooflineAxis(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CyclesPerSecond(Message):
-    """A rate: the sum of metrics per cycle, times the metric of cycles per second."""
+    """A value per second: the sum of metrics per cycle, times the metric for cycles per second."""
 
     value_per_cycle_metrics: list[SectionMetric] = field(default_factory=list)
     cycles_per_second_metric: SectionMetric | None = None
@@ -177,7 +177,7 @@ class CyclesPerSecond(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineValue(Message):
-    """A number: a constant, a metric or a rate."""
+    """A number: a constant, a metric or a value per second; the two others are None."""
 
     constant: float | None = None
     metric: SectionMetric | None = None
@@ -196,7 +196,7 @@ class RooflineOptions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Roofline(Message):
-    """A roof: the peak of work and of traffic."""
+    """A line of the chart, which shows the limits by the peak of work and by that of traffic."""
 
     peak_work: RooflineValue = field(default_factory=RooflineValue)
     peak_traffic: RooflineValue = field(default_factory=RooflineValue)
@@ -205,7 +205,7 @@ class Roofline(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AchievedValue(Message):
-    """A point under the roofs."""
+    """A point of the chart: the work and the traffic that an action achieved."""
 
     achieved_work: RooflineValue = field(default_factory=RooflineValue)
     achieved_traffic: RooflineValue = field(default_factory=RooflineValue)
@@ -214,7 +214,7 @@ class AchievedValue(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Wall(Message):
-    """A vertical line."""
+    """A vertical line of a roofline chart, at `value` on the axis of intensity."""
 
     value: RooflineValue = field(default_factory=RooflineValue)
     options: RooflineOptions | None = None
@@ -229,7 +229,7 @@ class RooflineChartOptions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineChart(Message):
-    """Achieved work and traffic under their peaks."""
+    """A chart of work against intensity, which is work divided by traffic, with their limits."""
 
     label: str | None = None
     axis_intensity: RooflineAxis | None = None

@@ -55,7 +55,7 @@ class Direction(IntEnum):
 
 
 class Alignment(IntEnum):
-    """The side of the value axis of a bar chart."""
+    """The side of a bar chart on which the value axis is."""
 
     DEFAULT = 0
     ALTERNATE = 1
@@ -63,7 +63,7 @@ class Alignment(IntEnum):
 
 
 class CollectionScope(IntEnum):
-    """The scope for which a metric is collected: one action, or a range of them."""
+    """The scope for which a metric is collected: one kernel or phase, or a range of them."""
 
     NONE = 0
     LAUNCH = 1
@@ -71,7 +71,7 @@ class CollectionScope(IntEnum):
 
 
 class Importance(IntEnum):
-    """Whether a metric that cannot be collected is an error (REQUIRED) or a warning."""
+    """Whether it is an error (REQUIRED) or a warning if a metric cannot be collected."""
 
     UNSET = 0
     REQUIRED = 1
@@ -79,14 +79,14 @@ class Importance(IntEnum):
 
 
 class ColorType(IntEnum):
-    """The form of a color."""
+    """The encoding of a color in a number."""
 
     UNKNOWN = 0
     ARGB = 1
 
 
 class NvtxMessageType(IntEnum):
-    """The form of the message of an NVTX event."""
+    """The encoding of an NVTX event's message; a REGISTERED one is stored as a handle."""
 
     UNKNOWN = 0
     ASCII = 1

@@ -17,7 +17,7 @@ class ArchRange(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CollectionFilter(Message):
-    """The scopes that a metric is collected in (`CollectionScope`), and its `Importance`."""
+    """The scopes for which a metric is collected (`CollectionScope`), and its `Importance`."""
 
     collection_scopes: list[int] = field(default_factory=list)
     importance: int | None = None
@@ -25,7 +25,7 @@ class CollectionFilter(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Filter(Message):
-    """The filter of a metric or section; with `items`, its own bounds are ignored."""
+    """The filter of a metric or section; with `items`, `min_arch` and `max_arch` are ignored."""
 
     min_arch: int | None = None
     max_arch: int | None = None

@@ -1,4 +1,4 @@
-"""Metrics: a name, a regular value, and instances with ids."""
+"""Metrics: a name, a value, and instances, i.e. further values, usually with ids."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Instance:
     kind: ValueKind
     id_kind: ValueKind
 
-    # A dataclass would be slower: a link with many inputs has tens of thousands of instances, so
-    # that each is created by a single call.
+    # A generated `__init__` would need a `__post_init__`, a second call. A link with many inputs
+    # has tens of thousands of instances, so this would take noticeably longer.
     def __init__(
         self,
         value: Scalar,
@@ -64,9 +64,9 @@ class Instance:
 class Metric:
     """A named measurement of an action.
 
-    `value` is the regular value (None where the metric has instances alone) and `kind` says how it
-    is stored, by default what `kind_of` finds. A metric with instances usually has their total as
-    its value, too. A metric with neither a value nor instances is not written: tools crash on it.
+    `value` is None if the metric only has instances. `kind` says how the value is stored (default:
+    what `kind_of` finds). The value of a metric with instances is usually their total. A metric
+    with neither a value nor instances is not written to a file, since tools crash on it.
     """
 
     name: str
@@ -95,11 +95,11 @@ class Metric:
 
     @property
     def has_ids(self) -> bool:
-        """Whether every instance has an id."""
+        """Whether there are instances and each has an id."""
         return bool(self.instances) and all(instance.id is not None for instance in self.instances)
 
     def by_id(self) -> dict[Scalar, Scalar]:
-        """Return the instances that have ids, as {id: value}; of equal ids the last counts."""
+        """Return {id: value} of the instances that have ids; the last of instances with one id."""
         return {
             instance.id: instance.value for instance in self.instances if instance.id is not None
         }

@@ -12,7 +12,7 @@ DEFAULT_DOMAIN = "<default domain>"
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxColor(Message):
-    """A color; `color_type` is of `ColorType`."""
+    """A color; `color_type` is a value of `ColorType`."""
 
     color_type: int = 0
     color: int | None = None
@@ -20,7 +20,7 @@ class NvtxColor(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxPayload(Message):
-    """A value that comes with an event; `payload_type` is of `NvtxPayloadType`."""
+    """A value that comes with an event; `payload_type` is a value of `NvtxPayloadType`."""
 
     payload_type: int = 0
     ull_value: int | None = None
@@ -34,7 +34,7 @@ class NvtxPayload(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxMessage(Message):
-    """The text of an event, or the `handle` of a registered one; see `NvtxMessageType`."""
+    """The text of an event, or the `handle` of a text: an id in `NvtxDomainInfo.strings`."""
 
     message_type: int = 0
     message: str | None = None
@@ -54,7 +54,7 @@ class NvtxEventAttributes(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxPushPopRange(Message):
-    """One level of a thread's stack of ranges."""
+    """A range in a thread's stack of ranges; the thread that opened it ends it."""
 
     name: str = ""
     attributes: NvtxEventAttributes | None = None
@@ -98,7 +98,7 @@ class NvtxStartEndDomain(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxRegisteredString(Message):
-    """The string of an id: of a handle that messages use, or of a category."""
+    """A string with an id: the handle of messages with this text, or the number of a category."""
 
     id: int = 0
     value: str = ""
@@ -106,7 +106,7 @@ class NvtxRegisteredString(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxNameTable(Message):
-    """Names of categories, threads or other ids."""
+    """The names of ids of one sort (`family`): 0 for categories."""
 
     family: int = 0
     mappings: list[NvtxRegisteredString] = field(default_factory=list)
@@ -114,7 +114,7 @@ class NvtxNameTable(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxDomainInfo(Message):
-    """The name of a domain; that of the default one is `DEFAULT_DOMAIN`."""
+    """A domain; `strings` are the registered texts. The default one is named `DEFAULT_DOMAIN`."""
 
     id: int = 0
     name: str = ""
@@ -124,7 +124,7 @@ class NvtxDomainInfo(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxState(Message):
-    """All domains that have a range open."""
+    """The ranges that were open when an action ran, and the domains that they are in."""
 
     domains: list[NvtxDomainInfo] = field(default_factory=list)
     threads: list[NvtxThread] = field(default_factory=list)
@@ -132,7 +132,7 @@ class NvtxState(Message):
     default_domain: int | None = None
 
     def stack(self, thread_id: int, domain: int) -> list[NvtxPushPopRange]:
-        """Return the ranges on the stack of a thread in a domain, by its id; bottom first."""
+        """Return a thread's open push/pop ranges in the domain with this id, outermost first."""
         return [
             pushed
             for thread in self.threads
@@ -143,7 +143,7 @@ class NvtxState(Message):
         ]
 
     def started(self, domain: int) -> list[NvtxStartEndRange]:
-        """Return the start/end ranges that are open in a domain, by its id."""
+        """Return the open start/end ranges in the domain with this id."""
         return [
             started
             for open_domain in self.start_end_domains
@@ -164,7 +164,7 @@ class NvtxState(Message):
         return domain
 
     def push(self, thread_id: int, names: Sequence[str], domain: str = DEFAULT_DOMAIN) -> None:
-        """Open push/pop ranges on a thread, outermost first."""
+        """Add open push/pop ranges of a thread, outermost first, in the domain of this name."""
         domain_id = self.domain(domain).id
         thread = next((candidate for candidate in self.threads if candidate.tid == thread_id), None)
         if thread is None:
@@ -178,7 +178,7 @@ class NvtxState(Message):
         stack.stack.extend(NvtxPushPopRange(name) for name in names)
 
     def start(self, name: str, domain: str = DEFAULT_DOMAIN) -> None:
-        """Open a start/end range."""
+        """Add an open start/end range in the domain of this name."""
         domain_id = self.domain(domain).id
         open_domain = next(
             (candidate for candidate in self.start_end_domains if candidate.id == domain_id), None

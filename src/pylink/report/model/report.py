@@ -19,8 +19,8 @@ VERSION = 7
 class Report(Message):
     """The contents of a report file.
 
-    `actions` are in file order, ranges among them; the file knows no other grouping, and all of
-    them form the one range that `IContext` shows. `process` is that of the actions that name none.
+    `actions` are in file order, those with `Scope.RANGE` among the others. An action whose process
+    is None ran in `process`.
     """
 
     process: Process = field(default_factory=Process)
@@ -40,7 +40,7 @@ class Report(Message):
         return (action for action in self.actions if action.scope is Scope.RANGE)
 
     def add_source(self, source: Source) -> Source:
-        """Add code; returns the value of `Action.source` for actions that ran it."""
+        """Add code; return the value of `Action.source` for the actions that ran this code."""
         if source.reference is None:
             references = (
                 source.reference for source in self.sources if source.reference is not None
@@ -50,7 +50,10 @@ class Report(Message):
         return Source(source.reference, sass_level=source.sass_level)
 
     def source_of(self, action: Action) -> Source | None:
-        """Return the code that an action ran: the entry it refers to, or its own."""
+        """Return the code of an action: the entry of `sources` that it refers to, or its own.
+
+        None if the report does not contain the code.
+        """
         reference = action.source.reference
         if reference is not None:
             for source in self.sources:

@@ -19,7 +19,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleMessage(Message):
-    """One message; `type` is of `MessageType`, `id` counts from 1 within a rule."""
+    """One message; `type` is a value of `MessageType`, `id` counts from 1 within a rule."""
 
     message: str = ""
     type: int = MessageType.NONE
@@ -29,7 +29,7 @@ class RuleMessage(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FocusMetric(Message):
-    """A metric that a message is about; `severity` is of `Severity`."""
+    """A metric that a message is about; `severity` is a value of `Severity`."""
 
     message_id: int | None = None
     metric_name: str | None = None
@@ -47,10 +47,7 @@ class Proposal(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleItem(Message):
-    """A message with its focus metrics, or a chart, or a proposal.
-
-    Nsight Compute stores one item per message and gives each chart an item of its own.
-    """
+    """A message with its focus metrics, or a chart, or a proposal; all other fields are empty."""
 
     message: RuleMessage | None = None
     table: Table | None = None
@@ -74,7 +71,7 @@ class RuleBody(Message):
 class RuleResult(Message):
     """The outcome of one rule; without items, `body` may be None.
 
-    A result whose section the action does not have is not shown by `ncu`.
+    `ncu` does not show a result if the action lacks the section `section_identifier`.
     """
 
     identifier: str = ""
@@ -93,7 +90,7 @@ class RuleResult(Message):
                 yield item.message, item.focus_metrics
 
     def add(self, item: RuleItem) -> None:
-        """Add an item; a message without an id gets the next one."""
+        """Add an item; a message without an id gets the next id, and so do its focus metrics."""
         if self.body is None:
             self.body = RuleBody()
         if item.message is not None and item.message.id is None:

@@ -24,14 +24,14 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class SectionSet(Message):
-    """A set of sections that this one belongs to, such as `full`."""
+    """A named set of sections to which a section belongs, such as `full`."""
 
     identifier: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Header(Message):
-    """The table that is always shown."""
+    """The table of a section that is always shown, while bodies may be collapsed."""
 
     rows: int | None = None
     metrics: list[SectionMetric] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Metrics(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetricDefinition(Message):
-    """A derived metric: two operands and one operator."""
+    """A derived metric: `expression` has two metrics or numbers, and an operator between them."""
 
     name: str = ""
     expression: str = ""
@@ -62,7 +62,7 @@ class MetricDefinitions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetricGroup(Message):
-    """A name for metrics that refer to it by `SectionMetric.groups`."""
+    """A group of metrics: those whose `SectionMetric.groups` contain its name."""
 
     name: str | None = None
     label: str | None = None
@@ -71,7 +71,7 @@ class MetricGroup(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MemoryWidget(Message):
-    """One of the memory and NVLink widgets; a kind of widget has some of the switches."""
+    """A memory or NVLink widget of Nsight Compute; each sort of widget uses some of the fields."""
 
     label: str | None = None
     show_loads: bool | None = None
@@ -140,7 +140,7 @@ class Body(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Section(Message):
-    """A section: `identifier` is unique, `order` its place (sections without one come last)."""
+    """A section; `identifier` is unique. Sections are shown by `order`, those without it last."""
 
     identifier: str = ""
     display_name: str = ""
@@ -160,13 +160,13 @@ class Section(Message):
         return self.metric_definitions.metric_definitions if self.metric_definitions else []
 
     def items(self) -> Iterator[BodyItem]:
-        """Yield the items of all bodies, those inside containers instead of the containers."""
+        """Yield the items of all bodies; in place of a container, yield the items inside it."""
         for body in self.body:
             yield from _flatten(body.items)
 
 
 def _flatten(items: list[BodyItem]) -> Iterator[BodyItem]:
-    """Yield the items, with those in a container instead of the container."""
+    """Yield the items; in place of a container, yield the items inside it."""
     for item in items:
         if item.horizontal_container is None:
             yield item

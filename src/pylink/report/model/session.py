@@ -27,7 +27,7 @@ class IPAddress(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SystemInfo(Message):
-    """A machine; `platform` is of `Platform`."""
+    """A machine; `platform` is a value of `Platform`."""
 
     os_name: str | None = None
     build: str | None = None
@@ -95,7 +95,7 @@ class ExecutableSettings(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FilterOptions(Message):
-    """The kernels that were selected."""
+    """The options that selected the kernels to profile."""
 
     kernel_name: str | None = None
     kernel_name_base: str | None = None

@@ -1,4 +1,4 @@
-"""Code that an action ran: the cubin, PTX and files that its source counters point into."""
+"""Code that an action ran: cubin, PTX and sources, for metrics with a value per instruction."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ class RelocationData(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Source(Message):
-    """Code; in `Action.source` usually just `reference` and `sass_level` of an entry of the report.
+    """Code; one in `Action.source` usually only has the `reference` and `sass_level` of another.
 
-    `intermediate` is PTX, `binary` a cubin whose function symbols hold load addresses (not 0),
-    `sm_revision` major << 16 | minor.
+    That other one is the entry of `Report.sources` with the same `reference`. `intermediate` is
+    PTX, and `binary` a cubin; values of function symbols in it are load addresses, which are not 0.
+    `sm_revision` is major << 16 | minor.
     """
 
     reference: int | None = None
@@ -71,6 +72,6 @@ class CpuFrame(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CpuStack(Message):
-    """The call stack of the host at an action."""
+    """The call stack of the host program at the time of an action."""
 
     frames: list[CpuFrame] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """The classes of the messages, created at their first use, such as `messages.ProfileResult`.
 
-They are in a descriptor pool of their own: in protobuf's default pool the names would clash in a
-process that also loads another set of definitions for these files.
+They are in a descriptor pool of their own. In protobuf's default pool, the names would clash if the
+process also loaded other definitions of the same messages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pylink.report.proto.compiled import FILES
 descriptor_pool = need("google.protobuf.descriptor_pool", "a report file")
 message_factory = need("google.protobuf.message_factory")
 _POOL = descriptor_pool.DescriptorPool()
-# Messages come from several packages; no name occurs in two of them.
+# Messages are in several packages of protobuf; no two messages have the same name.
 _DESCRIPTORS = {
     name: message
     for file in map(_POOL.AddSerializedFile, FILES)
@@ -23,7 +23,7 @@ _DESCRIPTORS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a message; an enumeration is the attribute `Value` of its class."""
+    """Return the class of a message; the enumeration `SortKeyType` is `SortKeyType.Value`."""
     if name not in _DESCRIPTORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     message_class = globals()[name] = message_factory.GetMessageClass(_DESCRIPTORS[name])
