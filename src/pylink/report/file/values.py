@@ -23,7 +23,7 @@ _FIELDS_BY_KIND = [
 
 
 def decode_text(value: Any) -> str:
-    """Return the text of a string field; protobuf gives bytes for invalid UTF-8: escape them."""
+    """Return the text of a string field, with escapes if it is bytes, i.e. invalid UTF-8."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 

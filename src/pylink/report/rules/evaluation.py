@@ -17,9 +17,10 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
     """Apply rules to every action and store the results, replacing earlier ones.
 
     A rule of a section runs for actions with that section. With `newer`, messages may have types
-    that release 2022.3 cannot read. A failure of a rule is reported once, in the first action.
-    Missing metrics are reported only if no action has them, since phases have different metrics.
-    Such messages have the title `NOT_APPLIED`, unlike errors that rules report themselves.
+    that release 2022.3 cannot read. A failure of a rule is reported once, in the first action that
+    causes it. Missing metrics of a rule are reported only if it ran for no action, since phases
+    have different metrics. Messages on failures and missing metrics have the title `NOT_APPLIED`,
+    unlike errors that rules report themselves.
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
@@ -35,8 +36,9 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
 class _Outcomes:
     """The outcomes of rules so far.
 
-    `applied` has the identifiers of rules that ran, `failed` identifiers with texts of failures.
-    `missing_metrics` has, by identifier, the text on metrics that the first action lacks.
+    `newer` is the parameter of `apply_rules`. `applied` has the identifiers of rules that ran, and
+    `failed` pairs of an identifier and the text of a failure. `missing_metrics` has, by identifier,
+    the text on what a rule lacks for the first action, and the object that adds it as a message.
     """
 
     newer: bool
@@ -46,12 +48,12 @@ class _Outcomes:
 
 
 def _report_failure(frontend: IFrontend, failure: str) -> None:
-    """Add the message that a rule was not applied."""
+    """Add the message that a rule was not applied; `failure` is its text."""
     frontend.message(MessageType.ERROR, failure, NOT_APPLIED)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
-    """Return the rules in order, each after its parents; a cycle of parents is broken anywhere."""
+    """Return the rules in an order in which parents come first, except in a cycle of parents."""
     by_identifier = {rule.identifier: rule for rule in rules}
     ordered: dict[str, Rule] = {}
     entered: set[str] = set()
@@ -71,11 +73,11 @@ def _parents_first(rules: list[Rule]) -> list[Rule]:
 
 
 def _apply_to(report: Report, action: Action, rules: list[Rule], outcomes: _Outcomes) -> None:
-    """Apply rules, which are in order, to one action; store the results in it and in `outcomes`."""
+    """Apply rules, parents first, to one action; store the results in it and in `outcomes`."""
     section_identifiers = {section.identifier for section in action.sections}
     single_action_report = dataclasses.replace(report, actions=[action])
     vault = IMessageVault()
-    # Numbers that rules sent to their children, by identifier.
+    # {identifier: numbers}, which rules sent to the rules that name them as parents.
     sent_values: dict[str, dict[str, float]] = {}
     identifiers = {rule.identifier for rule in rules}
     action.rule_results = []
@@ -106,7 +108,10 @@ def _apply_to(report: Report, action: Action, rules: list[Rule], outcomes: _Outc
 def _missing_requirements(
     rule: Rule, handle: RuleHandle, action: Action, identifiers: set[str]
 ) -> str:
-    """Return a text on requirements that are missing; "" if the rule has all."""
+    """Return a text on metrics and rules that a rule requires and that are missing; "" if none.
+
+    `identifiers` are those of all rules that are applied.
+    """
     if not hasattr(rule.module, "evaluate"):
         return ""
     rule.module.evaluate(handle)

@@ -27,7 +27,7 @@ NOT_APPLIED = "Rule not applied"
 
 
 class SpeedupType(IntEnum):
-    """The base of a speedup: GLOBAL for the whole run time, LOCAL for the part in isolation."""
+    """The time that a speedup is a percentage of: GLOBAL is the whole run, LOCAL only a part."""
 
     UNKNOWN = 0
     LOCAL = 1
@@ -35,7 +35,7 @@ class SpeedupType(IntEnum):
 
 
 class MarkerKind(IntEnum):
-    """The target of a source marker: an instruction, a line of a file, or nothing."""
+    """The target of a source marker: an instruction (SASS), a line of a file, or nothing."""
 
     SASS = 0
     SOURCE = 1
@@ -45,8 +45,10 @@ class MarkerKind(IntEnum):
 class IFrontend:
     """Stores messages, tables and charts of a rule in `result`.
 
-    Reports of release 2022.3 cannot store a speedup or a source marker: an estimate is added to its
-    message and as a focus metric, a marker becomes a message that begins with its location.
+    Reports of release 2022.3 cannot store a speedup or a source marker. So an estimated speedup is
+    added to its message and as a focus metric, and a marker is a message that begins with its
+    location. `directory` is that of the rule's file. `parents` has the numbers that parents of the
+    rule sent, by their identifiers, and `for_children` the numbers that this rule sends.
     """
 
     MsgType: ClassVar[type[MessageType]] = MessageType
@@ -86,8 +88,8 @@ class IFrontend:
     def message(self, *arguments: int | str, name: str = "") -> int:
         """Add a message and return its number, from 1: `message([type,] text [, name])`.
 
-        TypeError for other arguments. OPTIMIZATION is stored as WARNING unless newer types are
-        allowed: release 2022.3 cannot open a report that has them.
+        TypeError for other arguments. OPTIMIZATION is stored as WARNING unless `newer` was set:
+        release 2022.3 cannot open a report with messages of this type.
         """
         texts = list(arguments)
         kind = texts.pop(0) if texts and isinstance(texts[0], int) else MessageType.NONE
@@ -119,7 +121,10 @@ class IFrontend:
         return True
 
     def speedup(self, message_id: int, type: int, percent: float) -> bool:
-        """Add the estimated gain of a message's advice; False for an unknown message number."""
+        """Add the speedup that a message's advice should give; False for an unknown number.
+
+        `type` is a value of `SpeedupType`.
+        """
         item = self._item(message_id)
         if item is None or item.message is None:
             return False
@@ -135,13 +140,16 @@ class IFrontend:
         file_name: str = "",
         type: int = MessageType.NONE,
     ) -> None:
-        """Add a message about an instruction or about a line of a file."""
+        """Add a message about an instruction or a line of a file, as `kind` says (`MarkerKind`)."""
         is_line = kind == MarkerKind.SOURCE
         location = f"{file_name}:{address_or_line}" if is_line else f"{address_or_line:#x}"
         self.message(int(type), f"{location}: {text}")
 
     def load_chart_from_file(self, filename: str) -> None:
-        """Add the table or chart of a file in the rule's directory; errors name file and line."""
+        """Add the table or chart of a file in the rule's directory.
+
+        SectionError, with file and line, if it is invalid.
+        """
         path = self._directory / filename
         self.result.add(parse_chart(path.read_bytes(), str(path)))
 
@@ -154,8 +162,8 @@ class IFrontend:
     ) -> bool:
         """Add a table to the text of a message; False for an unknown message number.
 
-        ValueError unless every row has a cell for each heading, TypeError unless the cells of a
-        column are all text or all numbers.
+        `config["title"]`, if set, is the line above it. ValueError unless every row has a cell for
+        each heading, TypeError unless the cells of a column are all text or all numbers.
         """
         item = self._item(message_id)
         for row in rows:
@@ -180,7 +188,7 @@ class IFrontend:
         return dict(self._parents.get(rule_id, {}))
 
     def _item(self, message_id: int) -> RuleItem | None:
-        """Return the item with a message, by the number of the message."""
+        """Return the item with the message of this number; None if there is none."""
         return next(
             (
                 item
@@ -192,7 +200,7 @@ class IFrontend:
 
 
 class IMessageVault:
-    """Stores text that rules exchange."""
+    """Stores text that rules exchange, in the interface of Nsight Compute."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[str, str]] = {}

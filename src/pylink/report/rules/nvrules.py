@@ -1,6 +1,6 @@
 """The module that rules import as `NvRules`.
 
-Rules for Nsight Compute 2022.3 run here unchanged. Additions of newer releases exist, too.
+Rules for Nsight Compute 2022.3 run with it unchanged. It also has what newer releases added.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RuleKind_GUIDED = 1
 
 
 class RuleException(Exception):
-    """An error of `raise_exception`, which ends a rule."""
+    """The exception by which `raise_exception` ends a rule."""
 
 
 class IEvaluator(IBaseContext):
@@ -74,7 +74,7 @@ def get_evaluator(handle: RuleHandle) -> IEvaluator:
 
 
 def get_version(handle: RuleHandle) -> str:
-    """Return the release whose interface this is."""
+    """Return the release of Nsight Compute whose interface this is."""
     return handle.context.get_version()
 
 

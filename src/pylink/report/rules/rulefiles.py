@@ -26,7 +26,11 @@ INTERFACE = "NvRules"
 
 @dataclass(slots=True)
 class Rule:
-    """A rule file; `section` is the identifier of its section or None."""
+    """A rule, from the Python file `file`, which was imported as `module`.
+
+    `section` is the identifier of the section it belongs to, or None. `parents` are the identifiers
+    of rules that run before it and may send numbers to it.
+    """
 
     identifier: str
     name: str
@@ -39,7 +43,7 @@ class Rule:
 
 @dataclass(slots=True)
 class LoadedRules(Findings):
-    """The rules of a search path, by identifier."""
+    """The rules of a search path, sorted by identifier."""
 
     rules: list[Rule] = field(default_factory=list)
 
@@ -69,7 +73,8 @@ def rule_imports(path: Iterable[Path]) -> Iterator[None]:
 def load_rules(path: Iterable[Path]) -> LoadedRules:
     """Load the rules of the directories of `path`; of equal identifiers the last file counts.
 
-    A file without `get_identifier` and `apply` is a helper module; with one of them it is an error.
+    A file with neither `get_identifier` nor `apply` is a helper module, and one with only one of
+    the two an error. A file that fails to load is in `errors` of the result.
     """
     directories = list(path)
     loaded = LoadedRules()
@@ -95,7 +100,7 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
 
 
 def describe_error(error: BaseException, file: Path) -> str:
-    """Return an exception as one line, with the line of the rule file that raised it."""
+    """Return an exception as one line of text, with the line number in the rule file `file`."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"line {error.lineno}: {error.msg}"
     if isinstance(error, ReportError):
@@ -139,7 +144,7 @@ def _load(file: Path) -> Rule | None:
 
 
 def _text(module: ModuleType, function: str) -> str:
-    """Return the result of a module's function without arguments; "" if it does not exist."""
+    """Call a function of a module and return the text that it returns; "" if it does not exist."""
     value = getattr(module, function, str)()
     if not isinstance(value, str):
         raise ReportError(f"{function} returns a {type(value).__name__}, not a string")

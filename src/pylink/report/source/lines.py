@@ -1,7 +1,7 @@
 """Looks up addresses in the cubin of a report: source line, line of PTX, instruction.
 
-The symbols of such a cubin have the addresses of its functions when it ran, which source counters
-use, too.
+The values of symbols in such a cubin are the addresses at which its functions were loaded. Metrics
+with a value for each instruction use these addresses as ids.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class SourceMap:
 
     @property
     def has_code(self) -> bool:
-        """Whether the report has the code, which shows which numbers are addresses."""
+        """Whether the report contains a readable cubin, so that `is_code` can tell addresses."""
         return bool(self._code)
 
     def is_code(self, address: int) -> bool:
-        """Return whether an instruction lies at an address."""
+        """Return whether an address is in a code section of the cubin."""
         return self._find_section(address) is not None
 
     def line(self, address: int) -> tuple[str, int] | None:
@@ -57,7 +57,7 @@ class SourceMap:
         return os.fsencode(frames[0].file).decode("utf-8", "backslashreplace"), frames[0].line
 
     def text(self, address: int) -> str:
-        """Return the source line of an address, from the report or the file; "" without it."""
+        """Return the text of the source line of an address; "" if line or file is not found."""
         line = self.line(address)
         if line is None:
             return ""
@@ -68,7 +68,7 @@ class SourceMap:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _read(self, file: str) -> list[str]:
-        """Return the lines of a source file, from the report if it contains them."""
+        """Return the lines of a source file, from the report or else the disk; [] if unreadable."""
         reported = self._source.source_files if self._source else None
         for source in reported.files if reported else ():
             if source.file_name == file and source.content is not None:
@@ -99,7 +99,10 @@ class SourceMap:
         return self._sass[start].get(address, "")
 
     def _sm(self, image: Image) -> int:
-        """Return the target's number from the report: in older cubins `Image` does not find it."""
+        """Return the number of the target, such as 86 for sm_86.
+
+        It is from the report if possible, since `Image` does not find it in older cubins.
+        """
         revision = self._source.sm_revision if self._source else None
         return image.sm if not revision else (revision >> 16) * 10 + (revision & 0xFFFF)
 
@@ -114,9 +117,10 @@ class SourceMap:
             return None
 
     def _query(self, address: int, look_up: Callable[[LineMap, int], T]) -> T | None:
-        """Query the line tables in the section with an address; None if it is unknown.
+        """Return the result of `look_up` for the line tables and the section with an address.
 
-        In a loaded cubin, symbols have addresses, so the tables accept an address as an offset.
+        None if no section contains it, or if the tables are missing or damaged. In a loaded cubin,
+        symbols have addresses, so the tables accept an address as an offset.
         """
         code_section, lines = self._find_section(address), self._lines
         if code_section is None or lines is None:
@@ -136,12 +140,12 @@ class SourceMap:
 
         try:
             return LineMap(self._image.data)
-        except Exception:  # as in `_query`
+        except Exception:  # pyelftools raises exceptions of all kinds for damaged data
             return None
 
     @cached_property
     def _ptx(self) -> list[str]:
-        """The lines of PTX, from the cubin if it contains them."""
+        """The lines of the PTX: from the debug section of the cubin, or else from the report."""
         if self._source is None:
             return []
         ptx_section = self._image and self._image.section(".nv_debug_ptx_txt")
@@ -153,7 +157,7 @@ class SourceMap:
         return text.decode("utf-8", "replace").split("\n")
 
     def _find_section(self, address: int) -> tuple[int, Section] | None:
-        """Return the code section that contains an address, after its start; None without one."""
+        """Return the code section with an address: (start, section); None if there is none."""
         for start, section in self._code:
             if start <= address < start + section.file_size:
                 return start, section
@@ -161,7 +165,7 @@ class SourceMap:
 
     @cached_property
     def _code(self) -> list[tuple[int, Section]]:
-        """The code sections, each after the address of its start."""
+        """The code sections of the cubin, as pairs (address of the start, section)."""
         try:
             return code_sections(self._image) if self._image else []
         except MalformedCubin:

@@ -1,6 +1,7 @@
-"""Gives the functions of a cubin addresses, as if it were loaded, for source counters.
+"""Gives the functions of a cubin addresses, as if it were loaded.
 
-Reports contain cubins in this form. `ncu` shows no instructions of a function at address 0.
+Reports contain cubins with such addresses, and metrics with a value for each instruction refer to
+them. `ncu` shows no instructions of a function at address 0.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _SASS_LEVEL = 8
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A cubin for a report, and the addresses of its functions by the names of their symbols."""
+    """A cubin with addresses, as the `source` of a report, and {function name: its address}."""
 
     source: Source
     addresses: dict[str, int]
 
 
 def load(cubin: bytes) -> Loaded:
-    """Return a linked cubin with an address for each function. Raises MalformedCubin."""
+    """Return a copy of a linked cubin in which functions have addresses. Raises MalformedCubin."""
     image = Image(cubin)
     starts = {}
     address = BASE
@@ -62,7 +63,7 @@ def load(cubin: bytes) -> Loaded:
 
 
 def code_sections(image: Image) -> list[tuple[int, Section]]:
-    """Return the code sections of a loaded cubin, each with its address."""
+    """Return the code sections of a cubin with addresses, as pairs (address, section)."""
     symtab = image.section(".symtab")
     if symtab is None:
         return []
@@ -76,11 +77,10 @@ def code_sections(image: Image) -> list[tuple[int, Section]]:
 
 
 def _relocate_lines(image: Image, loaded: bytearray, values: dict[int, int]) -> None:
-    """Write addresses into the line tables, as a loader does.
+    """Write addresses into the line tables, as a loader does; without them, `ncu` finds no lines.
 
-    `loaded` is the cubin to change, `values` has the addresses of symbols by number. Otherwise
-    `ncu` finds no source lines. Each relocation concerns a 64-bit address, the operand of
-    DW_LNE_set_address.
+    `loaded` is the cubin to change, `values` has the addresses of symbols by number. Each
+    relocation concerns a 64-bit address, the operand of DW_LNE_set_address.
     """
     for table in filter(None, map(image.section, LINE_SECTIONS)):
         for relocations in image.sections:

@@ -1,4 +1,4 @@
-"""The source maps of a report's actions, read once for each entry of sources."""
+"""The source maps of a report's actions: one for each entry of `Report.sources`, created once."""
 
 from __future__ import annotations
 

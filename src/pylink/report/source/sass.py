@@ -7,7 +7,7 @@ import re
 from pylink.subtools.programs import find_cuda_tool
 from pylink.subtools.runner import Command, run_all
 
-# A line of `nvdisasm`: an address and an instruction; and the predicate of an instruction.
+# A line of `nvdisasm`'s output: an address and an instruction. The predicate of an instruction.
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"(@!?U?P\w+)\s+")
 _PREDICATE_WIDTH = 6
@@ -19,8 +19,8 @@ def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
     """Return {address: instruction} for the code of a section at address `start`, of target `sm`.
 
     As in Nsight Compute, a predicate takes the first 6 columns. Empty without `nvdisasm`, or if it
-    does not know the target. `nvdisasm` gets only the code: it does not terminate for the symbols
-    and line tables of a cubin with load addresses.
+    does not know the target. `nvdisasm` gets only the code: with a whole cubin whose symbols have
+    load addresses, it does not terminate.
     """
     tool = find_cuda_tool("nvdisasm")
     if tool is None:
@@ -32,7 +32,7 @@ def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
 
 
 def _read_output(text: str, start: int) -> dict[int, str]:
-    """Return the instructions of a disassembly by address; addresses below `start` are offsets."""
+    """Return {address: instruction} for a disassembly; an address below `start` is an offset."""
     instructions = {}
     for line in text.splitlines():
         instruction = _INSTRUCTION.match(line)
