@@ -3,8 +3,8 @@
     expression := operand operator operand          operator := + - * /
     operand    := metric name | digits "." digits? (a double) | digits (an unsigned integer)
 
-A metric may have a regular value, instances, or both; see `combine`. The left operand decides the
-kind of the result, and the right one is converted to it.
+A metric may have a value of its own, instances, or both; see `combine`. Results have the kind of
+the left operand, to which the right one is converted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXPRESSION = re.compile(rf"\s*({OPERAND})\s*([-+*/])\s*({OPERAND})\s*")
 # Largest values of unsigned kinds.
 MAX_VALUES = {ValueKind.UINT32: 2**32 - 1, ValueKind.UINT64: 2**64 - 1}
 
-# Gets a text about a value that does not fit its kind.
+# A function that is called with a text about a value that does not fit its kind.
 Warn = Callable[[str], None]
 
 
@@ -43,7 +43,7 @@ def parse(expression: str) -> tuple[str, str, str]:
 
 
 def constant(text: str) -> Metric | None:
-    """Return a metric with the value of a number; None if the text is the name of a metric."""
+    """Return the number that an operand is, as a metric; None if it is the name of a metric."""
     if not text[0].isdigit():
         return None
     if "." in text:
@@ -52,7 +52,7 @@ def constant(text: str) -> Metric | None:
 
 
 def evaluate(name: str, expression: str, metrics: Mapping[str, Metric], warn: Warn) -> Metric:
-    """Compute the metric `name` from an expression of `metrics`.
+    """Compute the metric `name` from an expression; names in it are keys of `metrics`.
 
     DerivedError for an invalid expression, KeyError with the name of a missing metric. `warn` is
     called for values that do not fit their kind.
@@ -63,16 +63,19 @@ def evaluate(name: str, expression: str, metrics: Mapping[str, Metric], warn: Wa
 
 
 def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Metric:
-    """Compute `left sign right` as the metric `name`.
+    """Compute `left sign right` as the metric `name`; `sign` is an operator, such as "+".
 
-    Regular values are combined if both operands have one. Instances:
+    The values of the metrics themselves are combined if both have one. Instances:
 
     1. no instances on either side: no instances;
-    2. no ids on either side: element by element, surplus elements of the left are unchanged;
+    2. no ids on either side: element by element; further elements of the left are unchanged,
+       further ones of the right are omitted;
     3. ids on both sides: all ids of both; a value with an id of only one side is unchanged;
-    4. ids only on the left: every element is combined with the right's regular value;
-    5. ids only on the right: no instances; the left's regular value is combined with one element
+    4. ids only on the left: every element is combined with the right metric's own value;
+    5. ids only on the right: no instances; the left metric's own value is combined with one element
        of the right after the other.
+
+    A metric counts as one with ids if all of its instances have one.
 
     A left operand that is a string is returned unchanged.
     """
@@ -122,7 +125,7 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
 def _join_by_id(
     left: Metric, right: Metric, apply: Callable[[Scalar, Scalar, ValueKind], Scalar]
 ) -> list[Instance]:
-    """Return instances with all ids of both operands, those of the left first."""
+    """Return the instances for case 3 of `combine`, with the ids of the left operand first."""
     right_values = right.by_id()
     joined = []
     for instance in left.instances:
@@ -141,7 +144,10 @@ def _join_by_id(
 
 
 def convert(value: Scalar, kind: ValueKind) -> Scalar:
-    """Convert a value to another kind: integers drop the fraction, text becomes 0."""
+    """Convert a value to another kind.
+
+    As an integer, a number loses its fraction and is limited to the kind's range. Text becomes 0.
+    """
     if kind is ValueKind.STRING:
         return str(value)
     number = 0 if isinstance(value, str) else value
@@ -164,10 +170,10 @@ def _round_to_kind(value: float, kind: ValueKind) -> float:
 
 
 def _apply(left: Scalar, sign: str, right: Scalar, kind: ValueKind, warn: Warn) -> Scalar:
-    """Compute `left sign right` in `kind`, the kind of the left.
+    """Compute `left sign right` as a value of `kind`, the kind of the left.
 
-    A division by an integer zero returns the left value, also if the divisor is 0 only after its
-    conversion. Unsigned results are limited to the range of their kind.
+    A division by an integer 0 returns the left value, also if the divisor, such as 0.5, is 0 only
+    after its conversion to `kind`. Unsigned results are limited to the range of their kind.
     """
     if isinstance(left, str):
         return left

@@ -16,20 +16,23 @@ from pylink.report.errors import ReportError
 # Stock files of the package.
 STOCK_DIRECTORY = Path(__file__).parents[1] / "stock"
 
-# Environment variables: the user's directory, and (if set) that stock files are not copied there.
+# Environment variables: the user's directory; and a switch: if set, stock files are not copied.
 DIRECTORY_VARIABLE = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
 
 
 @dataclass(slots=True)
 class Findings:
-    """Problems of the files of a search path: errors and warnings."""
+    """Problems in the files of a search path: errors, each with its file, and warnings."""
 
     errors: list[tuple[Path, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def note_replacement(self, subject: str, file: Path, earlier: Path) -> None:
-        """Warn that a file replaces an earlier one, unless their names are equal."""
+        """Add a warning that a file replaces an earlier one, unless their names are equal.
+
+        `subject` is the section or rule that both files define.
+        """
         if file.name != earlier.name:
             self.warnings.append(
                 f"{subject}: {file} replaces {earlier}, which has the same identifier"
@@ -65,11 +68,10 @@ def user_directory() -> Path:
 def stock_directory() -> Path:
     """Return this version's directory of stock files, which is below the user's directory.
 
-    Missing stock files are copied to it.
-
-    An existing file is kept, so that a user may change it; deleting it restores the stock file.
-    Other versions have directories of their own, since rules import each other. If the copy cannot
-    be written, the files of the package are used.
+    Stock files that it lacks are copied to it, so deleting a file restores it at the next call. An
+    existing file is kept, so that a user may change it. Other versions have directories of their
+    own, since stock rules import a module of the same version. If the copy cannot be written,
+    return the directory in the package.
     """
     if os.environ.get(NO_DEPLOYMENT):
         return STOCK_DIRECTORY
@@ -91,7 +93,7 @@ def stock_directory() -> Path:
 
 
 def search_path(directories: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
-    """Return the directories to search (default: stock and user directories).
+    """Return the directories to search (default: the stock directory, then the user's).
 
     A directory of `recursive` includes all directories below it. DirectoryError if a given
     directory does not exist.
@@ -123,7 +125,7 @@ def _check_directory(name: str) -> Path:
 
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
-    """Return the files with a suffix in any case, directory by directory, sorted by name."""
+    """Return the files with a suffix, in upper or lower case, by directory and name."""
     paths: list[Path] = []
     for directory in path:
         for file in sorted(directory.iterdir()):

@@ -22,13 +22,13 @@ from pylink.report.model import (
     SectionMetric,
 )
 
-# The target of a link, and its number.
+# The name of a link's target; the group is its number.
 LINK_TARGET = re.compile(r"sm_([0-9]+)[a-z]?")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target that filters are matched with; `arch` is 86 for sm_86."""
+    """The architecture and scope with which filters are matched; `arch` is 86 for sm_86."""
 
     arch: int
     scope: CollectionScope
@@ -36,7 +36,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ChosenMetric:
-    """The metric that an entry of a section selects on one target."""
+    """The metric that a section shows on one target for a `SectionMetric` with options."""
 
     name: str
     label: str | None
@@ -44,7 +44,7 @@ class ChosenMetric:
 
 
 def target_of(action: Action) -> Target:
-    """Return the architecture an action was linked for, and its scope."""
+    """Return the architecture that an action was linked for or ran on, and its scope."""
     scope = CollectionScope.RANGE if action.scope is Scope.RANGE else CollectionScope.LAUNCH
     return Target(_arch_of(action), scope)
 
@@ -52,7 +52,7 @@ def target_of(action: Action) -> Target:
 def _arch_of(action: Action) -> int:
     """Return the number of a link's target; for other actions the device's compute capability.
 
-    Without both it is that of the oldest architecture, as the tools assume.
+    If the action has neither, return the oldest architecture, as the tools assume.
     """
     match = LINK_TARGET.fullmatch(str(action.value(TARGET_ARCH)))
     if match is not None:
@@ -62,9 +62,10 @@ def _arch_of(action: Action) -> int:
 
 
 def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
-    """Return whether a filter and the filter of its section accept the target.
+    """Return whether the filter of a metric or item, and that of its section, accept the target.
 
-    The inner filter takes precedence in criteria that both set.
+    A criterion that both filters set (architecture or scope) is that of `inner`; `outer` is the
+    filter of the section.
     """
     return _arch_matches(_first_with(_has_arch, inner, outer), target.arch) and _scope_matches(
         _first_with(_has_scopes, inner, outer), target.scope
@@ -72,10 +73,11 @@ def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
 
 
 def choose_metric(metric: SectionMetric, section: Section, target: Target) -> ChosenMetric | None:
-    """Return the metric of an entry on the target, or None if the entry has none there.
+    """Return the metric to show for `metric` on the target; None if it has none there.
 
     The first option whose filter matches replaces the metric, even if the metric's own filter does
-    not match; an option without a filter always matches. Its default label is the metric's.
+    not match; an option without a filter only needs that of the section to match. An option without
+    a label has the metric's.
     """
     for option in metric.options:
         if matches(option.filter, section.filter, target):
@@ -88,7 +90,7 @@ def choose_metric(metric: SectionMetric, section: Section, target: Target) -> Ch
 
 
 def counts_for(section: Section, target: Target) -> bool:
-    """Return whether the filter of the section or of one of its metrics accepts the target."""
+    """Return whether the filter of a section or of one of its metrics accepts the target."""
     if matches(None, section.filter, target):
         return True
     from pylink.report.sections.text import section_metrics
@@ -101,7 +103,7 @@ def counts_for(section: Section, target: Target) -> bool:
 def _first_with(
     has: Callable[[Filter], bool], inner: Filter | None, outer: Filter | None
 ) -> Filter | None:
-    """Return the first filter that sets a criterion, as `has` tells."""
+    """Return `inner` if `has` is true of it, or else `outer` if `has` is true of that, or None."""
     return next(
         (candidate for candidate in (inner, outer) if candidate is not None and has(candidate)),
         None,
@@ -121,7 +123,7 @@ def _has_scopes(filter_: Filter) -> bool:
 
 
 def _arch_matches(filter_: Filter | None, arch: int) -> bool:
-    """Return whether an architecture is in a filter's ranges or, without them, its bounds."""
+    """Return whether an architecture is in one of a filter's items, or without items, its range."""
     if filter_ is None:
         return True
     if filter_.items:
@@ -134,14 +136,14 @@ def _is_between(low: int | None, arch: int, high: int | None) -> bool:
 
 
 def _scope_matches(filter_: Filter | None, scope: CollectionScope) -> bool:
-    """Return whether a filter accepts a scope, or has no criterion for it."""
+    """Return whether a filter names a scope, or is None."""
     if filter_ is None or filter_.collection_filter is None:
         return True
     return scope in filter_.collection_filter.collection_scopes
 
 
 def _importance(inner: Filter | None, outer: Filter | None) -> Importance:
-    """Return the importance that the first filter with one states."""
+    """Return the importance in `inner`, or else that in `outer`; UNSET if neither has one."""
     for filter_ in (inner, outer):
         importance = (
             filter_.collection_filter.importance if filter_ and filter_.collection_filter else None

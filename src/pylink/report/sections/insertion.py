@@ -1,7 +1,7 @@
 """Adds sections to a report: computes derived metrics, resolves name patterns, reports gaps.
 
-Tools that open a report compute nothing, so the file must contain derived metrics and the metrics
-of patterns.
+Tools that open a report compute nothing, so the file must contain derived metrics, and for each
+pattern the names of the metrics that match it. A gap is a metric of a section that is missing.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from pylink.report.sections.text import section_metrics
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A metric of a section that is missing or doubtful; an error if it is required.
+    """A metric of a section that is missing, or whose value is not as its definition says.
 
-    `action` is the first action that should have it. `is_absence` is True if the metric is missing,
-    False if its value is doubtful.
+    `is_absence` is True if the metric is missing and False if its definition is invalid or its
+    value was limited. `action` is the name of the first action concerned. `is_error` is True for a
+    required metric.
     """
 
     action: str
@@ -44,7 +45,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class _SectionRequest:
-    """A section that counts for a target, and the metrics that it uses there."""
+    """A section whose filters accept a target, and the metrics that it shows there."""
 
     section: Section
     metrics: list[ChosenMetric]
@@ -53,13 +54,12 @@ class _SectionRequest:
 def apply_sections(
     report: Report, sections: Iterable[Section], requested: Container[str] = ()
 ) -> list[Gap]:
-    """Add to every action the sections that count for it, and derived metrics; return the gaps.
+    """Add to every action the sections for its target, and derived metrics; return the gaps.
 
-    In a section whose identifier is in `requested`, each metric that no action has is a gap, even
-    if the section is not shown because it has no metrics.
-
-    An action without any metric of a section does not show it, unless one is required. A metric
-    that only some actions lack is not a gap, since phases have different metrics.
+    An action gets a section only if it has a metric of it, or if no action has a metric that the
+    section requires. A metric that only some actions lack is not a gap, since phases have different
+    metrics. In a section whose identifier is in `requested`, each metric that no action has is a
+    gap, even if no action gets the section.
     """
     ordered = list(sections)
     # The actions of a link only have two targets: one architecture with both scopes.
@@ -106,7 +106,7 @@ def apply_sections(
 
 
 def _requests_for(sections: list[Section], target: Target) -> list[_SectionRequest]:
-    """Return the sections that count for a target, with their metrics there."""
+    """Return the sections whose filters accept a target, with the metrics that they show there."""
     return [
         _SectionRequest(
             section,
@@ -122,7 +122,11 @@ def _requests_for(sections: list[Section], target: Target) -> list[_SectionReque
 
 
 def _has_content(action: Action, request: _SectionRequest, metric_names: set[str]) -> bool:
-    """Return whether the action has a metric of the section, or no action has a required one."""
+    """Return whether the action has a metric of the section.
+
+    True also if no action has a metric that the section requires, and for a section without
+    metrics. `metric_names` are those of all actions.
+    """
     for chosen in request.metrics:
         if (
             chosen.name in action.metrics
@@ -137,7 +141,10 @@ def _has_content(action: Action, request: _SectionRequest, metric_names: set[str
 
 
 def _find_gaps(action: Action, request: _SectionRequest, metric_names: set[str]) -> Iterator[Gap]:
-    """Resolve the patterns of a section; yield gaps for metrics that are not in `metric_names`."""
+    """Resolve the patterns of a section; yield gaps for metrics that are not in `metric_names`.
+
+    A pattern is resolved by a metric with its name, whose value lists the metrics that match.
+    """
     for chosen in request.metrics:
         if chosen.name in action.metrics:
             continue
@@ -168,7 +175,7 @@ def _gap(
 
 
 def _derive(action: Action, request: _SectionRequest) -> Iterator[Gap]:
-    """Compute the derived metrics of a section, once for an action; yield problems as gaps."""
+    """Compute the derived metrics of a section that the action lacks; yield problems as gaps."""
     section = request.section
     for definition in section.definitions():
         name = definition.name
@@ -200,9 +207,9 @@ def _matches_some_metric(action: Action, request: _SectionRequest, pattern: str)
 
 
 def _matching_metrics(action: Action, section: Section, pattern: str) -> list[str]:
-    """Return the metrics that match a pattern; tools look for the list under the pattern's name.
+    """Return the names of an action's metrics that match a pattern, sorted.
 
-    The parts of a `breakdown:` are known only to the program that measured it. re.error for an
+    Empty for `breakdown:`, since only the program that measured it knows the parts. re.error for an
     expression that takes too long.
     """
     if pattern.startswith(REGEX):

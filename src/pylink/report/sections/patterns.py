@@ -1,7 +1,7 @@
 """Patterns in place of a metric's name, which match several metrics.
 
-Python's expressions may take exponential time, and section files come from other people. An
-compile_expression that is not obviously fast is matched in a process of its own, with a time limit.
+Python's regular expressions may take exponential time, and section files come from other people. An
+expression that is not obviously fast is matched in a process of its own, with a time limit.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+# Prefixes of patterns: for an expression that names match, for a group of metrics in the section,
+# and for the parts of a metric, which only the profiler knows.
 REGEX, GROUP, BREAKDOWN = "regex:", "group:", "breakdown:"
 PATTERNS = (REGEX, GROUP, BREAKDOWN)
 
-# Seconds that one compile_expression may take for all names of an action.
+# Seconds that one expression may take for all names of an action.
 TIME_LIMIT = 5.0
 TOO_SLOW = f"it takes longer than {TIME_LIMIT:g} s to match"
 # Expressions that took longer: they are not tried again for other sections and actions.
 _slow_expressions: set[str] = set()
-# An compile_expression with at most so many repetitions, none of a group, takes quadratic time: at
-# most a second for a name of so many characters.
+# An expression with at most _MAX_REPETITIONS, none of a group, takes quadratic time: at most a
+# second for a name of _MAX_NAME_LENGTH.
 _MAX_REPETITIONS = 2
 _MAX_NAME_LENGTH = 1000
 _REPETITIONS = re.compile(r"[*+?{]")
 # Repeated groups, lookarounds and references, which are not obviously fast.
 _NOT_PLAIN = re.compile(r"\)[*+?{]|\(\?|\\[0-9]")
 
-# The program of the process, with the names of an input and an output file.
+# The program of that process; its last two arguments are the names of an input and an output file.
 _CHILD_PROGRAM = """\
 import json, re, sys
 source, _, result = sys.argv[1:]

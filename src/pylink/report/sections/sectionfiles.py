@@ -40,7 +40,7 @@ class LoadedSections(Findings):
     ) -> list[Section]:
         """Select sections by identifiers and sets; if both are empty, those of the default set.
 
-        With `without_sets`, sections that are in no set belong to the default set.
+        With `without_sets`, sections that are in no set count as sections of the default set.
         ReportError for an identifier or a set that no section has.
         """
         names_of_sections = list(identifiers)
@@ -67,7 +67,7 @@ class LoadedSections(Findings):
         ]
 
     def malformed(self) -> list[tuple[Path, str]]:
-        """Return files and errors of invalid derived metrics, which are not used."""
+        """Return pairs (file, error) for the definitions of derived metrics that are invalid."""
         messages = []
         for loaded in self.sections:
             for definition in loaded.section.definitions():
@@ -83,7 +83,11 @@ class LoadedSections(Findings):
 
 
 def load(path: Iterable[Path]) -> LoadedSections:
-    """Load the sections of the directories of `path`; of equal identifiers the last file counts."""
+    """Load the sections in the directories of `path`, in order; a later file replaces an earlier.
+
+    Files replace each other if their sections have the same identifier. A file that fails to load
+    is in `errors` of the result.
+    """
     loaded = LoadedSections()
     by_identifier: dict[str, LoadedSection] = {}
     for file in files_in(path, SUFFIX):

@@ -1,4 +1,7 @@
-"""Reads section files: text-format protobuf, one `ProfilerSection` each, with `ncu`'s messages."""
+"""Reads section files: one `ProfilerSection` each, in protobuf's text format.
+
+Error messages are in the words of `ncu`.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def read_section(file: Path) -> Section:
 
 
 def parse_section(data: bytes, file: str) -> Section:
-    """Parse a section; SectionError names `file` and the position."""
+    """Parse the contents `data` of a section file; SectionError names `file` and the position."""
     message = ProfilerSection()
     _parse(data, message, file)
     if not message.Identifier or message.Identifier.split() != [message.Identifier]:
@@ -81,14 +84,17 @@ def parse_section(data: bytes, file: str) -> Section:
 
 
 def parse_chart(data: bytes, file: str) -> RuleItem:
-    """Parse the chart or table of a file that rules load: one member of a body item."""
+    """Parse a file with one chart or table, which a rule adds to its result."""
     message = RuleResultBodyItem()
     _parse(data, message, file)
     return to_model(message, RuleItem, keeps_unknown=False)
 
 
 def section_metrics(section: Section) -> list[SectionMetric]:
-    """Return every entry that names metrics: header, tables and charts, then those not shown."""
+    """Return all metrics of a section: of the header, of tables and charts, then those not shown.
+
+    A metric may be a pattern that stands for several.
+    """
     metrics = list(section.header.metrics) if section.header else []
     for item in section.items():
         metrics += chart_metrics(chart_of(item))
@@ -96,7 +102,7 @@ def section_metrics(section: Section) -> list[SectionMetric]:
 
 
 def chart_of(item: BodyItem) -> Chart | None:
-    """Return the table or chart of an item with a list of metrics; None for other charts."""
+    """Return the table or chart of an item; None if it is of a kind without a list of metrics."""
     return (
         item.table
         or item.bar_chart
@@ -146,7 +152,7 @@ def _word_like_ncu(text: str) -> str:
 
 
 def _check_expression(metric: SectionMetric, file: str) -> None:
-    """Raise SectionError for an invalid expression of an entry or of its options."""
+    """Raise SectionError for an invalid regular expression of a metric or of its options."""
     names = [metric.name, *(option.name for option in metric.options)]
     for name in names:
         if name.startswith(REGEX):

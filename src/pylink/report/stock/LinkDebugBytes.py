@@ -18,7 +18,7 @@ CAUSES = {
         "lines are not needed."
     ),
 }
-# Frame data, which every compilation produces: no option omits it.
+# The id in place of an option for frame data: every compilation produces it; no option omits it.
 ALWAYS = "always"
 
 
@@ -56,7 +56,10 @@ def apply(phase, report):
 
 
 def _distribution(files, debug):
-    """Return a text on inputs with debug data: the three largest if they have most, or a count."""
+    """Return a text on inputs with debug data: the three largest if they have most, or a count.
+
+    `files` are pairs of an input and its bytes of debug data, largest first.
+    """
     if not files:
         return ""
     largest = ["{} ({})".format(name, size(value)) for name, value in files[:3]]

@@ -6,7 +6,7 @@ from link_rules import instances, milliseconds, number, rule
 # processor time below which a link is too short to matter.
 DOMINATING_PERCENT = 50.0
 SHORT_LINK_NS = 50e6
-# Phases that are run by other programs, whose growth is not measured.
+# Phases in which only a compiler runs, whose growth with the size of the input is not measured.
 COMPILER_PHASES = ("cicc-lto", "ptxas-lto")
 
 

@@ -2,7 +2,8 @@
 
 from link_rules import INFORMATION, number, rule
 
-# Exponents of the size up to which growth counts as linear, and below which it is slower.
+# Least exponent p of time = size ** p at which growth is reported as faster than linear, and at
+# which it is linear.
 LINEAR_MAX = 1.3
 LINEAR_MIN = 0.7
 

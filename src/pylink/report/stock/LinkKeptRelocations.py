@@ -2,8 +2,8 @@
 
 from link_rules import INFORMATION, MINOR, instances, number, rule
 
-# Fewer relocations do not delay a program's start. More are reported if they are at least
-# LEAST_PERCENT of all relocations.
+# Fewer than FEW_RELOCATIONS do not delay a program's start. From there on they are reported if they
+# are at least LEAST_PERCENT of all relocations.
 FEW_RELOCATIONS = 1000
 LEAST_PERCENT = 50.0
 
@@ -56,10 +56,10 @@ def apply(phase, report):
 
 
 def _is_debug(section):
-    """Return whether a kind of section holds debug data, by its name."""
+    """Return whether the name of a kind of section is that of debug data."""
     return "debug_" in section
 
 
 def _largest_text(pairs):
-    """Return the first three pairs of a name and a number as text."""
+    """Return the first three of `pairs`, each a name and a number, as text."""
     return ", ".join("{} ({:.0f})".format(name, value) for name, value in pairs[:3])

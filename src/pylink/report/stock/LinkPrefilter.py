@@ -2,7 +2,7 @@
 
 from link_rules import number, rule
 
-# Least percent of the hits at which false ones are reported.
+# Percent of the hits of the prefilter above which false hits are reported.
 FALSE_PERCENT = 10.0
 
 

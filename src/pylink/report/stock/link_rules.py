@@ -4,18 +4,18 @@ import functools
 
 import NvRules
 
-# Levels of messages: type, and severity of the metric.
+# Levels of messages: the type of the message, and the severity of its focus metric.
 WARNING = (NvRules.IFrontend.MsgType_MSG_WARNING, NvRules.IFrontend.Severity_SEVERITY_HIGH)
 MINOR = (NvRules.IFrontend.MsgType_MSG_WARNING, NvRules.IFrontend.Severity_SEVERITY_LOW)
 INFORMATION = (NvRules.IFrontend.MsgType_MSG_OK, NvRules.IFrontend.Severity_SEVERITY_LOW)
 
 
 def rule(identifier, name, description, section=None):
-    """Make a rule file of the decorated function `apply(phase, report)`.
+    """Make the file of the decorated function `apply(phase, report)` a rule file.
 
-    `phase` is the action that the rule examines, never the whole link or a single comparison, whose
-    numbers are those of phases. `report` adds a message, see `_report`. The other functions of a
-    rule file are created from the arguments.
+    The other functions of a rule file are created from the arguments. `phase` is the action that
+    the rule examines. Rules do not run for the whole link and for single comparisons, since phases
+    have the same numbers. `report` adds a message, see `_report`.
     """
 
     def define(examine):
@@ -37,14 +37,15 @@ def rule(identifier, name, description, section=None):
     return define
 
 
-# Percent of the link's time that advice must gain to be a warning.
+# Percent of the link's time that following an advice must save, so that it is a warning.
 WARNING_PERCENT = 5.0
 
 
 def _report(frontend, title, text, metric, value, limit, *, speedup=None, level=WARNING):
-    """Add a message; `limit` is the bound for `value`, `speedup` is in percent of the whole link.
+    """Add a message with the focus metric `metric`, whose value is `value`.
 
-    A gain below WARNING_PERCENT is information, not a warning.
+    `limit` is a text on the bound for the value, such as ">= 5%". `speedup` is the time that the
+    advice saves, in percent of the link's; below WARNING_PERCENT, the message is only information.
     """
     if speedup is not None and speedup < WARNING_PERCENT:
         level = INFORMATION
@@ -57,13 +58,13 @@ def _report(frontend, title, text, metric, value, limit, *, speedup=None, level=
 
 
 def number(action, name):
-    """Return the regular value of a metric as a float; None if the action does not have it."""
+    """Return the value of a metric itself as a float; None if the action does not have it."""
     metric = action.metric_by_name(name)
     return None if metric is None or not metric.has_value() else float(metric.value())
 
 
 def instances(action, name):
-    """Return pairs (id, value) of the instances of a metric, largest first."""
+    """Return pairs (id, value) of the instances of a metric, largest first; [] without ids."""
     metric = action.metric_by_name(name)
     if metric is None or not metric.has_correlation_ids():
         return []

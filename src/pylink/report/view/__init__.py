@@ -1,4 +1,4 @@
-"""Reports for people: tables and bars on a terminal, CSV and JSON, a page for browsers, plots.
+"""Shows reports: as tables and bars on a terminal, CSV and JSON, a page for browsers, plots.
 
 `pages` prepares the contents of a report; `terminal`, `flat`, `html` and `plots` show them.
 """

@@ -12,14 +12,15 @@ from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import format_number, format_value
 from pylink.report.view.pages import DURATION, action_name
 
-# The action of a whole link, and its metrics for the headline.
+# The name of the action for a whole link, and its metrics in the sentences of `headline`.
 WHOLE_LINK = "whole link"
 HEADLINE_METRICS = (
     ("link__cpu_time_duration.sum", "The link's processor time"),
     ("link__time_duration.sum", "The link's wall time"),
 )
 
-# Metrics with the same value as another one: they exist for their instances, or for other tools.
+# Metrics whose value is also that of another one: they exist for their instances, or for other
+# tools. The list of changes omits them.
 REPEATED = frozenset(
     {
         TIME,
@@ -48,7 +49,10 @@ LEAST_CHANGE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A metric of one action before and after; None if a report does not have it."""
+    """A metric of one action in the first report (`before`) and in the second (`after`).
+
+    A value is None if the report does not have it.
+    """
 
     action: str
     metric: str
@@ -82,10 +86,10 @@ class Change:
 
 
 def compare(before: Report, after: Report) -> list[Change]:
-    """Return all metrics of both reports, those of corresponding actions side by side.
+    """Return a `Change` for each metric of each action of the reports, also for equal values.
 
     Actions correspond if they have the same name and the same position among actions of that name.
-    Phases correspond although their displayed names contain their sizes.
+    Phases are compared by name without the text in brackets, which contains sizes.
     """
     old, new = _actions_by_name(before), _actions_by_name(after)
     changes: list[Change] = []
@@ -112,8 +116,9 @@ def compare(before: Report, after: Report) -> list[Change]:
 
 
 def notable_changes(changes: list[Change], least: float = LEAST_CHANGE) -> list[Change]:
-    """Return the numbers that changed by the share `least` or more, largest first by action.
+    """Return the numbers that changed by the share `least` or more.
 
+    Changes of the whole link come first, then those of each action, the largest of an action first.
     Settings and sizes of the device are omitted, since they are not results.
     """
     selected = []
@@ -154,7 +159,10 @@ def notable_changes(changes: list[Change], least: float = LEAST_CHANGE) -> list[
 
 
 def headline(changes: list[Change]) -> list[str]:
-    """Return sentences on the wall and processor time of the link, and if the change is noise."""
+    """Return a sentence on the change of the link's processor time, and one on its wall time.
+
+    Each says if the change is within the usual variation. Empty without a whole link in both.
+    """
     sentences = []
     for metric, caption in HEADLINE_METRICS:
         link_changes = [
@@ -176,7 +184,7 @@ def headline(changes: list[Change]) -> list[str]:
 
 
 def _actions_by_name(report: Report) -> dict[tuple[str, int], Action]:
-    """Return actions by name, and number among the actions of this name, from 1."""
+    """Return {(name, number): action}, with number counting the actions of one name from 1."""
     counts: Counter[str] = Counter()
     by_name: dict[tuple[str, int], Action] = {}
     for action in report.actions:

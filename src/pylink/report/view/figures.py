@@ -1,4 +1,7 @@
-"""The plots of reports: all plots of a page, or one picture."""
+"""Draws the plots of reports: all plots of a page, or one picture.
+
+Growth reports are reports of --profile-aprof: the cost of routines at several sizes of the input.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Routines with plots on a page: those that cost most at ten times the size, measured with at least
-# so many sizes.
+# Limit of the routines with plots: those that will cost most at ten times the size. A routine must
+# have been measured with at least LEAST_POINTS sizes.
 MAX_CURVES = 12
 LEAST_POINTS = 3
 
@@ -33,7 +36,11 @@ NS_PER_US = 1000.0
 def plot(
     reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]], suffix: str
 ) -> bytes:
-    """Return one picture: phases side by side, a timeline, or a growth report's first curves."""
+    """Return the bytes of one picture, in the format `suffix`, such as "png".
+
+    It shows the phases of several reports side by side, the timeline of a single report, or without
+    reports, curves of the first growth report that has any. `reports` and `growth` contain names.
+    """
     if len(reports) > 1:
         return plots.image(_draw_phase_bars(reports), suffix)
     if reports:
@@ -89,7 +96,7 @@ def chart(plot: Plot) -> str:
 
 
 def _draw_phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
-    """Return bars of the phases of several reports, a group for each phase."""
+    """Draw bars of the phases of several reports, a group for each phase."""
     names = list(
         dict.fromkeys(
             phase_name(phase_action)
@@ -109,7 +116,7 @@ def _draw_phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
 
 
 def _growth_curves(report: aprof.Report) -> list[plots.Curve]:
-    """Return the curves of the costliest routines; times are in nanoseconds."""
+    """Return the curves of the costliest routines; costs are nanoseconds, or blocks executed."""
     is_time = report.metric == aprof.TIME_USEC
     scale = NS_PER_US if is_time else 1.0
     fits = [fit for fit in aprof.fit_report(report) if len(fit.points) >= LEAST_POINTS]
@@ -130,7 +137,10 @@ def _growth_curves(report: aprof.Report) -> list[plots.Curve]:
 
 
 def _expected_range(fit: Fit, scale: float) -> tuple[float, float] | None:
-    """Return the range of the cost at twice the largest size; None if unknown."""
+    """Return the range of the cost at twice the largest size; None if the fit has no forecast.
+
+    `scale` is the factor from the unit of the fit to that of the plot.
+    """
     low, high = fit.interval
     return (low * fit.cost * scale, high * fit.cost * scale) if high > 1 else None
 
@@ -147,5 +157,5 @@ def describe_fit(fit: Fit) -> str:
 
 
 def _scale_growth(fit: Fit, scale: float) -> plots.Growth:
-    """Return the function of a fit in other units."""
+    """Return the function of a fit, with costs multiplied by `scale`."""
     return lambda size: fit.at(size) * scale

@@ -1,4 +1,4 @@
-"""A report for programs: CSV by metric or by action, and JSON with all data."""
+"""Writes a report for programs: CSV by metric or by action, and JSON with all data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ DETAILS_HEAD = (
 
 
 def details_csv(report: Report) -> str:
-    """Return a line per metric of each section, and per message of a rule; values in base units."""
+    """Return CSV: a line per metric of each section, and per message of a rule.
+
+    Values are not scaled: bytes and nanoseconds, for example.
+    """
     rows: list[Sequence[object]] = [DETAILS_HEAD]
     for page in action_pages(report):
         cells: list[list[str]] = []
@@ -34,7 +37,7 @@ def details_csv(report: Report) -> str:
 
 
 def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
-    """Yield the cells of metrics after ID and name."""
+    """Yield the cells of each metric's line, except the first two, ID and name of the action."""
     for block in blocks:
         for row in block.rows:
             if row.name:
@@ -43,13 +46,13 @@ def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
 
 
 def _message_cells(messages: Iterable[RuleMessage], section: str) -> Iterator[list[str]]:
-    """Yield the cells of messages after ID and name."""
+    """Yield the cells of each message's line, except the first two, ID and name of the action."""
     for message in messages:
         yield [section, "", "", "", "", message.rule, message.mark, strip_markup(message.text)]
 
 
 def raw_csv(report: Report) -> str:
-    """Return a line per action and a column per metric; the second line has the units."""
+    """Return CSV: a line per action and a column per metric; the second line has the units."""
     names = sorted({name for action in report.actions for name in action.metrics})
     rows: list[Sequence[object]] = [["ID", "Name", *names], ["", "", *map(unit, names)]]
     for page in action_pages(report):
@@ -60,7 +63,10 @@ def raw_csv(report: Report) -> str:
 
 
 def source_csv(report: Report) -> str:
-    """Return a line per instruction with counters: its location, source and counts."""
+    """Return CSV: a line per instruction for which a metric has a value, with source and values.
+
+    The lines of each action have a line of headings above them.
+    """
     rows: list[Sequence[object]] = []
     for page, labels, instruction_rows in source_rows(report):
         rows.append(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
@@ -69,7 +75,7 @@ def source_csv(report: Report) -> str:
 
 
 def session_csv(report: Report, file: str) -> str:
-    """Return a line per property of the report's origin."""
+    """Return CSV: a line for each known fact on the report's origin, such as host and command."""
     text = summary(report)
     comments = [("Summary", text)] if text else []
     return csv_text([("Name", "Value"), *comments, *session_rows(report, file, in_full=True)])

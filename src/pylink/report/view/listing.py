@@ -17,8 +17,8 @@ from pylink.terminal.tables import align_columns
 def list_files(options: Mapping[str, Any]) -> int:
     """Print the lists that the options request; return 1 if a file did not load.
 
-    `options` are those of a link or of `pylink report`, by attribute. ReportError for a directory
-    that does not exist.
+    `options` has the values of options of a link or of `pylink report`, by attribute such as
+    `list_rules`. ReportError for a directory that does not exist.
     """
     path = search_path(
         options.get("section_folder") or (), options.get("section_folder_recursive") or ()
@@ -30,7 +30,7 @@ def list_files(options: Mapping[str, Any]) -> int:
         errors += [*loaded.errors, *loaded.malformed()]
         warnings += loaded.warnings
         if options.get("list_sections"):
-            # `prepare` also selects all sections of a directory that is named.
+            # `prepare` adds sections in no set, too, if options name their directory.
             has_directories = bool(
                 options.get("section_folder") or options.get("section_folder_recursive")
             )
@@ -71,7 +71,7 @@ def list_files(options: Mapping[str, Any]) -> int:
 
 
 def _print(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table with ruled titles; the last column is not padded."""
+    """Print a table with lines above and below the titles, and an empty line after it."""
     cells = [titles, *(tuple(map(printable, row)) for row in rows)]
     ruled_line = ["-" * max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = align_columns([ruled_line, cells[0], ruled_line, *cells[1:]], gap=" ")

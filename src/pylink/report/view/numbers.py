@@ -1,4 +1,4 @@
-"""Formats values with units."""
+"""Formats values of metrics with their units."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scale_value(value: float, unit: str) -> tuple[float, str]:
 
 
 def format_number(value: float) -> str:
-    """Return a number with commas: whole numbers in full, others with three digits or more."""
+    """Return a number with commas every three digits: whole numbers in full, others rounded."""
     if not math.isfinite(value):
         return str(value)
     if value == int(value):
@@ -70,7 +70,7 @@ def base_text(value: Scalar | None) -> str:
 
 
 def spread_of(values: Sequence[float], shown_count: int, unit: str) -> str:
-    """Return a sentence about the numbers that a list of the largest ones omits.
+    """Return a sentence about the numbers that a list of the largest ones omits, and on all.
 
     `values` are all numbers, largest first; the first `shown_count` are in the list.
     """

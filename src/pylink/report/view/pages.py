@@ -1,4 +1,4 @@
-"""The contents of a report to show: actions, sections, rows of metrics, messages of rules."""
+"""Prepares the contents of a report to show: actions, sections, rows of metrics, messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DURATION = "link__time_duration.sum"
 
 @dataclass(frozen=True, slots=True)
 class RuleMessage:
-    """A message of a rule: `mark` is INF, WRN, ERR, OPT or empty.
+    """A message of a rule; `mark` shows its type: INF, WRN, ERR, OPT or empty.
 
     `rule` is the name of the rule, `focus` has the metrics that the message is about.
     """
@@ -58,9 +58,9 @@ class SectionPage:
 
 @dataclass(slots=True)
 class ActionPage:
-    """One action; `messages` and `blocks` come from rules without a section.
+    """One action; `messages` and `blocks` come from rules whose section the page does not have.
 
-    `index` is that in the report, from 0.
+    `index` is the index of the action in the report, from 0.
     """
 
     index: int
@@ -78,19 +78,19 @@ class ActionPage:
 
 
 def action_pages(report: Report) -> list[ActionPage]:
-    """Return all actions of a report, in file order."""
+    """Return a page for each action of a report, in file order."""
     return [_action_page(index, action) for index, action in enumerate(report.actions)]
 
 
 def action_name(action: Action) -> str:
-    """Return the name of an action; for a range it is "range", for a link "whole link"."""
+    """Return the name of an action: for a range, "whole link" if it has a time, else "range"."""
     if action.scope is Scope.RANGE:
         return "range" if action.number(DURATION) is None else "whole link"
     return action.demangled_name or action.function_name or action.mangled_name
 
 
 def _action_page(index: int, action: Action) -> ActionPage:
-    """Return the page of the action with this index in the report."""
+    """Return the page of an action, whose index in the report is `index`."""
     target = target_of(action)
     ordered = sorted(
         action.sections, key=lambda section: (section.order is None, section.order or 0)
@@ -132,7 +132,11 @@ def _make_titles_unique(pages: list[SectionPage]) -> None:
 def _merge_extensions(
     pages: list[SectionPage], extends: dict[str, str | None]
 ) -> list[SectionPage]:
-    """Merge the pages of sections that extend a shown section into its page."""
+    """Merge the page of each section that extends another one into that section's page.
+
+    `extends` has for each section the identifier of the section that it extends, or None. A page
+    stays as it is if that section is not shown, or extends another one itself.
+    """
     by_identifier = {page.identifier: page for page in pages}
     merged = []
     for page in pages:
@@ -189,7 +193,7 @@ def _messages(results: Iterable[RuleResult]) -> Iterator[RuleMessage]:
 
 
 def focus_text(metric: FocusMetric) -> str:
-    """Return a text on a metric of a message: its label, its value, and information of the rule."""
+    """Return a text on a metric that a message is about: label, value, and what the rule says."""
     name = metric.metric_name or ""
     caption = ESTIMATE if name == SPEEDUP_METRIC else label(name)
     if metric.metric_value is not None:

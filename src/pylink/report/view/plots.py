@@ -23,21 +23,21 @@ from pylink.report.view.blocks import Plot
 from pylink.report.view.numbers import format_value
 from pylink.report.view.timeline import Stretch
 
-# Colors of bars and lines, and of the lines of one chart.
+# Colors of bars and lines, and the colors of the lines of one chart, in order.
 BLUE, PALE, ORANGE, GREY = "#2f6fb2", "#8fb8e0", "#d9822b", "#8a8f98"
 SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
 
 
-# The cost for a size, by a fit.
+# A function from the size of the input to the cost, which was fitted to measurements.
 Growth = Callable[[float], float]
 
-# Color of text and axes. Pages replace it by the color of their text, for dark mode.
+# Color of text and axes. On pages, `svg` replaces it by the color of the page's text.
 INK = "#010203"
 
-# Curves side by side in one picture.
+# Number of curves in a row of one picture.
 IN_A_ROW = 3
 
-# Limit of bars beside each other with values.
+# Limit of bars in a picture of several reports up to which each bar has its value as text.
 MAX_VALUES = 24
 
 # Axes are logarithmic if sizes span more than this factor.
@@ -97,7 +97,10 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
 
 
 def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], unit: str) -> Figure:
-    """Draw the values of several reports side by side, a group per name."""
+    """Draw the values of several reports side by side.
+
+    Each entry of `series` is a report's name and its values, one for each of `names`.
+    """
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.add_subplot()
     width = 0.8 / max(1, len(series))
@@ -122,7 +125,7 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
 def ranking(
     bars: Sequence[tuple[str, float]], title: str, axis: str, unit: str = "count"
 ) -> Figure:
-    """Draw values by name, one below the other."""
+    """Draw bars, one below the other; `bars` are names and values, `axis` names the values."""
     figure = Figure(figsize=(8, 1.2 + 0.3 * max(1, len(bars))), layout="constrained")
     axes = figure.add_subplot()
     drawn_bars = axes.barh(range(len(bars)), [value for _, value in bars], color=BLUE)
@@ -140,7 +143,7 @@ def ranking(
 
 
 def chart(plot: Plot) -> Figure:
-    """Draw lines, points and walls of a chart that a section or a rule defines."""
+    """Draw a chart that a section or a rule defines: lines, points and walls (vertical lines)."""
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot()
     if plot.logarithmic:
@@ -238,20 +241,20 @@ def image(figure: Figure, suffix: str) -> bytes:
     stream = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}), catch_warnings():
-        filterwarnings("ignore", "Glyph ")  # missing glyphs are drawn_bars as empty boxes
+        filterwarnings("ignore", "Glyph ")  # missing glyphs are drawn as empty boxes
         figure.savefig(stream, format=suffix, dpi=150, metadata=dates.get(suffix))
     return stream.getvalue()
 
 
 def _format(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:
-    """Label an axis with values of a unit."""
+    """Label the ticks of an axis with values of a unit."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value, unit)))
     axis.set_major_locator(LogLocator(numticks=5) if logarithmic else MaxNLocator(4))
     axis.set_minor_formatter(NullFormatter())
 
 
 def _trim(axes: Axes, title: str) -> None:
-    """Remove the frame except for the two axes."""
+    """Remove the frame except for the two axes, color axes and their text, and add the title."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(INK)
     axes.tick_params(labelsize=8, colors=INK)

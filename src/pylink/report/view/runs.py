@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from pylink.report.model import Report
 from pylink.report.view.pages import DURATION
 
-# The bytes that a link read.
+# The metric with the bytes that a link read.
 INPUT_BYTES = "file__bytes_read.sum"
 
-# Metrics of `add_runs`: one instance per report, and the exponent between the smallest and the
-# largest. It is 2 if twice the input takes four times as long.
+# Metrics that `add_runs` adds: two with an instance for each report, and p of time = size ** p
+# between the smallest and the largest link. For p = 2, twice the input takes four times as long.
 RUN_BYTES = "runs__input_bytes.sum"
 RUN_TIME = "runs__time_duration.sum"
 RUN_EXPONENT = "runs__growth_exponent.ratio"
@@ -26,7 +26,7 @@ def size_and_time(report: Report) -> tuple[float, float] | None:
     times = [value for action in report.actions if (value := action.number(DURATION)) is not None]
     if not sizes or not times or max(sizes) <= 0 or max(times) <= 0:
         return None
-    # The whole link is the longest of the actions.
+    # The numbers of the whole link are the largest.
     return float(max(sizes)), float(max(times))
 
 
@@ -36,9 +36,9 @@ def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """Return p of time = size ** p between the smallest and the largest point.
+    """Return p of time = size ** p between the smallest and the largest of points (size, time).
 
-    None if the largest size is less than twice the smallest.
+    None for fewer than two points, or if the largest size is less than twice the smallest.
     """
     if len(points) < 2:
         return None

@@ -12,7 +12,7 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.sections.patterns import REGEX, matching_names
 
-# Metrics that tools need to show an action, and its time.
+# Metrics that tools need to show an action, and the metrics of its time.
 NEEDED_BY_TOOLS = (
     f"{REGEX}(device__attribute|launch)_.*",
     TIME,
@@ -22,9 +22,10 @@ NEEDED_BY_TOOLS = (
 
 
 def with_metrics(report: Report, names: Sequence[str]) -> Report:
-    """Return a report with only the metrics of these names, or whose name matches a `regex:`.
+    """Return a report with only the metrics that `names` selects; each is a name or a `regex:`.
 
-    ReportError for a metric that no action has, and for an invalid expression.
+    Actions without such a metric are omitted, and so are all sections. ReportError for a name or
+    expression that selects no metric, and for an invalid expression.
     """
     all_names = {name for action in report.actions for name in action.metrics}
     selected: set[str] = set()
@@ -50,9 +51,10 @@ def with_metrics(report: Report, names: Sequence[str]) -> Report:
 
 
 def restrict_metrics(report: Report, names: Sequence[str], *, keeps_sections: bool) -> Report:
-    """Return a link's report restricted to these metrics, or unchanged if it `keeps_sections`.
+    """Return a link's report restricted to these metrics and those that tools need.
 
-    ReportError for a metric that no action has.
+    With `keeps_sections`, only check the names, and return the report unchanged. ReportError for a
+    metric that no action has.
     """
     restricted = with_metrics(report, [*names, *NEEDED_BY_TOOLS])
     return report if keeps_sections else restricted
@@ -68,7 +70,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def _matching(pattern: str, names: set[str]) -> set[str]:
-    """Return the names that a name or a `regex:` selects."""
+    """Return those of `names` that `pattern`, a name or a `regex:`, selects."""
     if not pattern.startswith(REGEX):
         return names & {pattern}
     try:

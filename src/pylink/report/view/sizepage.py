@@ -1,4 +1,4 @@
-"""The HTML page of `pylink size`: a map that zooms, and tables. It works offline."""
+"""Creates the HTML page of `pylink size`: a map that zooms, and tables. It works offline."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
-# Limit of the parts of one node; the others are combined.
+# Limit of the parts of one node that are shown; the smaller ones are combined.
 MAX_PARTS = 40
 # Parts below this share of the total are combined.
 _LEAST_SHARE = 1 / 5000
-# Levels of the map, from the outside in. Kind and target form one level.
+# Columns of `rows` that are the levels of the map, from the outside in. Kind and target form one
+# level. Only device code has the inner levels.
 _OUTER = ("archive", "file", "kind", "target")
 _INNER = ("template", "function")
 _NAME_LENGTH = 72  # characters of a name in a table
 
-# Colors of kinds in the map.
+# Colors in the map by kind of device code, that of other bytes, and that of removable bytes.
 COLORS = {
     CUBIN: "#2f6fb2",
     RELOCATABLE: "#6a51a3",
@@ -51,11 +52,12 @@ OTHER, REMOVABLE_COLOR = "#5b6577", "#b45f06"
 
 @dataclass
 class Node:
-    """A part with its bytes: `size` in the measure of the map, which is download or installed.
+    """A node of the map, such as a file or a function, with its bytes.
 
-    `removable` bytes of `size` could be removed.
-    Parts smaller than `least` are combined. Only parts of the level of kinds and targets have a
-    `target`.
+    `size` is `download` (compressed, as in the archive) if the map shows downloads, or `installed`.
+    `removable` bytes of it could be removed. `estimated` means that bytes were divided among
+    functions in proportion to unpacked bytes. Parts smaller than `least` are combined. Only nodes
+    on the level of kinds and targets have a `target`.
     """
 
     name: str
@@ -72,7 +74,7 @@ class Node:
     parts: dict[str, Node] = field(default_factory=dict)
 
     def largest(self) -> list[Node]:
-        """Return the parts, largest first; the smallest are combined, so that sizes add up."""
+        """Return the parts, largest first; the smallest are combined into a node "N others"."""
         ordered = sorted(self.parts.values(), key=lambda node: (-node.size, node.name))
         count = min(MAX_PARTS, sum(node.size >= self.least for node in ordered))
         largest_nodes, combined = ordered[:count], ordered[count:]
@@ -94,8 +96,8 @@ class Node:
 def size_tree(sizes: Sizes) -> Node:
     """Return all sizes as a tree: archive, file, kind and target, template, function.
 
-    The size of a node is the sum of its parts. Levels with a single name are omitted, except for
-    the last level.
+    The size of a node is the sum of its parts. There are archives only if `sizes` has several, and
+    no templates for functions that are not instances of one.
     """
     has_archive_level = len({file.archive for file in sizes.files if file.archive}) > 1
     root = Node("all")
@@ -125,7 +127,10 @@ def size_tree(sizes: Sizes) -> Node:
 
 
 def _set_limits(node: Node, least: float) -> None:
-    """Set `least`, and clear `estimated` above the innermost levels, where sizes are exact."""
+    """Set `least` in all nodes, and clear `estimated` in those whose parts have parts.
+
+    The sizes of files and archives, for example, are exact.
+    """
     node.least = least
     if any(part.parts for part in node.parts.values()):
         node.estimated = False
@@ -134,7 +139,10 @@ def _set_limits(node: Node, least: float) -> None:
 
 
 def _mark_removable(sizes: Sizes, root: Node, *, has_archive_level: bool) -> None:
-    """Add the bytes of entries that rules of class A and B would remove, each entry once."""
+    """Set `removable` in all nodes, from the entries that rules of class A and B would remove.
+
+    An entry, which is a leaf of `sizes`, counts once, even if several rules would remove it.
+    """
     leaves: dict[int, Leaf] = {}
     for line in reductions(sizes):
         if line.letter != "C" and line.rule not in COMPRESSION and line.leaves:
@@ -178,7 +186,7 @@ def page(sizes: Sizes, title: str) -> str:
 
 
 def _reduction_rows(size_reductions: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
-    """Return each reduction with its download and installed bytes as text."""
+    """Return each reduction with texts of the download bytes and installed bytes that it saves."""
     return [
         (
             line,
@@ -197,8 +205,8 @@ def _shorten(name: str) -> str:
 def _script_data(tree: Node, *, downloads: bool) -> str:
     """Return JSON of the tree for the script, escaped so that it cannot end the script element.
 
-    Keys are short, since there are thousands: name, size, kind, base name, target, installed,
-    unpacked, download, (could) go, estimated, children.
+    Keys are one letter, since there are thousands of nodes: name, size, kind, base name, target,
+    installed, unpacked, download, g (bytes that could go), estimated, children.
     """
 
     def node_row(node: Node) -> dict[str, object]:

@@ -24,11 +24,11 @@ from pylink.terminal.numbers import share_text
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
-_FIRST_FUNCTIONS = 5  # listed on the first screen
-PARTS_OF_PARTS = 3  # largest inputs of each kind of section
-CELL_WIDTH = 52  # columns of a label and a value
-MESSAGE_INDENT = 9  # columns in front of the lines of a message after its first
-FILE_WIDTH = 160  # columns without a terminal
+_FIRST_FUNCTIONS = 5  # number of the largest functions that the first screen lists
+PARTS_OF_PARTS = 3  # number of the largest inputs to list for each kind of section
+CELL_WIDTH = 52  # characters of a label and its value in a table
+MESSAGE_INDENT = 9  # blanks in front of the lines of a message after its first
+FILE_WIDTH = 160  # characters of a line if the output is not a terminal
 BAR = "\u2588"
 HALF_BAR = "\u258c"
 # A change beyond these ratios is colored.
@@ -66,9 +66,10 @@ def console(*, color: bool | None = None) -> Console:
 def show_details(
     output: Console, report: Report, *, instances: bool = False, everything: bool = True
 ) -> None:
-    """Print advice of rules, the whole link, then each action; `instances` lists instances.
+    """Print advice of rules, the bytes of the output, the whole link, then each action.
 
-    Without `everything`, one screen: the advice, and the time of each phase.
+    `instances` lists the instances of metrics, too. Without `everything`, print only one screen:
+    the advice, the time of each phase, and the bytes of the output.
     """
     pages = action_pages(report)
     phase_messages = overview.advice(pages)
@@ -144,7 +145,7 @@ def show_phases(output: Console, report: Report) -> None:
         table.add_column(title, justify="right")
     table.add_column("")
     phases = overview.phase_actions(report)
-    # A report without the whole link has the phases alone.
+    # A report may lack the action for the whole link.
     total = sum(link.number(DURATION) or 0 for link in report.ranges()) or sum(
         phase.number(DURATION) or 0 for phase in phases
     )
@@ -194,7 +195,7 @@ def show_raw(output: Console, report: Report, *, instances: bool = False) -> Non
 
 
 def show_session(output: Console, report: Report, file: str) -> None:
-    """Print the summary and the origin of the report."""
+    """Print the summary of a report, and where it comes from; `file` is its name."""
     lines = overview.summary(report)
     if lines:
         output.print(Text(lines, style="bold"))
@@ -207,7 +208,10 @@ def show_session(output: Console, report: Report, file: str) -> None:
 def show_changes(
     output: Console, changes: Iterable[Change], names: Sequence[str], limit: int | None = None
 ) -> None:
-    """Print the changes from a baseline to another report, at most `limit` rows."""
+    """Print the changes from a baseline to another report, at most `limit` rows.
+
+    `names` are the names of the two files, the baseline first.
+    """
     all_changes = list(changes)
     rows = all_changes[:limit]
     output.print(Text(f"{names[1]} against {names[0]}", style="bold"))
@@ -254,7 +258,7 @@ def _show_block(output: Console, block: Block, *, instances: bool) -> None:
 
 
 def _show_table(output: Console, block: Block, *, instances: bool) -> None:
-    """Print rows in as many columns as requested and as fit."""
+    """Print the rows of a block, in as many columns as the block requests and the width allows."""
     if instances or block.columns == 1:
         _show_rows(output, block.rows, instances=instances)
         return
@@ -307,7 +311,10 @@ def _show_bars(output: Console, compared: Bars) -> None:
 
 
 def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str], str]) -> None:
-    """Print the largest parts of the output, and the largest parts of each."""
+    """Print the largest parts of the output (kinds of sections), and the largest parts of each.
+
+    `total` is the size of the output, and `shorten` shortens paths in names.
+    """
     table = _grid(4, 2)
     table.add_column(no_wrap=True)
     for _ in range(2):
@@ -328,9 +335,10 @@ def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str],
 
 
 def _grid(indent: int, gap: int) -> Table:
-    """Return a table without lines, indented by an empty first column.
+    """Return a table without lines, whose empty first column indents it by `indent` characters.
 
-    Padding would fill the ends of lines with blanks.
+    Columns are `gap` characters apart. Padding for the indent would fill lines with blanks at their
+    end.
     """
     table = Table.grid(padding=(0, gap))
     table.add_column(width=indent - gap)
@@ -338,14 +346,17 @@ def _grid(indent: int, gap: int) -> Table:
 
 
 def short(name: str) -> str:
-    """Return a name for the width beside bars: paths are cut at their start, others at the end."""
+    """Return a name, cut to `NAME_WIDTH`: a path at its start, another name at its end."""
     if len(name) <= NAME_WIDTH:
         return name
     return f"\u2026{name[1 - NAME_WIDTH :]}" if "/" in name else f"{name[: NAME_WIDTH - 1]}\u2026"
 
 
 def bar(value: float, longest: float) -> str:
-    """Return a bar of half characters; a value above 0 has at least half a character."""
+    """Return a bar of block characters, in steps of half a character; at least one step above 0.
+
+    The bar for `longest` has `BAR_WIDTH` characters.
+    """
     if longest <= 0 or value <= 0:
         return ""
     halves = max(1, round(2 * BAR_WIDTH * value / longest))
