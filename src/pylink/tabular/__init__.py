@@ -1,1 +1,1 @@
-"""Collections as tables: records in rows, columns with names and types."""
+"""Tables of records, as data libraries read them: columns have names and types."""

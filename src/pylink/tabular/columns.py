@@ -1,4 +1,6 @@
-"""Columns of records: their types and units, and their values packed as numpy and Arrow have them.
+"""Columns of tables: their types and units, and their values packed for numpy and Arrow.
+
+A table's rows are NamedTuples, and each of their fields is a column.
 
 | type of a field | numpy | Arrow |
 |---|---|---|
@@ -10,7 +12,7 @@
 | str | U, as wide as the longest | dictionary of UTF-8 |
 | str, or none | the same, empty for none | dictionary with nulls |
 
-A number that counts something is annotated with its unit: `Size`, `Place` and the others below.
+The types below, such as `Size` and `Lap`, are numbers annotated with their unit.
 """
 
 from __future__ import annotations
@@ -31,17 +33,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The unit of a number; `sums` is true if the sum of a column means something."""
+    """The unit of a column; `sums` is true if the sum of its values means something."""
 
     name: str
     sums: bool = False
 
 
 Size = Annotated[int, Unit("bytes", sums=True)]
-# Bytes whose sum means nothing: offsets, alignments, peaks.
+# Offsets, alignments and peaks of memory, in bytes: their sum means nothing.
 Place = Annotated[int, Unit("bytes")]
 Milliseconds = Annotated[float, Unit("ms", sums=True)]
-# Milliseconds that other rows may include, too.
+# Milliseconds that may also be counted in other rows, so that their sum means nothing.
 Lap = Annotated[float, Unit("ms")]
 Seconds = Annotated[float, Unit("s")]
 # A quotient of two quantities.
@@ -50,10 +52,10 @@ Ratio = Annotated[float, Unit("ratio")]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The type of a column, as the table above lists it.
+    """The type of a column, as the table at the head of this file lists it.
 
-    `numpy` is numpy's name of the type, `letter` the type code of the module `array` (empty for
-    text), and `format` Arrow's. `absent` is the machine value that stands for None.
+    `numpy` is numpy's name of the type, `letter` its type code in the module `array` ("" for text),
+    and `format` its code in Arrow. `absent` is the number that stands for None in arrays.
     """
 
     type: type
@@ -98,7 +100,7 @@ def units_of(row: type) -> dict[str, Unit]:
 
 
 def pack_values(kind: Kind, values: Sequence[Value]) -> memoryview:
-    """Pack numbers into an array of machine values; a truth value takes one byte."""
+    """Pack the numbers of a column into an array, as `kind.letter` says; a bool takes one byte."""
     numbers: array[Any] = array(
         kind.letter, [kind.absent if value is None else value for value in values]
     )
@@ -134,9 +136,10 @@ def pack_bits(flags: Sequence[Value]) -> bytes:
 
 
 def encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
-    """Encode texts as a dictionary in order of first use.
+    """Encode texts as a dictionary, i.e. each distinct text once, in order of first use.
 
-    Return the number of each text's entry, the offsets of entries, and their bytes.
+    Return the number of each text in the dictionary (int32), the offsets of the dictionary's texts
+    in their bytes, and an end offset (int32), and these bytes.
     """
     numbers: dict[str, int] = {}
     codes = array("i", [numbers.setdefault(text, len(numbers)) for text in texts])

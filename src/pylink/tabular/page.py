@@ -1,4 +1,4 @@
-"""HTML for notebooks: the first rows of a table, and bars of a link's phases."""
+"""Returns HTML for notebooks: the first rows of a table, and bars for the phases of a link."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Number of rows that repr and a notebook show.
+# Number of rows that `repr` and a notebook show.
 SHOWN_ROWS = 10
-# Characters to which a cell of a page and a line of repr are cut; the row itself has all of them.
+# Characters to which a cell in HTML and a line of `repr` are cut. The table has the whole value.
 CELL_WIDTH = 120
 RIGHT_ALIGNED = ' style="text-align:right"'
 # Width of the longest bar, in ems.
@@ -20,7 +20,7 @@ LONGEST_BAR = 20
 def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summary: str) -> str:
     """Return an HTML table of the first rows, and a line that says how many more there are.
 
-    `dtypes` are those of `Table.dtypes`.
+    `dtypes` are numpy's types of the columns by name, as in `Table.dtypes`; `summary` is a caption.
     """
     is_numeric = [kind != "U" for kind in dtypes.values()]
     head = "".join(
@@ -49,7 +49,7 @@ def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summ
 
 
 def bars_html(phases: Mapping[str, float]) -> str:
-    """Return HTML bars in proportion to the milliseconds of each phase."""
+    """Return HTML with a row per phase: name, milliseconds, and a bar in proportion to them."""
     longest = max(phases.values(), default=0.0) or 1.0
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td style='text-align:right'>{spent:.2f} ms</td><td>"
@@ -61,7 +61,7 @@ def bars_html(phases: Mapping[str, float]) -> str:
 
 
 def _cell(value: object, *, numeric: bool) -> str:
-    """Return a cell of the table."""
+    """Return the HTML of a cell with this value; `numeric` aligns it to the right."""
     text = "" if value is None else str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

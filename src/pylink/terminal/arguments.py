@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Number = TypeVar("Number", int, float)
 
-# The largest number that an option takes. So many seconds or MiB fit in the system's numbers.
+# The largest number that an option takes. System calls accept this number of seconds or MiB.
 MOST = 10**9
 
 
@@ -31,6 +31,7 @@ def seconds(text: str) -> float:
 
 
 def _read(text: str, parse: Callable[[str], Number], least: int, noun: str) -> Number:
+    """Return the number in a text; ArgumentTypeError, with `noun`, unless it is `least` to MOST."""
     try:
         number = parse(text)
         if least <= number <= MOST:

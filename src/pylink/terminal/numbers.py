@@ -1,4 +1,4 @@
-"""Formats numbers for people; those of bytes with decimal units: 1 MB is 1,000,000."""
+"""Formats numbers for people; units of bytes are decimal: 1 MB is 1,000,000 bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def bytes_text(size: float, *, estimated: bool = False) -> str:
 
 
 def share_text(part: float, total: float, digits: int = 0) -> str:
-    """Return a part in percent of the total, such as `39%`; nothing if the total is 0."""
+    """Return a part in percent of the total, such as `39%`; "" if the total is 0.
+
+    `digits` is the number of decimals.
+    """
     return f"{part / total:.{digits}%}" if total else ""
 
 

@@ -1,6 +1,6 @@
 """A progress bar on a terminal or in a notebook, shown after a second if rich is installed.
 
-It is drawn on standard error and removed when the work is done.
+The bar is on standard error, and removed when the work is done.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Seconds before the bar appears: most work is done by then.
+# Seconds before the bar appears. Work that takes less, as most does, has no bar.
 SHOW_AFTER = 1.0
 
 # The last phase of a link.
@@ -38,8 +38,8 @@ class Progress:
         self._start_time = time.monotonic()
         # Whether to show a bar, once SHOW_AFTER is over.
         self._is_shown = enabled and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
-        self._bar: Any = None  # of rich; None until it appears
-        self._task: Any = None  # the bar's only line
+        self._bar: Any = None  # the Progress of rich; None until it appears
+        self._task: Any = None  # number of the bar's only line
 
     def __enter__(self) -> Progress:
         return self
@@ -48,7 +48,7 @@ class Progress:
         self.stop()
 
     def advance(self, done: int = -1, text: str = "") -> None:
-        """Set the amount done (default: one more) and show `text`, the current step."""
+        """Set the amount done (-1: one more than before) and show `text`, the current step."""
         self._finished = self._finished + 1 if done < 0 else done
         self.show_step(text)
 
@@ -75,7 +75,7 @@ class Progress:
         self._is_shown = False
 
     def _start(self) -> bool:
-        """Let the bar appear; False if it is too early or rich is not installed."""
+        """Let the bar appear; return False if it is too early or rich is not installed."""
         if time.monotonic() - self._start_time < SHOW_AFTER:
             return False
         try:
@@ -94,7 +94,7 @@ class ProgressObserver(Observer):
 
     __slots__ = ("_progress",)
 
-    # Number of the phases from init to write.
+    # Number of the phases of a usual link, from init to write.
     PHASES = 7
 
     def __init__(self) -> None:

@@ -23,11 +23,11 @@ def run(
     error_status: int = 1,
     intermixed: bool = False,
 ) -> int:
-    """Return the exit status of a command: that of `work`, or 2 for unknown arguments.
+    """Run `work` with the parsed arguments; return its exit status, or 2 for unknown arguments.
 
-    It is `error_status` after a file error, a missing package and the `expected` errors, whose text
-    is the reason; the reason is written to standard error. With `intermixed`, options may stand
-    between the arguments of one list. `argv` None is that of the process.
+    After a file error, a missing package or one of the `expected` errors, the reason is written to
+    standard error, and the status is `error_status`. With `intermixed`, options may stand between
+    the arguments of one list. With `argv` None, the arguments are those of the process.
     """
     try:
         return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(argv))

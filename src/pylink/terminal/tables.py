@@ -1,4 +1,4 @@
-"""Output of commands: tables in columns, through rich on a terminal that has it; CSV and JSON."""
+"""Prints tables, by rich on a terminal if installed; returns rows as text, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TextTable:
 def align_columns(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  ") -> list[str]:
     """Return one line per row with aligned columns, `gap` between them.
 
-    An `r` at a column's position in `right` aligns that column to the right.
+    `right` has a character for each column, `r` if it is aligned to the right. It may be shorter.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -81,7 +81,10 @@ def json_text(document: object) -> str:
 
 
 def print_tables(tables: Sequence[TextTable]) -> None:
-    """Print with rich on a terminal if it is installed, else plain text; OSError as of `show`."""
+    """Print tables with rich, on a terminal if it is installed, else as plain text.
+
+    OSError if not all was written.
+    """
     try:
         rich = importlib.import_module("rich.console") if is_terminal(sys.stdout) else None
     except ImportError:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from pylink.report.model import DEFAULT_DOMAIN, Action
 
+# Returns whether a filter accepts a name of a domain or range.
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
 # Ends of patterns that stand for the top of the stack: TOP is `]`, after which slashes and `*` may

@@ -9,7 +9,7 @@ PAGES = ("details", "raw", "source", "session")
 
 
 def _split_items(text: str) -> list[str]:
-    """Split a list at its commas, as options of a link are."""
+    """Split the value of an option at its commas, as for options of a link."""
     return text.split(",")
 
 

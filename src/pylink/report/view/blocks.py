@@ -1,4 +1,4 @@
-"""The contents of a section: rows of metrics, tables, and the bars of charts."""
+"""Creates the contents of a section to show: rows of metrics, tables, and the bars of charts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pylink.report.view.numbers import format_value, spread_of
 MAX_BARS = 10
 
 
-# The unit at the end of the title of an axis.
+# The unit at the end of an axis's title, such as " [ms]".
 UNIT = re.compile(r"\s*\[[^]]*\]$")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric; its `unit` is a name such as `byte`.
+    """One metric; its `unit` is a name such as `byte`, `instances` are pairs of id and value.
 
-    A row without a name is an empty cell of a table.
+    If `name` is "", the row is an empty cell of a table.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars to compare: names, numbers and their units; `rest` is a sentence on omitted bars."""
+    """Bars to compare, each a name, a number and its unit; `rest` is a sentence on omitted bars."""
 
     title: str
     bars: tuple[tuple[str, float, str], ...]
@@ -62,7 +62,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A chart with two axes of numbers: named lines, single points and vertical walls.
+    """A chart with two axes of numbers: named lines, single points and walls, i.e. vertical lines.
 
     Units are names as in metrics, such as `byte`; `count` stands for no unit.
     """
@@ -80,10 +80,11 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows under a title, `columns` beside each other; with `bars`, these are shown instead.
+    """A table or chart to show: a title, and rows, or bars in place of the rows.
 
-    `axes` are the titles of the category and of the value of bars. `plot` shows the same as a
-    drawing, if that is possible.
+    Rows are in `columns` beside each other, with `by_column` filled from top to bottom. `axes` are
+    the titles of the bars' names and of their values. `plot`, if not None, is the chart to draw
+    where drawings are possible.
     """
 
     title: str
@@ -97,12 +98,12 @@ class Block:
 
     @property
     def measure(self) -> str:
-        """The axis titles without units as a line above the bars: `Time by Phase`."""
+        """The titles of the axes as one line, without units, such as `Time by Phase`."""
         category, value = (UNIT.sub("", axis) for axis in self.axes)
         return f"{value} by {category}" if category and value else value or category
 
     def cells(self, limit: int) -> Iterator[list[Row]]:
-        """Yield the lines of the table, with `columns` columns, at most `limit`."""
+        """Yield the rows of each line of the table, at most `limit` beside each other."""
         columns = max(min(self.columns, limit), 1)
         lines = -(-len(self.rows) // columns)
         for line in range(lines):
@@ -122,7 +123,8 @@ def rows_of(
 ) -> tuple[Row, ...]:
     """Return a row per metric; a pattern becomes a row for each metric that matches it.
 
-    With `cells`, entries without a label or a metric are empty cells.
+    `entries` are metrics of a section. With `cells`, an entry with an empty name or label is an
+    empty cell of a table.
     """
     rows: list[Row] = []
     for entry in entries:
@@ -150,9 +152,9 @@ def rows_of(
 
 
 def _member_label(template: str | None, name: str) -> str:
-    """Return the label of a metric that matches a pattern.
+    """Return the label of the metric `name`, which matches a pattern whose label is `template`.
 
-    The template is the label of the pattern, so all metrics that match it share the template.
+    It has the template's placeholders filled in; without any, it also contains the metric's label.
     """
     if not template:
         return label(name)
@@ -168,7 +170,7 @@ def row_of(name: str, label: str, metric: Metric | None) -> Row:
 
 
 def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
-    """Return the instances with their ids as text, or with their numbers if they have no ids."""
+    """Return pairs (id as text, value) of the instances; an index from 0 replaces a missing id."""
     return tuple(
         (str(number if instance.id is None else instance.id), instance.value)
         for number, instance in enumerate(metric.instances)
@@ -176,7 +178,7 @@ def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
 
 
 def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
-    """Yield bars of each row's instances, then bars of the rows without instances."""
+    """Yield bars of the instances of each row, then bars of all rows without instances."""
     single_bars = []
     for row in rows:
         numbers, rest_text = largest(row.instances, row.unit)
@@ -192,7 +194,7 @@ def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
 def largest(
     instances: tuple[tuple[str, Scalar], ...], unit: str
 ) -> tuple[list[tuple[str, float]], str]:
-    """Return the `MAX_BARS` largest numbers, and a sentence on the others if there are more."""
+    """Return the `MAX_BARS` largest of pairs (id, value), and a sentence on the others, or ""."""
     numbers = [(name, float(value)) for name, value in instances if not isinstance(value, str)]
     numbers.sort(key=lambda pair: -pair[1])
     if len(numbers) <= MAX_BARS:

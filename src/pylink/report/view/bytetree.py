@@ -16,25 +16,26 @@ ORIGINS, PATH_SEPARATOR = "elf__bytes_by_origin.sum", " > "
 # The metrics whose instances are the parts and the functions of `pylink size`.
 PARTS, FUNCTIONS = "elf__bytes_by_part.sum", "elf__bytes_by_function.sum"
 
-# Limit of the parts on each level; the others are combined.
+# Limit of the parts of a node that are shown; the smaller ones are combined.
 MAX_PARTS = 10
 # Depth of symbols below the output: kind, input, symbol.
 SYMBOL_DEPTH = 2
-# Names of combined parts in the metric ORIGINS, and in FUNCTIONS.
+# Names of parts that stand for several smaller ones in the metric ORIGINS. Names in FUNCTIONS that
+# are not those of functions.
 OTHERS = ("other files", "other symbols")
 UNNAMED = (OTHER_FUNCTIONS, SHARED)
 
 
 @dataclass(slots=True)
 class Node:
-    """A part of the output; its size is the sum of its parts."""
+    """The output, or a part of it; `size` is the sum of the sizes of `parts`, if it has any."""
 
     name: str
     size: int = 0
     parts: dict[str, Node] = field(default_factory=dict)
 
     def largest(self) -> list[Node]:
-        """Return the parts, largest first; those beyond `MAX_PARTS` are combined: sizes add up."""
+        """Return the `MAX_PARTS` largest parts, then one part with the size of all others."""
         single_parts = [node for node in self.parts.values() if node.name not in OTHERS]
         ordered = sorted(single_parts, key=lambda node: -node.size)
         largest_nodes, others = ordered[:MAX_PARTS], ordered[MAX_PARTS:]
@@ -49,7 +50,7 @@ class Node:
 
 
 def instance_sizes(report: Report, metric: str) -> list[tuple[str, int]]:
-    """Return the instances of a metric in bytes, largest first, with demangled names."""
+    """Return pairs (demangled name, bytes) of the instances of a metric, largest first."""
     parts = [
         (demangle(str(instance.id)), int(instance.value))
         for action in report.actions
@@ -61,7 +62,7 @@ def instance_sizes(report: Report, metric: str) -> list[tuple[str, int]]:
 
 
 def byte_tree(report: Report) -> Node | None:
-    """Return the output as a tree; None if the report does not have its parts."""
+    """Return the bytes of the output as a tree; None if the report does not contain its parts."""
     for action in report.actions:
         metric = action.metrics.get(ORIGINS)
         if metric is not None and metric.instances:
@@ -74,7 +75,7 @@ def byte_tree(report: Report) -> Node | None:
 
 
 def build_tree(parts: Iterable[tuple[str, int]]) -> Node:
-    """Return the tree of parts, whose names are paths with PATH_SEPARATOR."""
+    """Return the tree of pairs (name, bytes); a name is a path, such as `.text > a.cubin > f`."""
     root = Node("output")
     for name, size in parts:
         node = root

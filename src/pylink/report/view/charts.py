@@ -1,4 +1,4 @@
-"""Charts other than bars: lines, histograms, rooflines, and the costliest instructions."""
+"""Creates blocks of charts other than bars: lines, histograms, rooflines, instructions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ from pylink.terminal.numbers import share_text
 # Default numbers of bins of a histogram and of lines of source.
 BINS, LINES = 10, 5
 
-# A roof is drawn from this share of its ridge's intensity to this multiple of it.
+# A roof, which is a limit of work by intensity, bends at its ridge. It is drawn from LEFT_OF_RIDGE
+# to RIGHT_OF_RIDGE, which are multiples of the intensity there.
 LEFT_OF_RIDGE, RIGHT_OF_RIDGE = 0.01, 100.0
 
 
 def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: str) -> Block:
-    """Return a line per metric through its instances, by their ids if these are numbers.
+    """Return the block of a line chart: a line per row through its instances.
 
-    `marked` are values on the x axis that the chart highlights.
+    The ids of instances are on the x axis if they are numbers, else their positions. `marked` are
+    values on that axis to highlight.
     """
     lines, bars = [], []
     for row in rows:
@@ -62,7 +64,7 @@ def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: st
 
 
 def _points(row: Row) -> list[tuple[float, float]]:
-    """Return pairs of id and value of instances; positions replace ids that are not numbers."""
+    """Return pairs (id, value) of a row's instances; (position, value) unless ids are numbers."""
     numbers = [(name, float(value)) for name, value in row.instances if not isinstance(value, str)]
     try:
         return [(float(name), value) for name, value in numbers]
@@ -71,9 +73,10 @@ def _points(row: Row) -> list[tuple[float, float]]:
 
 
 def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
-    """Return the values of a metric summed in bins of the ids, if these are numbers.
+    """Return the block of a histogram, with bars for each row.
 
-    Otherwise bins are ranges of values and count the instances.
+    If all ids are whole numbers, a bin is a range of ids and shows the sum of their values.
+    Otherwise a bin is a range of values and shows the number of instances in it.
     """
     axis = chart.histogram_axis
     bin_count = max(int((axis.bin_count if axis else None) or BINS), 1)
@@ -97,7 +100,10 @@ def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
 def _bin_points(
     points: Sequence[tuple[float, float]], bin_count: int, unit: str, sum_unit: str
 ) -> tuple[tuple[str, float, str], ...]:
-    """Return the sum of amounts in each bin; `points` are pairs of position and amount."""
+    """Return the bars for the sum of amounts in each bin; `points` are (position, amount).
+
+    `unit` is that of positions, and `sum_unit` that of amounts.
+    """
     least_position, most_position = (
         min(position for position, _ in points),
         max(position for position, _ in points),
@@ -120,7 +126,7 @@ def _bin_points(
 
 
 def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
-    """Return the instructions with the highest metrics; --page source shows their lines."""
+    """Return a block with the instructions where metrics are highest, by address."""
     bars = []
     for row in rows:
         largest_values, rest_text = largest(row.instances, row.unit)
@@ -137,10 +143,10 @@ def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> B
 def roofline(
     chart: RooflineChart, section: Section, action: Action, target: Target, title: str
 ) -> Block | None:
-    """Return the roofs and the achieved values in percent of them; None if both are unknown.
+    """Return the block of a roofline chart: its roofs, and achieved work in percent of them.
 
-    Intensity is work divided by traffic. Below the ridge a roof is traffic times intensity, beyond
-    it the peak of work.
+    Intensity is work divided by traffic. A roof is the limit of work: up to its ridge, the peak of
+    traffic times intensity, and beyond it the peak of work. None if no value is known.
     """
 
     def value(definition: RooflineValue) -> float | None:
@@ -195,7 +201,7 @@ def roofline(
 
 
 def _text_row(name: str, row_text: str) -> Row:
-    """Return a row with a text in place of a value."""
+    """Return a row of a roofline chart with a text in place of a value."""
     return Row("roofline", name, row_text, "")
 
 
@@ -208,7 +214,10 @@ def _short_number(value: float) -> str:
 def _evaluate(
     definition: RooflineValue, section: Section, action: Action, target: Target
 ) -> float | None:
-    """Return a constant, a metric, or metrics per cycle times cycles per second, if known."""
+    """Return the number that a definition stands for; None if the action lacks a metric for it.
+
+    For a value per second, this is the sum of its metrics per cycle, times cycles per second.
+    """
     if definition.metric is not None:
         return _metric_number(definition.metric, section, action, target)
     rate = definition.value_cycles_per_second_expression
@@ -232,7 +241,7 @@ def _evaluate(
 def _metric_number(
     metric: SectionMetric, section: Section, action: Action, target: Target
 ) -> float | None:
-    """Return the number of a metric; None if the action does not have it."""
+    """Return the value of a metric as a number; None if the action does not have it."""
     chosen = choose_metric(metric, section, target)
     number = None if chosen is None else action.number(chosen.name)
     return None if number is None else float(number)

@@ -1,4 +1,7 @@
-"""The source page: counters of each instruction, with its text and its source line."""
+"""Shows the source page: metrics of each instruction, with its text and its source line.
+
+A counter is a metric whose instances have addresses of instructions as ids.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from pylink.report.view.pages import ActionPage, action_pages
 
 # Instructions that are shown of an action by default.
 MAX_INSTRUCTIONS = 20
-# Characters that addresses, instructions and lines need, and the least that a counter needs.
+# Characters for the columns of addresses, instructions and lines, and at least for each counter.
 INSTRUCTIONS_WIDTH, LEAST_COUNTER_WIDTH = 60, 18
 # Characters between columns, which are a part of a counter's width.
 COLUMN_GAP = 2
@@ -27,7 +30,7 @@ COLUMN_GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A metric with a value for each of some addresses."""
+    """A counter: a metric with values by address of instruction."""
 
     label: str
     unit: str
@@ -35,7 +38,10 @@ class Column:
 
 
 def show_source(output: Console, report: Report, *, instances: bool = False) -> None:
-    """Print the instructions of each action, those with the highest counters first."""
+    """Print the instructions of each action, those with the highest first counter first.
+
+    Without `instances`, print at most `MAX_INSTRUCTIONS` of an action.
+    """
     has_source = False
     sources = SourceMaps(report)
     for page in action_pages(report):
@@ -63,7 +69,10 @@ def show_source(output: Console, report: Report, *, instances: bool = False) -> 
 
 
 def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[list[str]]]]:
-    """Yield for each action with source counters its page, headings, and a row per instruction."""
+    """Yield for each action with counters its page, their labels, and a row per instruction.
+
+    A row has address, instruction, file, line, text of the line, and the values of the counters.
+    """
     sources = SourceMaps(report)
     for page in action_pages(report):
         code = sources.of(page.action)
@@ -112,7 +121,7 @@ def _instruction_table(code: SourceMap, columns: list[Column], addresses: list[i
 
 
 def _fitting_columns(columns: list[Column], width: int) -> list[Column]:
-    """Return the first columns that fit beside the instructions; a heading may take two lines."""
+    """Return the first columns that fit into lines of `width` characters, at least one."""
     width_left = width - INSTRUCTIONS_WIDTH
     fitting = columns[:1]
     for column in columns[1:]:
@@ -124,11 +133,11 @@ def _fitting_columns(columns: list[Column], width: int) -> list[Column]:
 
 
 def _columns(action: Action, code: SourceMap) -> Iterator[Column]:
-    """Yield the metrics whose instances are addresses; first those with a label in a section.
+    """Yield the counters of an action, first those that a section names in its `metrics`.
 
-    Instances of other metrics have numbers, too: a table of occupancy has one for each block size.
-    If the report has the code, addresses are those in it; else the metrics that sections name as
-    source counters count.
+    Ids of other metrics may be numbers, too: a table of occupancy has one for each block size. If
+    the report contains the code, a metric is a counter if all of its ids are addresses in the code.
+    Otherwise it is one if a section names it there and its ids are numbers.
     """
     labels = _labels(action.sections)
     names = [name for name in labels if name in action.metrics]
@@ -145,7 +154,7 @@ def _columns(action: Action, code: SourceMap) -> Iterator[Column]:
 
 
 def _labels(sections: list[Section]) -> dict[str, str]:
-    """Return the labels of source counters in sections; "" for a counter that is not shown."""
+    """Return {name: label} of the counters in sections; "" for a counter that is not shown."""
     ordered = sorted(
         (section.metrics for section in sections if section.metrics is not None),
         key=lambda metrics: (metrics.order is None, metrics.order or 0),
@@ -154,7 +163,10 @@ def _labels(sections: list[Section]) -> dict[str, str]:
 
 
 def _is_by_address(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
-    """Return whether the instances of a metric are addresses; see `_columns`."""
+    """Return whether a metric is a counter, as `_columns` says.
+
+    `has_label` is whether a section names the metric as a counter.
+    """
     if not metric.has_ids:
         return False
     ids = [instance.id for instance in metric.instances]
@@ -164,7 +176,10 @@ def _is_by_address(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
 
 
 def _order_addresses(columns: list[Column]) -> list[int]:
-    """Return the addresses of all columns, by the values of the first, then in code order."""
+    """Return the addresses of all columns, those with the highest values in the first one first.
+
+    Addresses with equal values are in ascending order.
+    """
     addresses = {address for column in columns for address in column.by_address}
 
     def sort_key(address: int) -> tuple[float, int]:

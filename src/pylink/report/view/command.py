@@ -19,23 +19,26 @@ from pylink.report.view.arguments import PAGES, parser
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import run
 
-# Rows of changes that fit on a screen.
+# Limit of the printed rows of changes without --all, so that they fit on a screen.
 SCREEN_ROWS = 20
 
-# Limit of plots on a page for each growth report.
+# Limit of plots on a page for each growth report, as in `figures`, which needs matplotlib.
 MAX_CURVES = 12
 
 
 @dataclass(slots=True)
 class Files:
-    """The files of the command: reports and growth reports, each with its name."""
+    """The files of the command, each with its name: reports of --profile and --profile-aprof."""
 
     reports: list[tuple[str, Report]] = field(default_factory=list)
     growth: list[tuple[str, aprof.Report]] = field(default_factory=list)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; 0, or 1 after a message if a file cannot be read or written."""
+    """Run the command; return 0, or 1 after a message if a file cannot be read or written.
+
+    The status is 2 for unknown arguments.
+    """
     return run(parser(), argv, _run, (ReportError, aprof.MalformedReport), intermixed=True)
 
 
@@ -73,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _has_output_option(options: argparse.Namespace) -> bool:
-    """Return whether options request output in addition to an exported report."""
+    """Return whether options request output besides the report that --export writes."""
     return bool(
         options.csv
         or options.json
@@ -89,7 +92,7 @@ def _has_output_option(options: argparse.Namespace) -> bool:
 
 
 def _read_file(name: str, files: Files) -> None:
-    """Read a file in the format that its first bytes show."""
+    """Read a file and add it to `files`; its first bytes show the format."""
     data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     if data.startswith(MAGIC):
         from pylink.report.file import parse_report
@@ -100,7 +103,7 @@ def _read_file(name: str, files: Files) -> None:
 
 
 def _prepare(options: argparse.Namespace, files: Files) -> None:
-    """Add the growth from report to report, and the requested sections and rules."""
+    """Add to the last report the growth from report to report, and requested sections and rules."""
     from pylink.report.view.runs import add_runs
 
     reports = [report for _, report in files.reports]
@@ -145,7 +148,7 @@ def _export(options: argparse.Namespace, files: Files) -> None:
 
 
 def _show(options: argparse.Namespace, files: Files) -> None:
-    """Show the files in the form of the options."""
+    """Show the files in the form that the options request."""
     if options.html or options.plot:
         _draw(options, files)
     elif options.fit:
@@ -174,7 +177,7 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
 
 
 def _show_fits(files: Files) -> None:
-    """Print how the cost of routines grows."""
+    """Print the growth of the cost of routines, for each growth report."""
     if not files.growth:
         raise ReportError("--fit needs a report of --profile-aprof")
     for name, report in files.growth:
@@ -225,7 +228,7 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
         name, report = files.reports[-1]
         terminal.show_session(output, report, name)
         if options.page == "details":
-            # The sections and rules that options name are shown.
+            # If options name sections or rules, everything is shown, so that these are, too.
             has_named_sections = (
                 options.section or options.set or options.rule or options.section_folder
             )

@@ -1,4 +1,4 @@
-"""A report as one self-contained page: no scripts, no files beside it."""
+"""Creates the page of a report: one file without scripts, which needs no other file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pylink.report.view.template import page_from
 from pylink.report.view.timeline import stretches
 from pylink.terminal.progress import Progress
 
-# Limit of rows in the table of changes; --compare shows all.
+# Limit of rows in the table of changes; --compare with --all shows all.
 MAX_CHANGES = 60
 
-# Limit of columns of a table; a narrow page scrolls.
+# Limit of the metrics beside each other in a table; a narrow page scrolls.
 MAX_COLUMNS = 3
 
 
@@ -35,8 +35,8 @@ def page(
 ) -> str:
     """Return the HTML page: the last report, the changes since the first, and the plots of all.
 
-    Reports come with their names. Without matplotlib a note replaces the plots. `progress` advances
-    at each plot.
+    `reports` and `growth` contain the names of files; `growth` are reports of --profile-aprof.
+    Without matplotlib a note replaces the plots. `progress` advances at each plot of `growth`.
     """
     try:
         from pylink.report.view.figures import chart, draw
@@ -89,13 +89,16 @@ def page(
 
 
 def _no_drawing(plot: Plot) -> str:
-    """Draw nothing: without matplotlib, the bars and rows of a block replace its chart."""
+    """Return "", without matplotlib, so that the page has a block's bars or rows, not a drawing."""
     del plot
     return ""
 
 
 def _break_list(value: Scalar) -> str:
-    """Return a list of names with a space after each comma, so that browsers can break lines."""
+    """Return a text with a space after each comma, so that browsers can break lines there.
+
+    "" for a number.
+    """
     return value.replace(",", ", ") if isinstance(value, str) else ""
 
 

@@ -1,4 +1,4 @@
-"""The items of sections and rules as blocks: tables, bars, and the charts of `charts`."""
+"""Converts items of sections and rules, such as tables and charts, to blocks to show."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NOT_SHOWN = "not drawn here; Nsight Compute does"
 def block_of(
     item: BodyItem | RuleItem, section: Section, action: Action, target: Target, title: str = ""
 ) -> Block | None:
-    """Return the block of a table or chart; of other charts only the name.
+    """Return the block of a table or chart; for a chart that pylink does not draw, only its name.
 
-    `title` is the title of a chart without a label.
+    `title` is the title of a chart without a label. None for an item with nothing to show.
     """
     if item.roofline_chart is not None:
         return charts.roofline(item.roofline_chart, section, action, target, title)
@@ -67,7 +67,10 @@ def block_of(
 
 
 def _not_shown(item: BodyItem) -> Block | None:
-    """Return a block with the name of a chart that only other tools draw: of memory or NVLink."""
+    """Return a block with the name of a widget that only other tools draw, such as of memory.
+
+    None if the item has none.
+    """
     for name in item.__slots__:
         value = getattr(item, name)
         if name not in ("filter", "horizontal_container", "unknown") and value is not None:
@@ -78,7 +81,7 @@ def _not_shown(item: BodyItem) -> Block | None:
 
 
 def _sort_rows(rows: tuple[Row, ...], chart: Table | BarChart) -> tuple[Row, ...]:
-    """Return rows in the order that a table or chart asks for."""
+    """Return rows in the order that a table or chart defines."""
     if chart.sort_key is None and chart.sort_direction is None:
         return rows
     descending = chart.sort_direction == SortDirection.DESCENDING

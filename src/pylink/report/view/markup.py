@@ -1,4 +1,4 @@
-"""The mark-up in messages of rules: references for tools to follow."""
+"""Removes the mark-up for links from messages of rules, and holds the plots of a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFERENCE = re.compile(
 
 
 def strip_markup(text: str) -> str:
-    """Return a text without mark-up; the address of a link follows its text in brackets."""
+    """Replace mark-up by its text; a URL, code address or source line follows it in brackets."""
 
     def replace(match: re.Match[str]) -> str:
         if match["url"] is not None:
@@ -32,7 +32,11 @@ def strip_markup(text: str) -> str:
 
 @dataclass(slots=True)
 class Figures:
-    """The plots of a page as `<svg>` elements; `note` is the reason if plots are missing."""
+    """The plots of a page as `<svg>` elements; `note` is the reason if plots are missing.
+
+    `comparison` shows phases of several reports, `growth` the time of links by their size, and
+    `costs` the cost of routines by the size of the input.
+    """
 
     comparison: str = ""
     growth: str = ""

@@ -15,11 +15,12 @@ from pylink.report.view.numbers import format_value
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_name
 from pylink.terminal.numbers import share_text
 
-# Processor nanoseconds of an action.
+# The metric with the nanoseconds of processor time of an action.
 PROCESSOR = "link__cpu_time_duration.sum"
 
-# A link has waited if its wall time is more than WAITING_RATIO times its processor time, and more
-# by LEAST_WAIT_NS. The least cache hit rate, in percent, at which the input counts as cached.
+# A link counts as one that waited if its wall time is at least WAITING_RATIO times its processor
+# time, and longer by at least LEAST_WAIT_NS. From WARM_CACHE_PERCENT on, a rate of cache hits shows
+# that the inputs were in the file cache.
 WAITING_RATIO = 1.3
 LEAST_WAIT_NS = 2e6
 WARM_CACHE_PERCENT = 90.0
@@ -27,7 +28,7 @@ WARM_CACHE_PERCENT = 90.0
 # Limit of the characters of a command line: that of a large link would fill the screen.
 MAX_COMMAND_LENGTH = 160
 
-# Limit of actions of one name on a page, such as comparisons of two inputs.
+# Limit of the shown actions of one name, such as comparisons of two inputs.
 MAX_OF_NAME = 4
 
 
@@ -37,7 +38,10 @@ def put_whole_link_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 
 def longest_of_each_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """Return the pages; of a link's actions with one name only the `MAX_OF_NAME` longest."""
+    """Return the pages without those of actions that take least time among those of their name.
+
+    The `MAX_OF_NAME` longest of each name remain, and all actions without a time.
+    """
     by_name: dict[str, list[ActionPage]] = defaultdict(list)
     for page in pages:
         if page.action.number(DURATION) is not None:
@@ -50,7 +54,10 @@ def longest_of_each_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
-    """Return warnings, errors and optimizations of rules, each once, largest gain first."""
+    """Return warnings, errors and optimizations of rules, each once, largest gain first.
+
+    Each comes after the name of the phase, or other action, that it is about.
+    """
     by_text: dict[tuple[str, str], tuple[str, RuleMessage]] = {}
     for page in pages:
         for message in page.all_messages():
@@ -60,9 +67,9 @@ def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
 
 
 def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
-    """Return reasons why rules could not be applied, each once.
+    """Return the messages that say why rules could not be applied, each once.
 
-    An error that a rule itself reports is advice instead.
+    An error that a rule itself reports is not one of them: `advice` returns it.
     """
     by_text: dict[tuple[str, str], RuleMessage] = {}
     for page in pages:
@@ -73,7 +80,7 @@ def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
 
 
 def waiting_text(report: Report) -> str:
-    """Return sentences on how long a link waited, and the likely reason; "" if it did not wait."""
+    """Return sentences on the time for which a link waited, and why; "" if it did not wait."""
     link = next(report.ranges(), None)
     wall_ns = None if link is None else link.number(DURATION)
     processor_ns = None if link is None else link.number(PROCESSOR)
@@ -119,7 +126,10 @@ def _speedup(message: RuleMessage) -> float:
 
 
 def phase_actions(report: Report) -> list[Action]:
-    """Return the actions that are phases: those with a duration, except comparisons."""
+    """Return the actions that are phases of a link: those with a time, except comparisons.
+
+    Comparisons of inputs are in another stream than phases, which are in the stream "link".
+    """
     return [
         action
         for action in report.launches()
@@ -128,18 +138,18 @@ def phase_actions(report: Report) -> list[Action]:
 
 
 def phase_name(action: Action) -> str:
-    """Return the name of a phase without the object it worked on."""
+    """Return the name of a phase without the text in brackets on what it worked on."""
     return action.function_name or action_name(action)
 
 
 def title_of(page: ActionPage) -> str:
-    """Return the title of an action: for a phase its name, for others also their object."""
+    """Return the title of an action: the name, and except for a phase what it worked on."""
     is_phase = page.action.number(PROCESSOR) is not None and page.action.scope is not Scope.RANGE
     return phase_name(page.action) if is_phase else page.name
 
 
 def summary(report: Report) -> str:
-    """Return a sentence on the whole link; empty if the report is not about a link."""
+    """Return sentences on the whole link; "" if the report is not about a link."""
     link = next(report.ranges(), None)
     wall_ns = None if link is None else link.number(DURATION)
     if link is None or wall_ns is None:

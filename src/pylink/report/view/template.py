@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 def page_from(template: str, *directories: Path, **values: object) -> str:
-    """Render a template from one of the directories, or from that of this file."""
+    """Render the file `template`, in one of `directories` or beside this file, with `values`."""
     environment = Environment(
         loader=FileSystemLoader([*directories, HERE]),
         autoescape=True,

@@ -8,8 +8,8 @@ from pylink.report.model import Action, Report
 from pylink.report.view.overview import phase_actions, phase_name
 from pylink.report.view.pages import DURATION
 
-# The metrics of a phase's steps and of the helper thread's time; the step that helper threads work
-# on; and the least share of the link at which a step is visible.
+# The metric with the steps of a phase, and that with the reading time of helper threads. The step
+# in which helper threads read, and the least share of the link's time at which a step is shown.
 STEPS, HELPER = "link__step_time_duration.sum", "file__helper_time_duration.sum"
 READING_STEP, SHORTEST_STEP = "read_files", 0.01
 
@@ -25,7 +25,10 @@ class Stretch:
 
 
 def stretches(report: Report) -> list[Stretch]:
-    """Return the phases, each followed by its longer steps; reading also by the helper thread."""
+    """Return the phases of a link, each followed by its longer steps.
+
+    After the step that reads files comes the reading by helper threads, which runs beside it.
+    """
     bars = []
     total = sum(float(action.number(DURATION) or 0) for action in phase_actions(report))
     end = 0.0
@@ -38,7 +41,10 @@ def stretches(report: Report) -> list[Stretch]:
 
 
 def _steps(action: Action, start: float, total: float) -> list[Stretch]:
-    """Return the visible steps of a phase, one after the other."""
+    """Return the steps of a phase that are long enough to be shown.
+
+    `start` is when the phase began, and `total` the time of all phases.
+    """
     spans = []
     metric = action.metrics.get(STEPS)
     for step in metric.instances if metric else ():
