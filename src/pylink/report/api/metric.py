@@ -145,7 +145,7 @@ class IMetric:
         """
         if not self.has_correlation_ids():
             return None
-        return IMetric(_ids(self._metric))
+        return IMetric(_metric_of_ids(self._metric))
 
     def metric_type(self) -> int:
         """Return the type that the name shows, one of MetricType_*."""
@@ -245,7 +245,7 @@ class _MutableIds(IMutableMetric):
     """The ids of a metric's instances; changes are written to that metric."""
 
     def __init__(self, owner: Metric) -> None:
-        super().__init__(_ids(owner))
+        super().__init__(_metric_of_ids(owner))
         self._owner = owner
 
     def _set_value(self, value: Scalar, kind: ValueKind) -> bool:
@@ -260,7 +260,7 @@ class _MutableIds(IMutableMetric):
         return True
 
 
-def _ids(metric: Metric) -> Metric:
+def _metric_of_ids(metric: Metric) -> Metric:
     """Return a metric of the same name whose instances are the ids; 0 for a missing id."""
     rows = [
         Instance(0, None, ValueKind.UINT64)

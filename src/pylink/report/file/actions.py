@@ -7,7 +7,7 @@ from typing import Any
 
 from pylink.report.errors import ReportError
 from pylink.report.file.conversion import attributes, to_message, to_model, unknown_fields
-from pylink.report.file.values import Names, read_metric, write_metrics
+from pylink.report.file.values import NameNumbers, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import messages as pb
 
@@ -77,7 +77,7 @@ class ActionWriter:
     """Writes the actions of one file; `names` numbers the names of their metrics."""
 
     def __init__(self) -> None:
-        self.names = Names()
+        self.names = NameNumbers()
         # Encoded sections by the section's id() and the kind of the action's message. The section
         # is kept, too, so that no other object gets its id().
         self._sections: dict[tuple[int, Any], tuple[Section, bytes]] = {}

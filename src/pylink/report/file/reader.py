@@ -45,7 +45,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
     unknown: list[bytes] = []
     names: list[str] = []
     encoded_actions: list[_EncodedAction] = []
-    is_first = True  # whether no block has named a process yet
+    has_process = False  # whether a block named a process
     while (next_block := frames.read_block_header()) is not None:
         block, end = next_block
         # A block may have names of metrics that actions of earlier blocks use.
@@ -55,8 +55,8 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
         process = None
         if block.HasField("Process"):
             process = to_model(block.Process, Process, keeps_unknown=True)
-            if is_first:
-                report.process, is_first = process, False
+            if not has_process:
+                report.process, has_process = process, True
             if process == report.process:
                 process = None
         for source, _ in frames.read_messages(SourceData, block.NumSources, end):

@@ -77,7 +77,7 @@ def read_metric(message: Any, name: str) -> Metric:
     return Metric(name, value, kind, instances)
 
 
-class Names:
+class NameNumbers:
     """Gives each name of a metric a number, from 0; a file stores the names in this order."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Names:
         return new_names
 
 
-def write_metrics(metrics: dict[str, Metric], rows: Any, names: Names) -> None:
+def write_metrics(metrics: dict[str, Metric], rows: Any, names: NameNumbers) -> None:
     """Add a ProfileMetricResult to `rows` for each metric; `names` numbers the metrics' names.
 
     A metric with neither a value nor instances is omitted, since readers crash on it.

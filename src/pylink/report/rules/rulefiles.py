@@ -128,22 +128,22 @@ def _load(file: Path) -> Rule | None:
     if len(present) < len(REQUIRED_FUNCTIONS):
         (missing,) = set(REQUIRED_FUNCTIONS) - set(present)
         raise ReportError(f"not a rule: it has {present[0]} but not {missing}")
-    identifier = _text(module, "get_identifier")
+    identifier = _call_for_text(module, "get_identifier")
     if not identifier:
         raise ReportError("get_identifier returns an empty identifier")
     parents: Iterable[object] = getattr(module, "get_parent_rules_identifiers", list)()
     return Rule(
         identifier,
-        _text(module, "get_name") or identifier,
-        _text(module, "get_description"),
-        _text(module, "get_section_identifier") or None,
+        _call_for_text(module, "get_name") or identifier,
+        _call_for_text(module, "get_description"),
+        _call_for_text(module, "get_section_identifier") or None,
         tuple(map(str, parents)),
         file,
         module,
     )
 
 
-def _text(module: ModuleType, function: str) -> str:
+def _call_for_text(module: ModuleType, function: str) -> str:
     """Call a function of a module and return the text that it returns; "" if it does not exist."""
     value = getattr(module, function, str)()
     if not isinstance(value, str):

@@ -44,7 +44,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class _SectionRequest:
+class _SectionForTarget:
     """A section whose filters accept a target, and the metrics that it shows there."""
 
     section: Section
@@ -63,31 +63,31 @@ def apply_sections(
     """
     ordered = list(sections)
     # The actions of a link only have two targets: one architecture with both scopes.
-    by_target: dict[Target, list[_SectionRequest]] = {}
-    action_requests: list[tuple[Action, list[_SectionRequest]]] = []
+    by_target: dict[Target, list[_SectionForTarget]] = {}
+    action_candidates: list[tuple[Action, list[_SectionForTarget]]] = []
     for action in report.actions:
         target = target_of(action)
         if target not in by_target:
-            by_target[target] = _requests_for(ordered, target)
-        action_requests.append((action, by_target[target]))
+            by_target[target] = _sections_for(ordered, target)
+        action_candidates.append((action, by_target[target]))
     all_gaps = [
         gap
-        for action, requests in action_requests
-        for request in requests
-        for gap in _derive(action, request)
+        for action, candidates in action_candidates
+        for candidate in candidates
+        for gap in _derive(action, candidate)
     ]
     metric_names = {name for action in report.actions for name in action.metrics}
-    for action, requests in action_requests:
-        shown_requests = [
-            request for request in requests if _has_content(action, request, metric_names)
+    for action, candidates in action_candidates:
+        shown_candidates = [
+            candidate for candidate in candidates if _has_content(action, candidate, metric_names)
         ]
-        action.sections = [request.section for request in shown_requests]
-        for request in shown_requests:
-            all_gaps += _find_gaps(action, request, metric_names)
-    for action, requests in action_requests[:1]:
-        for request in requests:
-            if request.section.identifier in requested:
-                all_gaps += _find_gaps(action, request, metric_names)
+        action.sections = [candidate.section for candidate in shown_candidates]
+        for candidate in shown_candidates:
+            all_gaps += _find_gaps(action, candidate, metric_names)
+    for action, candidates in action_candidates[:1]:
+        for candidate in candidates:
+            if candidate.section.identifier in requested:
+                all_gaps += _find_gaps(action, candidate, metric_names)
     gaps: dict[tuple[str, str], Gap] = {}
     for gap in all_gaps:
         gaps.setdefault((gap.section, gap.metric), gap)
@@ -105,10 +105,10 @@ def apply_sections(
     ]
 
 
-def _requests_for(sections: list[Section], target: Target) -> list[_SectionRequest]:
+def _sections_for(sections: list[Section], target: Target) -> list[_SectionForTarget]:
     """Return the sections whose filters accept a target, with the metrics that they show there."""
     return [
-        _SectionRequest(
+        _SectionForTarget(
             section,
             [
                 metric
@@ -121,44 +121,46 @@ def _requests_for(sections: list[Section], target: Target) -> list[_SectionReque
     ]
 
 
-def _has_content(action: Action, request: _SectionRequest, metric_names: set[str]) -> bool:
+def _has_content(action: Action, candidate: _SectionForTarget, metric_names: set[str]) -> bool:
     """Return whether the action has a metric of the section.
 
     True also if no action has a metric that the section requires, and for a section without
     metrics. `metric_names` are those of all actions.
     """
-    for chosen in request.metrics:
+    for chosen in candidate.metrics:
         if (
             chosen.name in action.metrics
             or (chosen.importance is Importance.REQUIRED and chosen.name not in metric_names)
             or (
                 chosen.name.startswith(PATTERNS)
-                and _matches_some_metric(action, request, chosen.name)
+                and _matches_some_metric(action, candidate, chosen.name)
             )
         ):
             return True
-    return not section_metrics(request.section)
+    return not section_metrics(candidate.section)
 
 
-def _find_gaps(action: Action, request: _SectionRequest, metric_names: set[str]) -> Iterator[Gap]:
+def _find_gaps(
+    action: Action, candidate: _SectionForTarget, metric_names: set[str]
+) -> Iterator[Gap]:
     """Resolve the patterns of a section; yield gaps for metrics that are not in `metric_names`.
 
     A pattern is resolved by a metric with its name, whose value lists the metrics that match.
     """
-    for chosen in request.metrics:
+    for chosen in candidate.metrics:
         if chosen.name in action.metrics:
             continue
         if chosen.name.startswith(PATTERNS):
             try:
-                members = _matching_metrics(action, request.section, chosen.name)
+                members = _matching_metrics(action, candidate.section, chosen.name)
             except re.error as error:
-                yield _gap(action, request.section, chosen.name, f"is not resolved: {error}")
+                yield _gap(action, candidate.section, chosen.name, f"is not resolved: {error}")
                 continue
             if members:
                 action.set(chosen.name, ",".join(members))
         elif chosen.name not in metric_names:
             required = chosen.importance is Importance.REQUIRED
-            yield _gap(action, request.section, chosen.name, "is missing", is_error=required)
+            yield _gap(action, candidate.section, chosen.name, "is missing", is_error=required)
 
 
 def _gap(
@@ -174,9 +176,9 @@ def _gap(
     return Gap(name, section.identifier, metric, reason, is_error, is_absence)
 
 
-def _derive(action: Action, request: _SectionRequest) -> Iterator[Gap]:
+def _derive(action: Action, candidate: _SectionForTarget) -> Iterator[Gap]:
     """Compute the derived metrics of a section that the action lacks; yield problems as gaps."""
-    section = request.section
+    section = candidate.section
     for definition in section.definitions():
         name = definition.name
         if name in action.metrics:
@@ -198,10 +200,10 @@ def _derive(action: Action, request: _SectionRequest) -> Iterator[Gap]:
             yield _gap(action, section, name, f"is bounded: {problem}", is_absence=False)
 
 
-def _matches_some_metric(action: Action, request: _SectionRequest, pattern: str) -> bool:
+def _matches_some_metric(action: Action, candidate: _SectionForTarget, pattern: str) -> bool:
     """Return whether a pattern matches a metric; True if it cannot be evaluated."""
     try:
-        return bool(_matching_metrics(action, request.section, pattern))
+        return bool(_matching_metrics(action, candidate.section, pattern))
     except re.error:
         return True
 

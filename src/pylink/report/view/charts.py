@@ -125,7 +125,7 @@ def _bin_points(
     )
 
 
-def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
+def costliest_instructions(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
     """Return a block with the instructions where metrics are highest, by address."""
     bars = []
     for row in rows:

@@ -144,7 +144,7 @@ def _columns(action: Action, code: SourceMap) -> Iterator[Column]:
     names += sorted(name for name in action.metrics if name not in labels)
     for name in names:
         metric = action.metrics[name]
-        if _is_by_address(metric, code, has_label=name in labels) and labels.get(name, name):
+        if _is_counter(metric, code, has_label=name in labels) and labels.get(name, name):
             values = {
                 int(instance.id): instance.value
                 for instance in metric.instances
@@ -162,7 +162,7 @@ def _labels(sections: list[Section]) -> dict[str, str]:
     return {metric.name: metric.label or "" for metrics in ordered for metric in metrics.metrics}
 
 
-def _is_by_address(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
+def _is_counter(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
     """Return whether a metric is a counter, as `_columns` says.
 
     `has_label` is whether a section names the metric as a counter.

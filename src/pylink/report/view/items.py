@@ -51,7 +51,7 @@ def block_of(
     if isinstance(chart, HistogramChart):
         return charts.histogram(chart, rows, title)
     if isinstance(chart, SourceMetricTable):
-        return charts.source_lines(chart, rows, title)
+        return charts.costliest_instructions(chart, rows, title)
     rows = _sort_rows(rows, chart)
     if isinstance(chart, Table):
         by_column = chart.order == Order.COLUMN_MAJOR

@@ -91,8 +91,8 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
     axes.set_yticks(list(positions), [stretch.name for stretch in stretches])
     axes.invert_yaxis()
     axes.set_xlabel("time since the link began", fontsize=8)
-    _format(axes.xaxis, "nsecond")
-    _trim(axes, title)
+    _label_ticks(axes.xaxis, "nsecond")
+    _style(axes, title)
     return figure
 
 
@@ -117,8 +117,8 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
     axes.set_xticks([position + middle for position in range(len(names))], list(names))
     axes.legend(frameon=False, labelcolor=INK)
     axes.set_ylabel("wall time", fontsize=8)
-    _format(axes.yaxis, unit)
-    _trim(axes, "")
+    _label_ticks(axes.yaxis, unit)
+    _style(axes, "")
     return figure
 
 
@@ -136,7 +136,7 @@ def ranking(
     axes.set_yticks(range(len(bars)), [name for name, _ in bars], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(axis)
-    _format(axes.xaxis, unit)
+    _label_ticks(axes.xaxis, unit)
     axes.set_title(title, loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -159,9 +159,9 @@ def chart(plot: Plot) -> Figure:
         axes.axvline(x, color=GREY, ls="--", label=name or None)
     axes.set_xlabel(plot.x_title, fontsize=8)
     axes.set_ylabel(plot.y_title, fontsize=8)
-    _format(axes.xaxis, plot.x_unit, logarithmic=plot.logarithmic)
-    _format(axes.yaxis, plot.y_unit, logarithmic=plot.logarithmic)
-    _trim(axes, "")
+    _label_ticks(axes.xaxis, plot.x_unit, logarithmic=plot.logarithmic)
+    _label_ticks(axes.yaxis, plot.y_unit, logarithmic=plot.logarithmic)
+    _style(axes, "")
     axes.legend(frameon=False, labelcolor=INK, fontsize=8)
     return figure
 
@@ -214,9 +214,9 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
         axes.set_xlim(left=0)
     axes.set_xlabel(curve.size_title, fontsize=8)
     axes.set_ylabel(curve.cost_title, fontsize=8)
-    _format(axes.xaxis, curve.size_unit, logarithmic=logarithmic)
-    _format(axes.yaxis, curve.cost_unit, logarithmic=logarithmic)
-    _trim(axes, f"{curve.title}\n{curve.caption}" if curve.caption else curve.title)
+    _label_ticks(axes.xaxis, curve.size_unit, logarithmic=logarithmic)
+    _label_ticks(axes.yaxis, curve.cost_unit, logarithmic=logarithmic)
+    _style(axes, f"{curve.title}\n{curve.caption}" if curve.caption else curve.title)
 
 
 def svg(figure: Figure, title: str, description: str) -> str:
@@ -246,14 +246,14 @@ def image(figure: Figure, suffix: str) -> bytes:
     return stream.getvalue()
 
 
-def _format(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:
+def _label_ticks(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:
     """Label the ticks of an axis with values of a unit."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value, unit)))
     axis.set_major_locator(LogLocator(numticks=5) if logarithmic else MaxNLocator(4))
     axis.set_minor_formatter(NullFormatter())
 
 
-def _trim(axes: Axes, title: str) -> None:
+def _style(axes: Axes, title: str) -> None:
     """Remove the frame except for the two axes, color axes and their text, and add the title."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(INK)

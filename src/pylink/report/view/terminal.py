@@ -24,8 +24,8 @@ from pylink.terminal.numbers import share_text
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
-_FIRST_FUNCTIONS = 5  # number of the largest functions that the first screen lists
-PARTS_OF_PARTS = 3  # number of the largest inputs to list for each kind of section
+_MAX_FUNCTIONS = 5  # number of the largest functions that the first screen lists
+MAX_INPUTS_OF_KIND = 3  # number of the largest inputs to list for each kind of section
 CELL_WIDTH = 52  # characters of a label and its value in a table
 MESSAGE_INDENT = 9  # blanks in front of the lines of a message after its first
 FILE_WIDTH = 160  # characters of a line if the output is not a terminal
@@ -117,7 +117,7 @@ def show_bytes(output: Console, report: Report) -> None:
         return
     total = sum(size for _, size in parts)
     functions = [pair for pair in instance_sizes(report, FUNCTIONS) if pair[0] not in UNNAMED]
-    for title, rows in (("Output", parts), ("Largest functions", functions[:_FIRST_FUNCTIONS])):
+    for title, rows in (("Output", parts), ("Largest functions", functions[:_MAX_FUNCTIONS])):
         table = Table(box=None, pad_edge=False)
         table.add_column(title, max_width=NAME_WIDTH, overflow="ellipsis", no_wrap=True)
         table.add_column("Bytes", justify="right")
@@ -322,7 +322,7 @@ def _show_tree(output: Console, tree: Node, total: int, shorten: Callable[[str],
     table.add_column(no_wrap=True)
     for part in tree.largest():
         shares = [(part, "", "")]
-        shares += [(share, "  ", "dim") for share in part.largest()[:PARTS_OF_PARTS]]
+        shares += [(share, "  ", "dim") for share in part.largest()[:MAX_INPUTS_OF_KIND]]
         for share, indent, style in shares:
             table.add_row(
                 "",
