@@ -122,9 +122,9 @@ class IMetric:
         return value if isinstance(value, str) else None
 
     def has_value(self, value_kind: int | None = None) -> bool:
-        """Return whether the metric itself has a value; with a kind, whether `kind()` is equal.
+        """Return whether the metric itself has a value; with a kind, whether `kind()` returns it.
 
-        ANY is equal to every kind. `kind()` may be that of the first instance.
+        True also for ANY. If the metric has only instances, `kind()` is that of the first instance.
         """
         if value_kind is None:
             return self._metric.value is not None

@@ -13,7 +13,7 @@ from pylink.report.errors import MalformedReport
 from pylink.report.model.report import MAGIC
 from pylink.report.proto import messages as pb
 
-# The length of a message, which precedes it.
+# The length in bytes of a message, which stands in front of the message.
 _LENGTH = struct.Struct("<I")
 
 M = TypeVar("M", bound=Message)

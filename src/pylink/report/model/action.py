@@ -75,7 +75,7 @@ class Action(Message):
     nvtx: NvtxState | None = None
     source: Source = field(default_factory=Source)
     scope: Scope = Scope.LAUNCH
-    # The process that ran it; None stands for `Report.process`.
+    # The process that ran the action; None stands for `Report.process`.
     process: Process | None = None
     thread_id: int = 0
     api_call_id: int = 0

@@ -37,7 +37,7 @@ def rule(identifier, name, description, section=None):
     return define
 
 
-# Percent of the link's time that following an advice must save, so that it is a warning.
+# Percent of the link's time that advice must save, so that its message is a warning.
 WARNING_PERCENT = 5.0
 
 

@@ -154,7 +154,7 @@ def rows_of(
 def _member_label(template: str | None, name: str) -> str:
     """Return the label of the metric `name`, which matches a pattern whose label is `template`.
 
-    It has the template's placeholders filled in; without any, it also contains the metric's label.
+    Placeholders in the template are filled in. If it has none, the metric's label is added to it.
     """
     if not template:
         return label(name)
