@@ -2,7 +2,8 @@
 #
 # A row of an input names symbols and strings of its file; a CallRow names entities, and prototypes
 # by number. Rows of a copy that was not current when its file was read are dropped, except for
-# functions whose address is taken (`read_prototype`). A file ends with the first row that clashes.
+# functions whose address is taken (`read_prototype`). The first row that is an error ends the
+# reading of its file: it adds a clash, which Python reports.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
@@ -25,9 +26,9 @@ from tables.rows cimport (
 
 
 cdef inline bint can_be_node(Resolver* resolver, SymbolRef symbol) noexcept nogil:
-    """Return whether a symbol can be in the call graph: not a function whose name is a variable's.
+    """Return whether a symbol can be in the call graph.
 
-    The variable came before it.
+    A function cannot if its name was that of a variable in an earlier file.
     """
     cdef EntityNumber entity = resolver.entity_of[symbol]
     if (resolver.objects.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
@@ -41,7 +42,8 @@ cdef inline bint compare_prototypes(Resolver* resolver, SymbolNumber symbol, int
     """Add a clash if a function has a second prototype; False without memory.
 
     nvlink compares only rows of .nv.prototype. A row of a function whose address is taken replaces
-    the prototype that was known before. `number` is that of the prototype string.
+    the prototype that was known before. `number` is that of the prototype string, `block` the
+    CallBlock of the row.
     """
     cdef EntityNumber entity = resolver.entity_of[symbol]
     cdef const EntityRow* entity_row = <EntityRow*>resolver.entities.data + entity
@@ -80,7 +82,7 @@ ctypedef struct CallTable:
     int32_t block               # CallBlock of the current pair
     bint has_clash              # no more rows of this file are read
     uint8_t* address_taken      # by symbol of the file, or NULL: see `mark_taken_by_winners`
-    Scratch* scratch            # of `address_taken`
+    Scratch* scratch            # memory of `address_taken`
 
 
 cdef inline void mark_taken_by_winners(Resolver* resolver, CallTable* table) noexcept nogil:
@@ -122,7 +124,10 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
 
 
 cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_graph) noexcept nogil:
-    """Add the rows of one section, up to one that clashes; False without memory."""
+    """Add the rows of one section, up to one that is an error; False without memory.
+
+    `is_call_graph` says whether it is .nv.callgraph, not .nv.prototype.
+    """
     cdef SymbolRef first = table.file.first_symbol, symbol
     cdef const uint32_t* pair
     cdef uint64_t j
@@ -166,9 +171,9 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
 
 cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint32_t* pair,
                                 int32_t* number) noexcept nogil:
-    """Set the number of a pair's prototype, -1 if the link has no such row; False without memory.
+    """Set `number` to that of a pair's prototype, -1 if the row is dropped; False without memory.
 
-    A function whose address is taken is flagged.
+    A function whose address is taken gets EF_TAKEN, or EF_NAMED if the row is dropped.
     """
     cdef SymbolRef symbol = table.file.first_symbol + pair[0]
     cdef EntityRow* entity = &(<EntityRow*>resolver.entities.data)[resolver.entity_of[symbol]]
@@ -185,7 +190,7 @@ cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint
                 return False
             mark_taken_by_winners(resolver, table)
         if not table.address_taken[<FileSymbolRef>pair[0]]:
-            # The link has no such row, but a table of the file may contain the address.
+            # The row is dropped, but a table of the file may contain the address.
             entity.flags |= EF_NAMED
             number[0] = -1
             return True

@@ -32,8 +32,8 @@ cdef inline bint is_preferred(Resolver* resolver, SymbolNumber symbol,
                               const EntityRow* entity) noexcept nogil:
     """Return whether the weak function copy `symbol` replaces the current one.
 
-    It does if it needs fewer registers. If both need as many, it does if it was compiled for a
-    newer virtual architecture than the first of all copies (not than the current one).
+    It does if it needs fewer registers. If both need the same number, it does if its PTX is for a
+    newer architecture than that of the first of all copies (not than that of the current one).
     """
     if resolver.regcount[symbol] != entity.regcount:
         return resolver.regcount[symbol] < entity.regcount
@@ -43,7 +43,7 @@ cdef inline bint is_preferred(Resolver* resolver, SymbolNumber symbol,
 
 cdef inline void make_current(Resolver* resolver, SymbolNumber symbol,
                               EntityRow* entity) noexcept nogil:
-    """Make the definition `symbol` the current one of its entity."""
+    """Make the definition `symbol` the current one of its entity: the one that has won so far."""
     cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
     if not entity.flags & EF_DEFINED:
         resolver.first_sm[entity - <EntityRow*>resolver.entities.data] = virtual_sm(
@@ -112,8 +112,8 @@ cdef inline SymbolNumber find_largest_common(Resolver* resolver, SymbolNumber sy
                                              const EntityRow* entity) noexcept nogil:
     """Return the common symbol that gave the entity of `symbol` its size.
 
-    All symbols before are searched, but only for an error, and only if a later common symbol was
-    larger than the first.
+    This searches all earlier symbols, if a later common symbol was larger than the first. It is
+    called only for an error.
     """
     cdef SymbolNumber i
     for i in range(symbol if resolver.objects.symbols[entity.winner].size < entity.size else 0):

@@ -1,4 +1,5 @@
-# Numbering the entities of a link, in the order in which their symbols are met.
+# Numbering the entities of a link, in the order in which their symbols are met. An entity is one
+# distinct symbol of the link: a global name in all files, or one local symbol of one file.
 
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
@@ -96,25 +97,26 @@ cdef inline bint assign_function_entity(Resolver* resolver, SymbolRef first,
 
 
 cdef inline int count_symbol_turns(uint32_t traits) noexcept nogil:
-    """Return how many walks over a file's symbols give them their entities, 1 or 2.
+    """Return how many walks (turns) over a file's symbols give them their entities: 1 or 2.
 
     nvlink 13.5 sorts the symbols of a file for sm_100 and later when it reads them, local ones
-    first: walk (turn) 0 is over these, turn 1 over the others. Objects of 13.4 and later are sorted
-    already.
+    first. So turn 0 is a walk over local symbols, turn 1 over the others. Objects of 13.4 and later
+    are sorted already.
     """
     return 2 if traits & TRAIT_LEAN_NAMES and traits & TRAIT_MERCURY else 1
 
 
 cdef inline bint is_of_other_turn(const SymbolRow* symbol, int turn, int turn_count) noexcept nogil:
-    """Return whether a symbol belongs to the other one of two turns."""
+    """Return whether there are two turns, and `turn` is not the one for this symbol."""
     return turn_count == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
 
 
 cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* file, int turn,
                                           int turn_count) noexcept nogil:
-    """Assign entities to a file's functions in symbol order; False without memory.
+    """Assign entities to a file's functions of this turn, in symbol order; False without memory.
 
-    An owner comes before its inner functions.
+    A function comes before those that lie inside of its code, whatever their order in the file.
+    `count_symbol_turns` says what a turn is.
     """
     cdef const SymbolRow* symbol
     cdef SymbolRef i
@@ -136,7 +138,10 @@ cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* fil
 
 cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, int turn,
                                        int turn_count) noexcept nogil:
-    """Assign entities to the other symbols of a file in symbol order; False without memory."""
+    """Assign entities to a file's other symbols of this turn, in symbol order.
+
+    False without memory.
+    """
     cdef const SymbolRow* symbol
     cdef SymbolRef i
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):

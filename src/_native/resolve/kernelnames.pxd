@@ -29,6 +29,7 @@ cdef inline bint has_parts_of_pattern(const uint8_t* text, size_t size, const ch
     return True
 
 
+# A pattern of a list, in which those with the same stem are chained.
 ctypedef struct Pattern:
     const uint8_t* text
     uint32_t size               # bytes of `text`
@@ -40,8 +41,8 @@ cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t
                                uint32_t length) noexcept nogil:
     """Return whether the whole text fits a pattern with stars.
 
-    After a mismatch only the last star takes one character more: what stands before that star has
-    been fitted as early as possible.
+    After a mismatch, only the last star takes one character more. That is enough, since what stands
+    before that star fits as early in the text as possible.
     """
     cdef uint32_t position = 0, pattern_position = 0, retry_position = 0, star = 0
     cdef bint has_star = False

@@ -27,7 +27,10 @@ cdef inline void push_node(LiveWalk* walk, NodeRef node) noexcept nogil:
 
 
 cdef inline void flag_reached(LiveWalk* walk, uint32_t flags) noexcept nogil:
-    """Flag the entities on the stack, and those that they reach and no walk has seen."""
+    """Add `flags` to the entities on the stack, and to all that they reach.
+
+    Nodes that an earlier walk has seen are skipped. The stack is empty afterwards.
+    """
     cdef uint32_t j
     cdef NodeRef node
     while walk.depth:
@@ -52,9 +55,10 @@ cdef inline size_t count_selected(const EntityRow* entities, size_t entity_count
 cdef inline void update_inner_functions(const SymbolRow* symbols, const SectionRow* sections,
                                         const EntityNumber* entity_of, EntityRow* entities,
                                         size_t entity_count) noexcept nogil:
-    """Let functions that lie inside of others be live, or deselected, exactly if these are.
+    """Make each function that lies inside of another live, or deselected, exactly if the other is.
 
-    `entity_of` has the entity of each symbol.
+    `entity_of` has the entity of each symbol. A deselected function is dead only because some
+    kernels were not selected.
     """
     cdef size_t i
     cdef EntityNumber owner

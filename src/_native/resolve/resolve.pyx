@@ -23,9 +23,10 @@ several threads. `resolve` does this:
 
 `find_live` flags what the link keeps:
 
-1. `push_kept` begins at the kernels that are selected, and unless exactly one is, at those that
-   device code launches. A function whose address is taken is kept, but not what it calls. A
-   function that only a table names is kept with what it calls (docs/nvlink-differences.md).
+1. `push_kept` begins at the selected kernels, or without a selection at all. Unless exactly one is
+   selected, it also begins at kernels that device code launches. A function whose address is taken
+   is kept, but not what it calls. A function that only a table names is kept with what it calls
+   (docs/nvlink-differences.md).
 2. `flag_reached` follows the call graph (tables/graph.pxd).
 3. `keep_undefined` and `update_inner_functions` flag what the graph does not lead to: run-time
    functions without a definition, and functions inside of others.
@@ -65,12 +66,12 @@ from tables.rows cimport (
 )
 
 
-# The function that each input section belongs to, and what became of the copy of the function that
-# it is part of.
+# For each input section, the function that it belongs to, and whether that function's copy (the
+# definition of the function in this file) won or lost.
 ctypedef struct SectionCopies:
     const Resolver* resolver
     EntityNumber* function      # by input section: the function, or -1
-    uint8_t* resolution         # by input section: what became of the copy
+    uint8_t* resolution         # by input section: Resolution of the copy
 
 
 def resolve(MergedTables merged not None):
@@ -171,9 +172,10 @@ cdef bint resolve_files(Resolver* resolver) noexcept nogil:
 
 
 cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept nogil:
-    """Set what the last file decides: whether a loser lost early, and which rows of calls are kept.
+    """Set what is known only after the last file: RESOLUTION_LOST_EARLY, and `of_linked_copy`.
 
-    Until then a row of calls has the symbol of its copy in `of_linked_copy`.
+    A definition lost early if the one that it lost to was replaced later. Until here,
+    `of_linked_copy` of a row of calls has the symbol of the function copy that makes the call.
     """
     cdef const EntityRow* entities = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data
@@ -256,9 +258,10 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
 
 
 cdef void push_kept(LiveWalk* walk, const uint8_t* is_selected, bint keep_all) noexcept nogil:
-    """Flag what is kept for its own sake; push the roots, and other functions with their callees.
+    """Flag what is kept in any case; push the functions that are kept with all that they call.
 
-    `is_selected` says by entity which kernels are selected, and is NULL if all are.
+    `is_selected` says by entity which kernels are selected, and is NULL if all are. With `keep_all`
+    everything is kept.
     """
     cdef EntityRow* entities = walk.entities
     cdef size_t i
@@ -323,10 +326,11 @@ def select_referenced(MergedTables merged not None, list external, list internal
 
 cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
                           uint8_t* is_selected) except *:
-    """Mark the kernels that one of the names matches, global ones or, with EF_LOCAL, local ones.
+    """Mark in `is_selected` the kernels that one of the names matches.
 
-    Names are patterns, found by their stem, the bytes before the first star. Stems have few
-    different sizes: N kernels and P names cost N lookups for each size, not N * P comparisons.
+    `local` is EF_LOCAL for kernels with local names, 0 for those with global names. Names are
+    patterns, found by their stem, the bytes before the first star. Stems have few different sizes:
+    N kernels and P names cost N lookups for each size, not N * P comparisons.
     """
     cdef size_t count = len(names), entity_count = merged.entities.count, i
     cdef uint32_t longest = 0, stem
@@ -394,6 +398,7 @@ def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks select
     for i in range(entity_count):
         marks[i] = 0
         if entities[i].flags & EF_KERNEL:
+            # A borrowed file is one of a module that another image registers.
             if is_borrowed[symbols[entities[i].first].file]:
                 marks[i] = entities[i].flags & EF_TAKEN != 0
             else:

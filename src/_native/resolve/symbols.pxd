@@ -25,6 +25,8 @@ from tables.rows cimport (
 from tables.views cimport ObjectsView
 
 
+# The state of symbol resolution: the inputs, the tables that it makes, and facts about symbols. An
+# entity is one distinct symbol of the link (resolve/entities.pxd).
 ctypedef struct Resolver:
     ObjectsView objects
     EntityNumber* entity_of     # by input symbol: its entity, or -1
@@ -35,7 +37,7 @@ ctypedef struct Resolver:
     EntityNumber const0_size    # the entity of .nv.ptx.const0.size, or -1
     uint32_t* regcount          # by input symbol, of a function: its registers, from .nv.info
     uint32_t* frame             # by input symbol, of a function: bytes of its stack frame
-    uint8_t* unbounded          # by input symbol, of a whole program: no bound on its stack
+    uint8_t* unbounded          # by input symbol, of a whole program: its stack has no bound
     int32_t* prototype_of       # by entity: 1 + the number of its prototype string, or 0
     uint16_t* first_sm          # by entity: virtual SM number of the file that first defines it
     uint32_t* hash_of           # by input symbol: hash of a name that other files may have, or 0
@@ -61,9 +63,9 @@ cdef inline void hash_names(Resolver* resolver, const FileRow* file) noexcept no
 
 
 cdef inline void fetch_names(const Resolver* resolver, const FileRow* file) noexcept nogil:
-    """Fetch the places of a file's names in the index into the cache.
+    """Fetch the slots of a file's names in the index `names` into the cache.
 
-    Each place follows from the name's hash, so most are cache misses: together they take less time
+    A slot follows from the name's hash, so most are cache misses. Together these take less time
     than one after the other.
     """
     cdef SymbolRef i
@@ -73,9 +75,10 @@ cdef inline void fetch_names(const Resolver* resolver, const FileRow* file) noex
 
 
 cdef inline void read_function_facts(Resolver* resolver, const FileRow* file) noexcept nogil:
-    """Read registers and frames of a file's functions from .nv.info, and recursion.
+    """Read registers and stack frames of a file's functions from .nv.info.
 
-    Only whole programs need the last: their call graph only has calls of other files' functions.
+    In whole programs, also read which functions have no bound on their stack: recursion that their
+    call graph does not show, since it only has calls of other files' functions.
     """
     cdef const SectionRow* section
     cdef const uint8_t* data
