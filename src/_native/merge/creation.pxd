@@ -15,8 +15,9 @@
 #
 # `prepare_sections` comes before all this, for every file: it marks what step 3 has to visit.
 # `create_pools` is called once, at the end of input: for kernels that get a pool only from device
-# functions. "Optimizer constants" are the pools of functions from sm_100 on: until the second
-# program renames them, .nv.constant2.F is called .nv.constant.optimizer.F.
+# functions. A pool, .nv.constant2.F, has the literals and jump tables of a function. From sm_100 on
+# it is called .nv.constant.optimizer.F until the second program renames it, and "optimizer" in
+# names of functions here means such a pool.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -62,7 +63,7 @@ from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_WEAK_GLOBAL
 
 
 cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
-    """Return whether the output's symbol table has the entity, by kind and state space."""
+    """Return whether the output's symbol table has a symbol for the entity."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef const SymbolRow* symbol = &merge.objects.symbols[entity_row.winner]
     if entity_row.kind == E_FUNC:
@@ -81,7 +82,7 @@ cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil:
-    """Return whether an entity lies in the pool of a device function, copied to kernels' pools."""
+    """Return whether an entity lies in a device function's pool, which goes to kernels' pools."""
     cdef SectionNumber section = merge.objects.symbols[entity.winner].section
     return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
@@ -90,7 +91,10 @@ cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil
 
 
 cdef inline bint is_lost_pool(Merge* merge, SectionNumber section) noexcept nogil:
-    """Return whether a section is the pool of a copy that lost, without symbols in the output."""
+    """Return whether an input section is the pool of a function copy that lost.
+
+    Such a pool has no symbols in the output.
+    """
     return (section >= 0 and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
             and has_lost(merge.merged.section_resolution[section]))
 
@@ -113,9 +117,10 @@ cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept n
 
 cdef inline SymbolNumber next_symbol_in_order(Merge* merge, const FileRow* file,
                                               bint functions) noexcept nogil:
-    """Take the next symbol of the file in the order of resolution; -1 if it is of the other sort.
+    """Take the next symbol of the file in the order of resolution, if it is of the right sort.
 
-    The sorts are functions, if `functions` is set, and all other symbols, if it is not.
+    With `functions` that is a function, without it any other symbol. Returns -1 if the next symbol
+    is of the other sort or of the next file, or if there is none.
     """
     cdef SymbolNumber symbol
     if merge.met_before == merge.merged.met_count:
@@ -135,7 +140,7 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
     cdef SymbolNumber symbol
     cdef EntityNumber entity, null_entity
     cdef const SymbolRow* symbol_row
-    cdef bint is_definition         # that was the current copy when its file was read
+    cdef bint is_definition         # the symbol was the current copy when its file was read
     while True:
         symbol = next_symbol_in_order(merge, file, True)
         if symbol < 0:
@@ -228,7 +233,7 @@ cdef inline void create_symbol(Merge* merge, EntityNumber entity, bint is_local)
 
 cdef inline void create_optimizer_symbol(Merge* merge, EntityNumber entity, EntityNumber function,
                                          uint32_t number) noexcept nogil:
-    """Create the symbol of a constant in the pool of `function`, on family C.
+    """Create the symbol of a constant in the pool of `function`, from sm_100 on.
 
     nvlink names the `number`th constant of a file `.nv.constant.optimizer.F.number`. Releases with
     lean names (TRAIT_LEAN_NAMES) keep the name that the input has.
@@ -269,8 +274,8 @@ cdef inline void create_objects(Merge* merge, const FileRow* file) noexcept nogi
         entity = merge.merged.symbol_entity[symbol]
         entity_row = &merge.merged.entities[entity]
         if symbol_row.section >= 0:
-            # A definition that lost creates nothing: `create_other_sections` is in time for its
-            # bytes.
+            # A definition that lost creates nothing here. If its bytes need a section,
+            # `create_other_sections` creates it.
             lost = has_lost(merge.merged.symbol_resolution[symbol])
             merge.work.section_marks[symbol_row.section] |= MARK_SYMBOL
             if not lost:
@@ -300,7 +305,10 @@ cdef inline void create_objects(Merge* merge, const FileRow* file) noexcept nogi
 
 
 cdef inline void create_section_of_object(Merge* merge, SectionNumber section) noexcept nogil:
-    """Create the section that holds an object, at the first object in it."""
+    """Create the output section for the input section of an object, unless it exists.
+
+    An object is any symbol except for functions.
+    """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef EntityNumber kernel
     if is_a(section_row.kind, IS_KERNEL_SHARED):
@@ -369,7 +377,7 @@ cdef inline OutNumber find_or_create_section(Merge* merge, SectionNumber section
 
 cdef inline void create_constant_section(Merge* merge, EntityNumber function,
                                          const SectionRow* section) noexcept nogil:
-    """Create the section of a function's constants, for an input section with such constants."""
+    """Create the section of a function's constants, for the input section that has them."""
     cdef bint has_relocation_name = (is_a(section.kind, IS_PARAMETERS)
                                      and not merge.objects.mode & LINK_RELOCATABLE)
     cdef SectionHead head = head_of(merge, section)
@@ -381,7 +389,7 @@ cdef inline void create_constant_section(Merge* merge, EntityNumber function,
         create_optimizer_section(merge, function, &head)
         return
     if has_relocation_name:
-        # Families A and B also have a name for a relocation section that never exists. It comes
+        # Up to sm_90, there is also a name for a relocation section that never exists. It comes
         # before the section in the list of symbols, and after it in the section list.
         text = pool_join_text(&merge.work.texts, b".rel", merge.objects.arena + section.name, &size)
         if text == NULL:
@@ -398,7 +406,10 @@ cdef inline void create_constant_section(Merge* merge, EntityNumber function,
 
 cdef inline OutNumber create_optimizer_section(Merge* merge, EntityNumber function,
                                                const SectionHead* head) noexcept nogil:
-    """Create the pool of a function under its first name, on family C; -1 without memory."""
+    """Create the pool `.nv.constant.optimizer.F` of a function, from sm_100 on; -1 without memory.
+
+    The second program renames it to `.nv.constant2.F`.
+    """
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(merge, function, &size)
     cdef uint8_t* text = pool_join_text(&merge.work.texts, OPTIMIZER, name, &size)
@@ -417,8 +428,8 @@ cdef inline OutNumber create_optimizer_section(Merge* merge, EntityNumber functi
 cdef inline void create_pools(Merge* merge) noexcept nogil:
     """Create pools of kernels whose constants all come from device functions they reach.
 
-    The rows of one device function follow each other. First all its kernels get the section, then,
-    on family C, all of them the relocation sections.
+    The rows of one device function follow each other. First each of its kernels gets the section;
+    then, from sm_100 on, each gets the relocation sections.
     """
     cdef const PoolRow* pools = merge.merged.pools
     cdef size_t first = 0, end, i
@@ -479,7 +490,7 @@ cdef inline void prepare_sections(Merge* merge, const FileRow* file) noexcept no
 
 
 cdef inline bint is_to_place(uint16_t kind) noexcept nogil:
-    """Return whether `create_other_sections` may create sections of a kind, or place bytes."""
+    """Return whether `create_other_sections` may have something to do for sections of a kind."""
     return (is_a(kind, IS_CAPSULE | IS_DEBUG | IS_LITERALS | IS_COMMON_SHARED)
             or is_plain(kind, IS_CODE | IS_PARAMETERS) or KIND[kind].place == PLACE_JOINED)
 
@@ -594,7 +605,10 @@ cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* 
 
 cdef inline bint is_repeat_of_plain(Merge* merge, SectionNumber section, SectionRef first,
                                     SectionRef end) noexcept nogil:
-    """Return whether a plain debug section, `first` to `end` - 1, has a mercury section's bytes."""
+    """Return whether the mercury debug section `section` has the bytes of a plain one.
+
+    The file's plain debug sections are among the sections from `first` to `end` - 1.
+    """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* plain
     cdef SectionRef i

@@ -18,11 +18,11 @@
 # ways to remove an entry, which differ in what is left. Frames are `.debug_frame`; lines are
 # `.debug_line` and `.nv_debug_line_sass`.
 #
-# For most symbols the Action follows from the symbol and the relocation type alone, except in bytes
-# that lost. This is their Fate, which `fate_of` finds for each symbol before any relocation is
-# decided, file by file on any thread. For the others, `decide_action` decides by the kind of the
-# symbol, with `decide_function`, `decide_shared` and `decide_without_entity`. merge/relocations.pxd
-# then carries the Action out.
+# The Action of an entry mostly follows from its symbol and its relocation type alone. The part that
+# follows from the symbol is the symbol's Fate. `fate_of` finds it for each symbol before any
+# relocation is decided, file by file on any thread. If it leaves the Action open, `decide_action`
+# decides by the kind of the symbol, with `decide_function`, `decide_shared` and
+# `decide_without_entity`. merge/relocations.pxd then carries the Action out.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -49,23 +49,25 @@ from tables.rows cimport (
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
-# The outcome of an entry. "Its section" is the relocation section of the output that it creates.
+# The outcome of a relocation entry. "Its section" is the relocation section of the output that the
+# entry creates.
 cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
     RESOLVE = 2                 # the link writes the value into the field
     CLEAR = 3                   # the link writes zeros into the field; its section is created
     DROP_LATE = 4               # its section is created and the rule of two forms counts the entry
-    DROP_DEAD = 5               # the same, but an entry of mercury data creates no section
+    DROP_DEAD = 5               # like DROP_LATE, but an entry of mercury data creates no section
 
 
 # The part of the outcome that follows from the symbol: with the relocation type, it gives the
-# Action of all entries that name it. Entries in bytes that lost have none (`is_of_lost_bytes`).
+# Action of all entries that name the symbol. Only entries in bytes of a definition that lost are
+# dropped instead (`is_of_lost_bytes`).
 cdef enum Fate:
-    FATE_OPEN = 0               # it depends on the section: `decide_action`
+    FATE_OPEN = 0               # the Action depends on more: see `decide_action`
     FATE_EMITTED = 1
-    FATE_FUNCTION = 2           # a function of the output: as `decide_function` says at its end
-    FATE_CONSTANT = 3           # a constant of an executable
+    FATE_FUNCTION = 2           # a function of the output: emitted, unless its type clears fields
+    FATE_CONSTANT = 3           # a constant of an executable: resolved, unless the driver does it
     FATE_RESOLVED = 4
 
 
@@ -157,12 +159,18 @@ cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexce
 
 
 cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nogil:
-    """Return whether family C computes this debug section again, not joining the inputs' bytes."""
+    """Return whether the link computes this debug section again, instead of joining the inputs'.
+
+    That is so from sm_100 on, for plain frames and lines.
+    """
     return merge.has_finalizer and not KIND[target.kind].mercury and is_frame_or_line(merge, target)
 
 
 cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
-    """Return whether a later stage may define an entity; never an extern array, placed with -g."""
+    """Return whether a later stage of linking may define an entity.
+
+    It defines no extern arrays: with -g, this link gives them an address.
+    """
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
 
@@ -178,7 +186,7 @@ ctypedef struct RelocList:
     bint is_rela                    # entries have an addend
     bint is_mercury                 # entries patch the mercury form
     bint is_of_replaced_code        # `target` is code of a copy that was replaced later
-    bint is_rebuilt                 # family C computes `target` again
+    bint is_rebuilt                 # the link computes `target` again (from sm_100 on)
     bint is_capsule                 # `target` is a capsule
     bint is_counted                 # entries count for the rule of two forms
     bint is_cleared_of_replaced     # see the function of this name
@@ -191,12 +199,12 @@ ctypedef struct RelocList:
     SectionNumber twin              # input section: the mercury form of this one, or -1
 
 
-# One of its entries.
+# One entry of a RelocList.
 ctypedef struct RelocEntry:
     const Rela* input               # as the file has it; a Rel, without addend, if not `is_rela`
     const RelocationFacts* facts    # of its type
     int64_t addend                  # 0 for a Rel
-    int64_t new_addend              # that of its row, before the start of the file's bytes is added
+    int64_t new_addend              # of its new row; `add_emitted` adds the offset of the file's bytes
     SymbolNumber symbol             # SymbolRow that it names
     EntityNumber entity             # the symbol's entity, or -1
     SectionNumber section           # input section of a symbol without entity, or -1
@@ -232,7 +240,7 @@ cdef inline Action decide_function(Merge* merge, const RelocList* relocs, const 
     cdef const SectionRow* target = relocs.target
     if not merge.merged.entities[merge.merged.symbol_entity[entry.symbol]].flags & EF_LIVE:
         if not is_a(target.kind, IS_DEBUG):
-            return DROP_LATE    # in data: such a function exists for its address alone
+            return DROP_LATE    # in data, whose relocations keep no function alive
         if has_lost(resolution):
             if is_frame_or_line(merge, target):
                 return EMIT if merge.has_finalizer and not relocs.is_mercury else DROP

@@ -95,7 +95,7 @@ cdef inline OutNumber find_or_create_mercury_relocations(Merge* merge, SectionNu
                                                          OutNumber out) noexcept nogil:
     """Return the mercury relocation section for `out`, created if it is new; -1 without memory.
 
-    It is the twin of a plain one, so that one is created, too.
+    It is the twin of the plain relocation section of `out`, which is also created if it is new.
     """
     cdef OutNumber plain = out_row(merge, out).rela
     cdef OutNumber mercury
@@ -129,9 +129,9 @@ cdef inline bint needs_other_form(Merge* merge, RelocList* relocs, OutNumber cou
                                   int64_t addend) noexcept nogil:
     """Count an entry for the rule of two forms, and return whether the rule asks for .rel.
 
-    RELA entries with addend 0 do, except for the first entry. `counter` is the OutRow that counts
-    the entries of `relocs`, the same for all of them: plain code counts in its own row, mercury
-    code in that of its relocation section.
+    A RELA entry with addend 0 does, unless it is the first entry. `counter` is the OutRow that
+    counts the entries of `relocs`, the same for all of them: for plain code the row of the code,
+    for mercury code that of the relocation section.
     """
     if not relocs.is_rela:
         return False
@@ -218,7 +218,7 @@ cdef inline void add_fixup(Merge* merge, const RelocList* relocs, RelocEntry ent
 
 cdef inline void add_rebuild(Merge* merge, const RelocList* relocs,
                              RelocEntry entry) noexcept nogil:
-    """Add a relocation of a debug section that family C computes again."""
+    """Add a relocation of a debug section that the link computes again, from sm_100 on."""
     cdef RebuildRow* rebuild = <RebuildRow*>vec_push(&merge.columns.rebuilds)
     if rebuild == NULL:
         merge.failed = True

@@ -1,4 +1,5 @@
-# The second program of family C: the final file of the linked mercury file (docs/order.md).
+# The second program, from sm_100 on: it makes the final file from the linked mercury file
+# (docs/order.md).
 #
 # From sm_100 on nvlink first links the mercury halves of the inputs, and a second program makes the
 # final file from the result. It appends to lists and string tables that are complete, and replaces
@@ -35,7 +36,7 @@ from tables.rows cimport (
 
 
 cdef inline void make_final_file(Merge* merge) noexcept nogil:
-    """Make the final file of the mercury file, which has all its sections, symbols and names."""
+    """Make the final file from the mercury file, whose sections, symbols and names are complete."""
     cdef size_t final_count = survey_sections(merge)
     if merge.failed:
         return
@@ -49,9 +50,9 @@ cdef inline void make_final_file(Merge* merge) noexcept nogil:
 cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
     """Rename sections in .shstrtab in place, and find those that the next steps work on.
 
-    These are `renamed`, `code_sections` and `twinned` of Work. One walk does all, since the rows of
-    a large link are more than a cache holds. Returns the number of sections of the final file
-    before .nv.constant0.K and most twins have rows.
+    It fills `renamed`, `code_sections` and `twinned` of Work. One walk does all, since the rows of
+    a large link are more than a cache holds. Returns the number of sections of the final file, with
+    those that have no rows yet: .nv.constant0.K and most twins.
     """
     cdef size_t count = 4               # sections without a row, such as the null section
     cdef OutNumber out
@@ -113,8 +114,8 @@ cdef inline void rename_in_place(uint8_t* text) noexcept nogil:
     elif is_named(text, size, b".nv.constant.pic"):
         put_name(text, size, b".nv.constant4")
     else:
-        # A string that two sections share is renamed for each of them: as nvlink does, the second
-        # time again takes 23 bytes for the prefix, and the function's name loses nine.
+        # A string that two sections share is renamed for each of them, as in nvlink. The second
+        # time it again takes 23 bytes for the prefix, so the function's name loses nine.
         function_size = size - OPTIMIZER_PREFIX if size > OPTIMIZER_PREFIX else 0
         put_text(text, b".nv.constant2.")
         text += BANK_PREFIX
@@ -250,7 +251,7 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
     cdef SectionNumber capsule
     for i in range(merge.work.twinned.count):
         create_mercury_twin(merge, twinned[i])
-    for i in range(merge.work.renamed.count, plain_count):      # newer than the survey
+    for i in range(merge.work.renamed.count, plain_count):      # created after the survey
         if needs_twin(merge, out_row(merge, <OutNumber>i)):
             create_mercury_twin(merge, <OutNumber>i)
     if merge.failed:
@@ -270,9 +271,10 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
 
 
 cdef inline void split_mercury_variables(Merge* merge, const FileRow* file) noexcept nogil:
-    """Give mercury variables bytes of their own if a file has others for them, as with -ewp.
+    """Give mercury variables bytes of their own where those of a file differ from the plain ones.
 
-    These are tables of functions. The plain ones have the offsets of functions inside of a kernel.
+    That is so in whole programs (-ewp): their plain tables of functions have offsets inside of a
+    kernel, where the mercury tables have relocations.
     """
     cdef SectionRef i
     cdef SectionNumber plain

@@ -20,7 +20,7 @@ from tables.rows cimport (
 
 
 def find_winning_symbol(MergedTables merged not None, FileNumber reference, FileNumber candidate):
-    """Return a function whose copy in the candidate is kept and in the reference lost, or -1."""
+    """Return a function (SymbolRow) that lost in the reference, but not in the candidate, or -1."""
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* files = objects.files.rows
     cdef const SymbolRow* symbols = objects.symbols.rows
@@ -65,7 +65,10 @@ def pair_sections(ObjectTables objects not None, bytes pairs not None):
 
 cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const FileRow* candidate,
                      const FileRow* reference, SectionNumber* stand_ins) noexcept nogil:
-    """Set the stand-ins of a candidate's sections; False if the sections do not correspond."""
+    """Set the stand-ins of a candidate's sections, which are sections of the reference.
+
+    False if the sections of the two files do not correspond.
+    """
     cdef SectionRef i, j = reference.first_section
     cdef SectionRef end = reference.first_section + reference.section_count
     for i in range(candidate.first_section, candidate.first_section + candidate.section_count):

@@ -60,9 +60,9 @@ ctypedef struct ComponentSearch:
     uint32_t* stack                 # by node: bytes of the deepest path so far, or NO_STACK_BOUND
     uint32_t* barriers              # by node: the largest count found so far
     uint8_t* is_kernel              # by node
-    uint8_t* reconfigures           # by node: sets the number of registers, or one that it reaches
-    uint32_t* unbounded             # by node, a prototype: its functions without a stack bound
-    NodeRef* last_prototype         # by node, a function: the prototype it last counted for
+    uint8_t* reconfigures           # by node: it, or one that it reaches, has REG_RECONFIG
+    uint32_t* unbounded             # by node, a prototype: how many of its functions have no bound
+    NodeRef* last_prototype         # by node, a function: node of the prototype it last counted for
 
 
 def analyze(MergedTables merged not None):
@@ -379,7 +379,7 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Return (recursive, exceeds_registers)."""
+    """Return the kernels without a bound on their stack, and whether any exceeds its registers."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows
@@ -401,7 +401,7 @@ def find_recursive(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
-    """Return the entity of the first function that is not a tools patch; -1 if all are."""
+    """Return the entity of the first function without TOOLS_PATCH_FUNC; -1 if all have it."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

@@ -10,7 +10,7 @@ module repeats the events one after the other, with one list of sections and two
     step 3    .nv.constant0.k and .debug_frame, in the order of the input
     step 5    .rela.text.k, at the first entry that needs it
 
-`prepare_file` finds, for each input on any thread, which sections and symbols need work.
+`prepare_file` marks, for each input on any thread, the sections that the steps below work on.
 `create_first_sections` creates what precedes all inputs, such as the string tables. Then follow for
 each input:
 
@@ -23,8 +23,8 @@ each input:
 
 `finish_input` creates what follows the last input, such as the call graph. `name_symbols` and
 `name_sections` then walk over the lists and write the names, so dead code has numbers but no names.
-After that, no section or symbol of this program appears; from sm_100 on a second program makes the
-final file of what is there (`make_final_file`).
+After that, links up to sm_90 create no section or symbol. From sm_100 on, a second program makes
+the final file from the result, and creates more of both (`make_final_file`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -189,8 +189,8 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
         merge.work.parameters_of = scratch_nones(scratch, merge.merged.entity_count)
     scratch_reserve(scratch, &merge.work.section_list, merge.objects.section_count)
     scratch_reserve(scratch, &merge.work.local_list, merge.objects.section_count)
-    # Fewer rows than links usually have: a table that doubles from nothing copies as many bytes as
-    # it has at the end, to new memory each time.
+    # Most links have more rows, but such a start saves time: a table that doubles from nothing
+    # copies as many bytes as it has at the end, to new memory each time.
     scratch_reserve(scratch, &merge.columns.outs, merge.objects.section_count // 3)
     scratch_reserve(scratch, &merge.columns.out_symbols, merge.merged.entity_count)
     scratch_reserve(scratch, &merge.columns.emitted, merge.objects.symbol_count // 3)
@@ -201,7 +201,10 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
 
 
 cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
-    """Find what creation needs to know of one file and no creation changes, on any thread."""
+    """Mark the sections of one file, and find the fates of its symbols; a task of `run_each`.
+
+    No section or symbol that is created later changes these.
+    """
     cdef Merge* merge = <Merge*>context
     cdef const FileRow* file = &merge.objects.files[number]
     prepare_sections(merge, file)
@@ -238,7 +241,7 @@ cdef void read_inputs(Merge* merge) noexcept nogil:
 
 
 cdef void find_own_pools(Merge* merge) noexcept nogil:
-    """Set `own_pool` of the input sections for which a function gets a pool, and `pool_end`."""
+    """Set `pool_end`, and `own_pool` of input sections whose function gets a pool of its own."""
     cdef size_t i
     cdef const PoolRow* pool
     for i in range(merge.merged.pool_count):
@@ -255,7 +258,7 @@ cdef void finish_input(Merge* merge) noexcept nogil:
     for i in range(merge.work.by_name.mask + 1):
         if merge.work.by_name.slots[i].value < 0:
             continue
-        # Inputs without code have an empty .debug_frame.
+        # Inputs without code have an empty .debug_frame. It and its twin get no section symbol.
         row = out_row(merge, <OutNumber>merge.work.by_name.slots[i].value)
         if row.size == 0 and is_a(row.kind, IS_DEBUG):
             row.marks |= OF_NO_SYMBOL
@@ -303,7 +306,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
 cdef void create_early_notes(Merge* merge) noexcept nogil:
     """Create the notes of releases before 13.0, which have no section symbols.
 
-    Only files for sm_100 and later have them, the second one as .note.nv.cuver.
+    Only files for sm_100 and later have these notes. The second one is called .note.nv.cuver.
     """
     cdef OutNumber out
     if not merge.objects.traits & TRAIT_MERCURY:
@@ -317,8 +320,8 @@ cdef void create_early_notes(Merge* merge) noexcept nogil:
 cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
     """Add the prototypes of a file, dead or not, to .strtab, where no other string is yet.
 
-    The file's .nv.callgraph comes first, which names them in the blocks of functions whose address
-    is taken and of indirect calls; then its .nv.prototype.
+    First come those in the file's .nv.callgraph, in the blocks of functions whose address is taken
+    and of indirect calls; then those in its .nv.prototype.
     """
     cdef SectionRef i
     cdef uint32_t walk                  # walk 0 is over .nv.callgraph, walk 1 over .nv.prototype
@@ -363,8 +366,8 @@ cdef void resolve_prototype_offsets(Merge* merge, uint32_t* offsets) noexcept no
 cdef void create_array_instances(Merge* merge) noexcept nogil:
     """Create the instances of extern arrays with -r: one symbol for each kernel that uses arrays.
 
-    Their order is that of the relocations that use the arrays, not that of the kernels' symbols. A
-    weak kernel is created before others, but its relocations need not come before theirs.
+    The order is that of the relocations that use the arrays, not that of the kernels' symbols. A
+    weak kernel is created before others, but its relocations may come after theirs.
     """
     cdef const EntityNumber* kernels = <const EntityNumber*>merge.work.array_kernels.data
     cdef size_t i

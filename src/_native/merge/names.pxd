@@ -1,13 +1,12 @@
 # Writing names into .shstrtab and .strtab: one walk over the section list, and one over the list of
 # local symbols and then the global ones.
 #
-# Both come after dead code was removed, which therefore has no names in the tables, and before
-# sections without contents are removed, which have (docs/order.md). Each table has each string
-# once.
+# Both come after dead code was removed, so it has no names in the tables. Both come before sections
+# without contents are removed, so these have names (docs/order.md). No string is in a table twice.
 #
 # Most of the time is spent waiting for cells of the hash tables. So each name is hashed, and its
-# cell fetched into the cache, some names before it is written (`fetch_entry`). A second thread for
-# one of the tables would have to fetch the list and the rows from the cache of the first.
+# cell fetched into the cache, some names before it is written (`fetch_entry`). One thread writes
+# both tables: a second would have to fetch the list and the rows from the cache of the first.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport strlen
@@ -51,7 +50,7 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
     cdef size_t i
     cdef const ListEntry* entry
     cdef OutSymbolRow* symbol
-    cdef uint32_t[2 * AHEAD] tags           # of global names between fetch and use, in a ring
+    cdef uint32_t[2 * AHEAD] tags           # a ring: hashes of global names, until they are written
     cdef int64_t offset
     if not reserve_names(&merge.work.local_list, &merge.columns.str,
                          merge.columns.out_symbols.count):

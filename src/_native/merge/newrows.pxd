@@ -35,7 +35,8 @@ cdef extern from *:
     """
     const char* SHNDX
     const char* INSTANCE
-    # The beginning of the first name of a pool on family C, and of names of its relocations.
+    # From sm_100 on, the first name of a function's pool of constants begins so, and the names of
+    # its relocations. A second program gives these sections their final names (merge/final.pxd).
     const char* OPTIMIZER
     const char* OPTIMIZER_RELA
     const char* OPTIMIZER_RESOLVED
@@ -58,7 +59,7 @@ cdef inline ListEntry* append_list_entry(Merge* merge, Vec* list, const uint8_t*
 
 
 cdef inline void reserve_number(Merge* merge) noexcept nogil:
-    """Let the next number of a section stay unused: nvlink creates one that it later removes."""
+    """Leave the next section number unused: that of a section which nvlink later removes."""
     append_list_entry(merge, &merge.work.section_list, NULL, 0, -1, -1)
 
 
@@ -122,12 +123,15 @@ cdef inline void name_out(Merge* merge, OutNumber out, const uint8_t* text,
 
 
 cdef inline void name_out_text(Merge* merge, OutNumber out, const char* text) noexcept nogil:
-    """Call `name_out` with a text that stands in the source."""
+    """Call `name_out` with a string literal."""
     name_out(merge, out, <const uint8_t*>text, <uint32_t>strlen(text))
 
 
 cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
-    """Reserve the number and the names of a section and its symbol, which the output has not."""
+    """Reserve a section number, and the names of that section and its symbol.
+
+    The output has the names in its string tables, but neither the section nor the symbol.
+    """
     if text == NULL:
         merge.failed = True
         return
@@ -137,9 +141,10 @@ cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) 
 
 cdef inline OutSymbolNumber new_symbol(Merge* merge, EntityNumber entity, OutNumber section,
                                        uint32_t part) noexcept nogil:
-    """Create a symbol of the output for an entity or for an OutRow `section`; -1 without memory.
+    """Create a symbol of the output; -1 without memory.
 
-    The other one is -1; both are -1 for an instance.
+    It is the symbol of `entity`, or the section symbol of the OutRow `section`; the other one is
+    -1. Both are -1 for an instance, which stands for the extern arrays of a kernel.
     """
     cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&merge.columns.out_symbols)
     if row == NULL:
@@ -161,14 +166,17 @@ cdef inline void add_section_symbol(Merge* merge, OutNumber out) noexcept nogil:
 
 cdef inline OutSymbolNumber new_local(Merge* merge, EntityNumber entity, const uint8_t* text,
                                       uint32_t size) noexcept nogil:
-    """Create a local symbol of an entity, or of none for an instance; -1 without memory."""
+    """Create the local symbol of an entity (-1: of an instance), with this name of `size` bytes.
+
+    Returns -1 without memory.
+    """
     cdef OutSymbolNumber row = new_symbol(merge, entity, -1, PART_LOCAL)
     append_list_entry(merge, &merge.work.local_list, text, size, -1, row)
     return row
 
 
 cdef inline OutNumber create_link_section(Merge* merge, uint16_t kind) noexcept nogil:
-    """Create a section that the output has once; -1 without memory."""
+    """Create a section of a kind of which the output has only one; -1 without memory."""
     cdef OutNumber out = new_section_of_kind(merge, kind)
     if out >= 0:
         name_out(merge, out, <const uint8_t*>KIND[kind].name, KIND[kind].stem)
@@ -176,20 +184,20 @@ cdef inline OutNumber create_link_section(Merge* merge, uint16_t kind) noexcept 
 
 
 cdef inline void create_link_section_with_symbol(Merge* merge, uint16_t kind) noexcept nogil:
-    """Create a section that the output has once, with its section symbol."""
+    """Create a section of a kind of which the output has only one, with its section symbol."""
     cdef OutNumber out = create_link_section(merge, kind)
     if out >= 0:
         add_section_symbol(merge, out)
 
 
-# The fields with which a section of a function or of a file is created: those of an OutRow.
+# The fields of an OutRow that are known before it is created.
 ctypedef struct SectionHead:
     uint16_t kind
     uint16_t bank
     uint32_t type
     uint64_t flags
     uint32_t align
-    SectionNumber source        # that it is created for, or -1
+    SectionNumber source        # input section that it is created for, or -1
 
 
 cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept nogil:
@@ -245,7 +253,7 @@ cdef inline OutNumber create_named_section(Merge* merge, EntityNumber entity,
 
 cdef inline OutNumber create_function_section(Merge* merge, EntityNumber entity,
                                               uint16_t kind) noexcept nogil:
-    """Create a section of a function, named after kind and function; -1 without memory."""
+    """Create a section of a function, such as `.nv.info.F`; -1 without memory."""
     cdef const KindFacts* facts = &KIND[kind]
     cdef SectionHead head = head_of_kind(kind)
     cdef uint32_t size
@@ -259,7 +267,10 @@ cdef inline OutNumber create_function_section(Merge* merge, EntityNumber entity,
 
 cdef inline OutNumber create_file_section(Merge* merge, uint16_t kind,
                                           SectionNumber source) noexcept nogil:
-    """Find or create the file-scope section of a kind that no input needs to have."""
+    """Return the file-scope section of a kind, created if it is new; -1 without memory.
+
+    No input needs to have such a section: `source` is the one that it is created for, or -1.
+    """
     cdef SectionHead head = head_of_kind(kind)
     head.source = source
     return find_or_create_file_section(merge, KIND[kind].name, KIND[kind].stem, &head)
@@ -292,7 +303,7 @@ cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name
 
 
 cdef inline void create_debug_shared(Merge* merge, SectionNumber source) noexcept nogil:
-    """Find or create .nv_debug.shared."""
+    """Create .nv_debug.shared, unless it exists; `source` is an input section of it, or -1."""
     create_file_section(merge, K_DEBUG_SHARED, source)
 
 
@@ -328,9 +339,10 @@ cdef inline OutNumber new_relocations(Merge* merge, OutNumber out, bint is_rela)
 
 cdef inline OutNumber find_or_create_optimizer_relocations(Merge* merge,
                                                            OutNumber out) noexcept nogil:
-    """Find or create .rela.nv.constant2.F of family C; -1 without memory.
+    """Return the relocation section of the pool `out` from sm_100 on; -1 without memory.
 
-    Its first name is .rela.nv.constant.optimizer.F: the second program renames it.
+    It is created if it is new, as .rela.nv.constant.optimizer.F, which the second program renames
+    to .rela.nv.constant2.F.
     """
     cdef uint32_t size
     cdef const uint8_t* name
@@ -373,7 +385,10 @@ cdef inline OutNumber new_mercury_relocations(Merge* merge, OutNumber plain,
 
 
 cdef inline void create_pool_relocations(Merge* merge, EntityNumber function) noexcept nogil:
-    """Create the relocation sections of a function's pool in both forms, on family C."""
+    """Create the plain and the mercury relocations of a function's pool, from sm_100 on.
+
+    Those that exist stay.
+    """
     cdef OutNumber relocations = find_or_create_optimizer_relocations(merge,
                                                                       pool_of(merge, function))
     if relocations >= 0 and out_row(merge, relocations).merc < 0:

@@ -43,7 +43,7 @@ ctypedef struct ListEntry:
     const uint8_t* text         # the name, without NUL; NULL for a number without a name
     uint32_t size               # bytes of the name
     uint32_t tag                # hash of the name; set when names are written
-    OutNumber out               # -1: only a name or a number
+    OutNumber out               # the section; -1: the output has none, only the number or name
     OutSymbolNumber symbol      # OutSymbolRow of a symbol that is not a section's, or -1
 
 
@@ -57,8 +57,8 @@ cdef enum DeadSection:
     DEAD_REL = 32
 
 
-# Facts about an input section that the merge finds. Those after MARK_DECIDED are set by
-# `prepare_file`, before any section is created: no creation changes what they follow from.
+# Facts about an input section that the merge finds. `prepare_file` sets those after MARK_DECIDED,
+# before any section is created; they follow from the input alone.
 cdef enum SectionMark:
     MARK_SYMBOL = 1             # a symbol lies in it
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose
@@ -91,10 +91,11 @@ ctypedef struct Columns:
 ctypedef struct Work:
     Vec section_list                # ListEntry: every section that has a number
     Vec local_list                  # ListEntry: every section's symbol and the local symbols
-    Vec lost_ranges                 # LostRange: bytes that lost of the section being relocated
+    # Definitions that lost, in the input section whose relocations are decided.
+    Vec lost_ranges                 # LostRange: their bytes (merge/lostbytes.pxd)
     Vec array_kernels               # EntityNumber: kernels with `array_align`, by first relocation
     Vec capsules                    # SectionNumber: sections that are capsules
-    # Family C: what the second program finds in its survey.
+    # Results of `survey_sections`, for the second program (from sm_100 on).
     Vec renamed                     # uint8_t, by OutRow: whether it gets another name
     Vec code_sections               # OutNumber: sections with code
     Vec twinned                     # OutNumber: sections that get a mercury twin
@@ -108,9 +109,9 @@ ctypedef struct Work:
     uint8_t* numbered_dead          # by entity: DeadSection bits
     OutSymbolNumber* symbol_of      # by entity: its OutSymbolRow, or -1
     OutNumber* sections_of          # by entity: its newest section, or -1; then follow `next`
-    SectionNumber* parameters_of    # by entity, on family C: input section of a kernel's parameters
+    SectionNumber* parameters_of    # by entity, from sm_100 on: input section with its parameters
     EntityNumber* users             # by entity: see merge/sharedusers.pxd; NULL if not needed
-    EntityNumber* reaching_kernel   # by node: the kernels that reach it
+    EntityNumber* reaching_kernel   # by node: kernels that reach it, as in merge/sharedusers.pxd
     NodeRef* work_list              # nodes that a walk of the call graph still has to visit
     CallGraph calls                 # the call graph, if `users` are needed
 
@@ -127,7 +128,7 @@ ctypedef struct Merge:
     SectionRef first_mercury
     SectionNumber merc_shndx        # .nv.merc.symtab_shndx of the file, or -1
     size_t symtab_shndx_position    # index of .symtab_shndx in the section list
-    bint has_finalizer              # family C: a second program makes the final file
+    bint has_finalizer              # from sm_100 on: a second program makes the final file
     bint arrays_stay                # extern arrays keep symbols (merge/sharedusers.pxd)
     bint needs_symtab_shndx         # section numbers do not fit 16 bits
     bint has_compat                 # .nv.compat was created (release 12.9)

@@ -175,7 +175,7 @@ cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept n
     """Set what is known only after the last file: RESOLUTION_LOST_EARLY, and `of_linked_copy`.
 
     A definition lost early if the one that it lost to was replaced later. Until here,
-    `of_linked_copy` of a row of calls has the symbol of the function copy that makes the call.
+    `of_linked_copy` of a row of calls has the symbol of the function copy that the row belongs to.
     """
     cdef const EntityRow* entities = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data

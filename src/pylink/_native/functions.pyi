@@ -11,15 +11,15 @@ def analyze(merged: MergedTables) -> None:
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
-    """Return (recursive, exceeds_registers).
+    """Return the kernels without a bound on their stack, and whether any exceeds its registers.
 
-    `recursive` are the entities of kernels without a bound on their stack, in creation order, each
-    once for every function without a bound that it calls. `exceeds_registers` says whether any
-    kernel reaches a function with more registers than the kernel itself was limited to.
+    The kernels are entities in creation order, each once for every function without a bound that it
+    calls. The second value says whether any kernel reaches a function with more registers than the
+    kernel itself was limited to.
     """
 
 def find_unpatched(merged: MergedTables) -> int:
-    """Return the entity of the first function that is not a tools patch; -1 if all are.
+    """Return the entity of the first function without TOOLS_PATCH_FUNC; -1 if all have it.
 
     The attribute TOOLS_PATCH_FUNC of a function says that it was compiled as a patch for tools,
     such as debuggers. The first function is the one that was created first.
