@@ -204,7 +204,7 @@ ctypedef struct RelocEntry:
     const Rela* input               # as the file has it; a Rel, without addend, if not `is_rela`
     const RelocationFacts* facts    # of its type
     int64_t addend                  # 0 for a Rel
-    int64_t new_addend              # of its new row; `add_emitted` adds the offset of the file's bytes
+    int64_t new_addend              # of its new row, before a section symbol's piece is added
     SymbolNumber symbol             # SymbolRow that it names
     EntityNumber entity             # the symbol's entity, or -1
     SectionNumber section           # input section of a symbol without entity, or -1

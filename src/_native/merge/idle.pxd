@@ -1,12 +1,12 @@
 # Sections for the shared memory of idle kernels, which a link that keeps all code can have: kernels
 # that nobody selected and no device code launches.
 #
-# Such a kernel gets no .nv.shared.K when its code is read. nvlink creates it when it lays shared
-# memory out, in this order:
+# Such a kernel gets no .nv.shared.K when its code is read. nvlink creates that section when it lays
+# shared memory out. A common variable is one that does not belong to one kernel; `shared.pyx` sorts
+# these. The sections are created in this order:
 #
-# 1. for a common variable that no other kernel uses, in the order in which these are sorted
-#    (`shared.pyx`);
-# 2. for a common variable that other kernels use, too;
+# 1. for each common variable that no other kernels use, those of the idle kernels that use it;
+# 2. for each common variable that other kernels use, too;
 # 3. for extern arrays.
 #
 # Only references from the kernel's own code count. With -r, only arrays are laid out.
@@ -38,7 +38,7 @@ ctypedef struct IdleUse:
     IdleUseNumber of_variable   # IdleUse: the next one of this variable, by kernel, or -1
 
 
-# All such references, chained by kernel and by variable.
+# All references from idle kernels to common variables, chained by kernel and by variable.
 ctypedef struct IdleUses:
     Vec rows                    # IdleUse
     Vec variables               # VariableRow: common ones and arrays, in creation order

@@ -33,6 +33,7 @@ cdef struct LostRange:
 
 
 cdef inline int compare_ranges(const void* a, const void* b) noexcept nogil:
+    """Order LostRanges by their start, for qsort."""
     cdef uint64_t start = (<const LostRange*>a).start, other_start = (<const LostRange*>b).start
     return (start > other_start) - (start < other_start)
 
@@ -62,8 +63,8 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
                                  Vec* lost) noexcept nogil:
     """Append the ranges of `section` in which relocations may be removed, disjoint and in order.
 
-    Only initialized data and constants have any. Variables lie in the plain section; a mercury
-    section gets the ranges of the file's plain one.
+    Only sections of initialized data and of constants have any. Symbols lie in plain sections, so a
+    mercury section gets the ranges of the file's plain one.
     """
     cdef uint16_t kind = merge.objects.sections[section].kind
     cdef bint is_mercury = KIND[kind].mercury
@@ -101,7 +102,10 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
 
 cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint16_t kind,
                                             uint64_t offset, SymbolNumber symbol) noexcept nogil:
-    """Return whether an entry with this offset and symbol is removed, in a section of that kind."""
+    """Return whether an entry with this offset and symbol is removed, in a section of that kind.
+
+    `lost` has the ranges of the section, from `find_lost_bytes`.
+    """
     return ((is_initialized_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))
 

@@ -3,7 +3,7 @@
 From sm_100 on, the jump tables in a function's pool have relocations, in `.nv.merc.rela.S` of the
 input. A pool that is appended to the pools of kernels takes them along, with offsets that fit the
 new place. An example: the pool of a device function F has tables at 0 and 16, and is placed at 32
-in the pool of kernel K, whose is_own relocations are A and B:
+in the pool of kernel K, whose own relocations are A and B:
 
     list of K before                        A, B
     constants of F's pool, last first       table at 16: relocations at 24, 16; at 0: 8, 0
@@ -47,16 +47,17 @@ ctypedef struct Constant:
 # A mercury relocation of a pool, and the constant in which its field lies.
 ctypedef struct PoolEntry:
     const Rela* rela
-    size_t constant             # 1 + index of a Constant; 0: pools as a whole; -1: after all
+    size_t constant             # 1 + index of a Constant; 0: not looked up; -1: after the pool
 
 
+# State of `adopt_relocations`: kernels adopt the relocations of the pools that are added to theirs.
 ctypedef struct Adoption:
     ObjectsView objects
     MergedView merged
     OutRow* outs
     Vec emitted                         # EmittedRow: those of the merge, then those added here
     OutNumber* relocations_of           # by entity, a kernel: OutRow, its pool's relocations, or -1
-    EmittedNumber* tail_of              # by entity, a kernel: the last EmittedRow of these, or -1
+    EmittedNumber* tail_of              # by entity, a kernel: last EmittedRow of that list, or -1
     # By input symbol, of a function: 1 + input section with the mercury relocations of its pool, or
     # 0.
     SectionNumber* input_relocations_of
@@ -113,7 +114,7 @@ cdef bint adopt_all(Adoption* adoption, size_t out_count) noexcept nogil:
         end = first
         while end < pool_count and pools[end].function == pools[first].function:
             end += 1
-        # A pool of the kernel's is_own goes to the front of the list, any other to its end.
+        # Entries of the kernel's own pools go to the front of its list, all others to its end.
         is_own = pools[first].kernel == <EntityNumber>pools[first].function
         for i in range(end - first):
             pool = &pools[first + i] if is_own else &pools[end - 1 - i]
@@ -124,7 +125,7 @@ cdef bint adopt_all(Adoption* adoption, size_t out_count) noexcept nogil:
 
 
 cdef void find_relocations_of_pools(Adoption* adoption, size_t out_count) noexcept nogil:
-    """Find the mercury relocations of each pool of the output, and the last one in their list."""
+    """Find the mercury relocations of each pool of the output, and the last entry of their list."""
     cdef const OutRow* out
     cdef size_t i
     cdef OutNumber relocations
@@ -139,6 +140,7 @@ cdef void find_relocations_of_pools(Adoption* adoption, size_t out_count) noexce
 
 
 cdef int compare_constants(const void* a, const void* b) noexcept nogil:
+    """Order Constants by section and value, for qsort."""
     cdef const Constant* constant = <const Constant*>a
     cdef const Constant* other = <const Constant*>b
     if constant.section != other.section:
@@ -234,9 +236,9 @@ cdef bint list_pool_entries(Adoption* adoption, const PoolRow* pool,
                             SectionNumber input_relocations, bint is_whole) noexcept nogil:
     """Fill `entries` with the relocations of one pool; False without memory.
 
-    An `is_whole` pool is taken over in one piece, whatever constants it has; of any other, only
-    relocations in constants are taken. An entry may lie after the end of the pool, which
-    `pools.cut_pools` has cut: it comes first if the pools of lost copies now stand in its place.
+    With `is_whole`, all relocations of the pool are taken; otherwise only those in constants. An
+    entry may lie after the end of the pool, since `pools.cut_pools` has cut the pool. Such an entry
+    comes first if the pools of lost copies now stand in its place, and is dropped if not.
 
     `input_relocations` is 1 + the input section with the entries.
     """

@@ -14,16 +14,17 @@ F is placed first here since its section comes last in the inputs.
 1. `find_pieces` finds the pool of each function's linked copy, and chains the pools of copies that
    came later and lost: nvlink drops their code but keeps these bytes. Such a pool of one copy is a
    piece.
-2. `place_own` puts the pools of lost copies after the kernel's own, each at its alignment; with -r
-   for any function, whose section then stays separate. A device function whose own pool has no
-   constants, or that has only pools of lost copies, keeps a section of its own, too.
-3. `place_shared` is called for each device function, the last section first. It finds the kernels
-   that reach the function, and the longest of their pools. The function's pools, the copy that
-   stays first, go after that size, rounded up to the largest alignment. A kernel without a pool
-   gets one.
+2. `place_own` puts the pools of a kernel's lost copies after the kernel's own pool, each at its
+   alignment. It does so for device functions, too, if their pool stays a section of its own: with
+   -r, if the pool has no constants, or if only lost copies have pools.
+3. `place_shared` is called for each other device function, the last section first. It finds the
+   kernels that reach the function, and the longest of their pools. The function's pieces, first
+   that of the linked copy, begin at that size, rounded up to the largest alignment. A kernel
+   without a pool gets one.
 
-`cut_pools` comes before all this: it ends the pool of a copy that stays at its last constant, since
-what an earlier stage of linking put after it goes (docs/format-notes/literal-pools.md).
+`cut_pools` comes before all this: it ends the pool of a linked copy after its last constant, since
+the output does not have what an earlier stage of linking put there
+(docs/format-notes/literal-pools.md).
 
 A row of the result says where a piece stands in the pool of one kernel. If such a pool is larger
 than a bank, `layout/poolmerge.pyx` later makes one pool for all kernels.
@@ -49,7 +50,8 @@ from tables.rows cimport EntityNumber, EntityRef, EntityRow, SectionNumber, Sect
 from tables.views cimport MergedView, ObjectsView
 
 
-# State of the placement. Sections are input sections; pieces are those that are pools.
+# State of the placement. Sections are input sections. A piece is such a section that is the pool of
+# one copy of a function.
 ctypedef struct PoolPlacement:
     ObjectsView objects
     MergedView merged
@@ -57,7 +59,7 @@ ctypedef struct PoolPlacement:
     # placed in its pool.
     SectionNumber* first_piece
     SectionNumber* last_piece   # by entity: the last piece of any copy, or -1
-    SectionNumber* first_lost   # by entity, if its linked copy has no piece: the first one, or -1
+    SectionNumber* first_lost   # by entity: its first piece if only lost copies have any, or -1
     SectionNumber* next_piece   # by input section: the next piece of the function, or 0
     uint8_t* has_constants      # by input section: symbols of constants lie in it
     bint has_shared             # some pieces go to the kernels that reach their functions
@@ -223,9 +225,10 @@ cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) 
 
 
 cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
-    """Chain the pieces of each function in input order. Returns whether a device function has one.
+    """Chain the pieces of each function, that of the linked copy first.
 
-    Sets `has_lost` if a copy that lost against an earlier one has a piece.
+    Returns whether the linked copy of any device function has a piece. Sets `has_lost` if a copy
+    that lost against an earlier one has a piece.
     """
     cdef size_t i
     cdef EntityNumber function
@@ -254,7 +257,10 @@ cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
 
 cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, EntityNumber kernel,
                              EntityRef function) noexcept nogil:
-    """Add a row for a piece in the pool of a kernel, otherwise zeros; NULL without memory."""
+    """Add a row for a piece in the pool of a kernel; NULL without memory.
+
+    All its other fields are 0.
+    """
     cdef PoolRow* row = <PoolRow*>vec_push(&pools.rows)
     if row != NULL:
         memset(row, 0, sizeof(PoolRow))

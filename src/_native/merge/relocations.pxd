@@ -171,7 +171,7 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
         return
     if (merge.has_finalizer and section_row.size == 0
             and is_plain(target.kind, IS_CODE | IS_LITERALS)):
-        # Family C keeps a relocation section that is empty in the input.
+        # From sm_100 on, a relocation section that is empty in the input is kept.
         relocations = find_or_create_relocations(merge, section, out, True)
         if relocations >= 0:
             out_row(merge, relocations).marks |= OF_EMPTY_STAYS
@@ -205,9 +205,10 @@ cdef inline void reserve_dead_relocations(Merge* merge, const SectionRow* sectio
 
 
 cdef inline void reserve_resolved_pool_name(Merge* merge, EntityNumber function) noexcept nogil:
-    """Reserve the name of a record of the relocations in a device function's pool.
+    """Reserve the name of a device function's `.nv.resolvedrela.nv.constant.optimizer.F`.
 
-    nvlink names it with --preserve-relocs, although such a pool is not a section of the output.
+    The section would list the relocations that the link resolved in the function's pool. nvlink
+    writes its name with --preserve-relocs, although the pool is not a section of the output.
     """
     cdef uint32_t size
     cdef const uint8_t* name
@@ -220,7 +221,7 @@ cdef inline void reserve_resolved_pool_name(Merge* merge, EntityNumber function)
 
 
 cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noexcept nogil:
-    """Mark the entities that code of linked copies of functions refers to, dead ones included.
+    """Mark the entities that the code of linked function copies refers to, even if it is dead.
 
     Also sets `has_relocations` of all code. If `users` are needed (merge/sharedusers.pxd), the
     kernels that reach live code are added as users of what this code refers to.
@@ -270,9 +271,10 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
     """Return whether entries of this section count for the rule of two forms (`needs_other_form`).
 
-    On family C those of the mercury form count, if the input has it, since they can differ: its
-    `.debug_line` also names `.debug_str`, and its tables in whole programs name functions, for
-    which the plain tables have offsets. Code is counted in both forms, each by itself.
+    From sm_100 on, only entries of the mercury form count if the input has it. The two forms can
+    differ: the mercury `.debug_line` also names `.debug_str`, and mercury tables in whole programs
+    name functions, where the plain tables have offsets. Code is counted in both forms, each by
+    itself.
     """
     cdef bint counts_once = is_a(relocs.target.kind, IS_DEBUG | IS_VARIABLES | IS_LITERALS)
     if relocs.is_mercury:
@@ -314,7 +316,7 @@ cdef inline void decide_entries(Merge* merge, RelocList* relocs) noexcept nogil:
         # code that is replaced.
         out_row(merge, relocs.out).rela_count = 0
     if relocs.is_of_replaced_code and relocs.is_mercury and relocs.listed_in >= 0:
-        out_row(merge, relocs.listed_in).rela_count = 0     # where mercury code is counted
+        out_row(merge, relocs.listed_in).rela_count = 0     # entries of mercury code count there
 
 
 cdef inline void find_patched_bytes(Merge* merge, RelocList* relocs) noexcept nogil:
@@ -424,10 +426,10 @@ cdef inline bint create_plain_relocations(Merge* merge, const RelocList* relocs)
 
 cdef inline bint has_recorded_field(const Merge* merge, const RelocList* relocs,
                                     const Rela* input) noexcept nogil:
-    """Return whether the record of a resolved REL entry has what the field had (--preserve-relocs).
+    """Return whether the record of a resolved REL entry has the field's old value as its addend.
 
-    ptxas uses R_CUDA_64 in 32-bit variables, too. The field of 8 bytes is then not 0: it includes
-    half of what comes after the variable.
+    There are such records only with --preserve-relocs. ptxas uses R_CUDA_64 in 32-bit variables,
+    too. The field of 8 bytes is then not 0: its second half is what comes after the variable.
     """
     return (merge.objects.mode & LINK_KEEP_RELOCS and input.r_type == R_CUDA_64
             and relocs.target.offset and is_a(relocs.target.kind, IS_VARIABLES))
@@ -453,7 +455,10 @@ cdef inline EntityNumber resolve_alias(const Merge* merge, EntityNumber entity) 
 
 cdef inline bint is_of_lost_bytes(Merge* merge, const RelocList* relocs, const Rela* input,
                                   SymbolNumber symbol) noexcept nogil:
-    """Return whether an entry is removed with its field: lost bytes, or bytes cut off a pool."""
+    """Return whether an entry is removed since its field lies in lost bytes, or was cut off a pool.
+
+    Lost bytes are those of a variable that lost (merge/lostbytes.pxd).
+    """
     cdef const OutRow* out = out_row(merge, relocs.out)
     if (merge.work.lost_ranges.count
             and is_removed_with_lost_bytes(merge, &merge.work.lost_ranges, relocs.target.kind,
@@ -470,7 +475,7 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
 
     `section` is the input section that the entry's symbol stands for, or -1.
     """
-    if relocs.listed_in < 0:        # all entries of an input section go to the same one
+    if relocs.listed_in < 0:        # all entries of one input section go to one output section
         relocs.listed_in = (find_or_create_mercury_relocations(merge, relocs.section, relocs.out)
                             if relocs.is_mercury
                             else find_or_create_relocations(merge, relocs.section, relocs.out,

@@ -29,6 +29,7 @@ from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 
 
+# State of `record_resolved`: the record is all `.nv.resolvedrela.S`, with their entries.
 ctypedef struct Record:
     MergedView merged
     uint32_t traits
@@ -70,7 +71,8 @@ def record_resolved(MergedTables merged not None):
 cdef bint find_record_lists(Record* record, Scratch* scratch) noexcept nogil:
     """Fill `record_of`; False without memory.
 
-    Records of one name, which code of local functions can have, share the list of the first one.
+    Several local functions can have one name, and so can their `.nv.resolvedrela.S`. All entries of
+    such sections are in the list of the first one.
     """
     cdef const OutRow* outs = record.merged.outs
     cdef size_t i, names = 0
@@ -111,7 +113,10 @@ cdef bint record_all(Record* record) noexcept nogil:
 
 
 cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
-    """Return whether a resolved relocation has a record: its symbol must be one of the output."""
+    """Return whether a resolved relocation gets an entry in the record.
+
+    The output must have its symbol. From sm_100 on, it must refer to shared memory, from code.
+    """
     cdef const EntityRow* entity = NULL
     if fixup.entity >= 0:
         entity = &record.merged.entities[fixup.entity]
@@ -154,7 +159,7 @@ cdef inline OutRow* out_at(Record* record, OutCounter number) noexcept nogil:
 cdef OutNumber find_or_create_list(Record* record, const FixupRow* fixup) noexcept nogil:
     """Return the OutRow that lists a resolved relocation; -1 if none does, or NO_MEMORY.
 
-    One for mercury relocations is created if it is new.
+    A list of mercury relocations is created if it is new.
     """
     cdef const OutRow* relocations = out_at(record, fixup.listed_in)
     cdef OutNumber plain = record.record_of[out_at(record, relocations.twin).target

@@ -9,10 +9,10 @@
 # function's code names.
 #
 # Extern arrays keep their symbols (`arrays_stay`) by an accident. nvlink removes symbols of shared
-# memory with the value -1, which is that of an extern array without -g. But where .nv.shared
-# sections exist for the system's bytes alone, it first adds 0x400 to every value in
-# .nv_debug.shared, if some variable has its place there. Arrays then have -1 + 0x400, and stay. A
-# variable has its place there if several kernels use it, or no kernel does (`shared.pyx`).
+# memory with the value -1, which extern arrays have without -g. But on sm_90, where the system's
+# bytes alone create .nv.shared sections, it may first add 0x400 to every value in .nv_debug.shared.
+# It does so if some variable has its place there, which is one that several kernels use, or none
+# (`shared.pyx`). Arrays then have the value -1 + 0x400, and keep their symbols.
 
 from libc.stdint cimport uint32_t
 
@@ -29,7 +29,7 @@ from tables.rows cimport EntityCounter, EntityNumber, EntityRow, SectionNumber
 from traits cimport TRAIT_FILLS_SHARED
 
 
-# A set of kernels: the entity of the only one, or one of these.
+# A set of kernels is one number: the entity of its only kernel, NO_KERNEL, or SEVERAL.
 cdef enum:
     NO_KERNEL = -1
     SEVERAL = -2

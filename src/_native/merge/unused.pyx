@@ -1,11 +1,11 @@
 """Constant variables that no code of the link reads, where the bank has no room for all.
 
-A link that selects kernels omits constants of other kernels only if it must: whole sections of
-inputs in which nothing is used. The others keep their order and their alignments.
+A link that selects kernels omits constants of other kernels only if it must. It then omits whole
+sections of inputs in which nothing is used. The other sections keep their order and alignments.
 
 A section is used if the relocations of live code, or of other sections that the link keeps, name it
-or a variable in it. Sections of constants are among these: a table of addresses in one can name
-another. So the relocations are read again until no more sections become used.
+or a variable in it. A section of constants can use another one: a table of addresses in the first
+can name the second. So the relocations are read again until no more sections become used.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -29,6 +29,7 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
+# Inputs and entities of the link, and the sections of constants that are used.
 ctypedef struct Uses:
     ObjectsView objects
     MergedView merged
@@ -60,7 +61,10 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
 
 
 cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t limit):
-    """Return the input sections without unused constants, if the others have room in the bank."""
+    """Return the input sections without unused constants, if the used ones fit into `limit`.
+
+    Otherwise returns all. Constants whose name contains one of `names` count as used.
+    """
     cdef size_t entity_count = uses.merged.entity_count, i
     cdef SectionNumber section
     cdef Table result
@@ -113,7 +117,7 @@ cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) exc
 
 
 cdef uint64_t measure_bank(const Uses* uses) noexcept nogil:
-    """Count the bytes of the bank with all sections or, once that is known, the used ones."""
+    """Count the bytes of all sections of the bank or, once `is_used` is known, of the used ones."""
     cdef uint64_t size = 0, align
     cdef size_t i
     for i in range(uses.objects.section_count):
