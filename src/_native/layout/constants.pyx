@@ -17,7 +17,7 @@ relocation's offset would be past the end of the physical bank. There nvlink wri
 other constants, or refuses the program.
 
 The only trace of the fold outside the bank is the value of the null symbol: the physical offset of
-the last piece that the fold looked at and kept.
+the last small piece that was kept.
 """
 
 from cpython.object cimport PyObject
@@ -55,7 +55,7 @@ ctypedef struct Bank:
     uint8_t* is_dropped         # by logical offset: 1 if the byte is of a dropped piece
     uint64_t null_value         # st_value of the null symbol; 0 without a small piece
     bint has_dropped            # any piece was dropped
-    bint folds                  # repeated small pieces are dropped
+    bint folds                  # small pieces that repeat others are dropped
 
 
 def fold_pieces(PlacedTables placed not None):
@@ -140,7 +140,7 @@ cdef bint enter_bank(Bank* bank) noexcept nogil:
 
 
 cdef bint place_pieces(Bank* bank) noexcept nogil:
-    """Append all pieces; False without memory."""
+    """Append all pieces to the physical bank, without those that it drops; False without memory."""
     cdef SectionCounter i
     for i in range(bank.objects.section_count):
         if is_piece(bank, i) and not place_piece(bank, i):
@@ -149,9 +149,9 @@ cdef bint place_pieces(Bank* bank) noexcept nogil:
 
 
 cdef bint place_piece(Bank* bank, SectionCounter number) noexcept nogil:
-    """Append the piece of an input section, or drop it if the bank folds and has an equal one.
+    """Append the piece of input section `number`; drop it if the bank folds and has an equal one.
 
-    Equal pieces have the same alignment. False without memory.
+    Equal pieces have the same bytes and alignment. False without memory.
     """
     cdef const SectionRow* piece = &bank.objects.sections[number]
     cdef const uint8_t* data = bank.objects.arena + piece.offset

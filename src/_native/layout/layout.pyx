@@ -137,9 +137,9 @@ cdef bint has_prototypes(const MergedView* merged) noexcept nogil:
 
 
 cdef enum:
-    # Bytes that family C leaves after .shstrtab: room for the names `.symtab_shndx` and
-    # `.nv.merc.symtab_shndx`, if only the final file should need these sections. If it does, the
-    # names are in .shstrtab, and no room is left.
+    # Bytes that are free after .shstrtab from sm_100 on: room for the names `.symtab_shndx` and
+    # `.nv.merc.symtab_shndx`, in case only the final file needs these sections. If it does, the
+    # names are in .shstrtab, and there is no gap.
     MERCURY_GAP = 0x24
 
 
@@ -182,9 +182,10 @@ def place(PlacedTables placed not None):
 
 
 cdef void assign_sizes(Plan* plan, PlacedTables placed):
-    """Fill sizes, `name` and `contents` of the places: by kind, or of what the link has made.
+    """Fill `size`, `name` and `contents` of each place; the size follows from the section's kind.
 
-    Also sets the gaps that the second program leaves.
+    A section whose contents the link made (`spans`) has their size. Also sets the gaps that the
+    second program leaves after the string tables.
     """
     cdef const OutSymbolRow* symbol_rows = placed.merged.out_symbols.rows
     cdef const OutSymbolNumber* symbol_order = <const OutSymbolNumber*>placed.symbol_order.rows
@@ -232,9 +233,9 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
 cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
     """Return the bytes that a renamed section leaves free after .strtab.
 
-    Final names are shorter than first names (docs/order.md). After .strtab a renamed section leaves
-    the difference less 1, for the NUL, and its relocation section as many bytes as its first name
-    has.
+    Final names are shorter than first names (docs/order.md). The section leaves the difference less
+    1, for the NUL. Its relocation section, if there is one, leaves as many bytes as its own first
+    name has.
     """
     cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows

@@ -17,7 +17,10 @@ from tables.rows cimport PART_TAIL, OutNumber, OutRow, OutSymbolNumber, OutSymbo
 
 
 cdef inline const OutRow* naming_section(const OutRow* outs, const OutRow* plain) noexcept nogil:
-    """Return the section after which a plain section is named: the one that relocations patch."""
+    """Return the section that a plain section is named after.
+
+    For a relocation section that is the one it patches, for any other the section itself.
+    """
     return &outs[plain.target] if plain.target >= 0 else plain
 
 
@@ -27,11 +30,11 @@ cdef enum:
     PAIR = 8                    # bytes of a row of .nv.callgraph and of .nv.prototype
 
 
-# The tables with which threads write the names of mercury sections, in runs of RUN_NAMES. They
-# first measure each name, and then put all in their places.
+# The tables with which threads write the names of mercury sections, in runs of RUN_NAMES sections.
+# The threads first measure each name, and then write all to their places.
 ctypedef struct MercuryNames:
     Plan* plan
-    const OutRow* outs          # merge's, with offsets in the next two
+    const OutRow* outs          # merge's, whose names are offsets in the next two
     const char* shstrtab        # .shstrtab as merge wrote it
     const char* strtab          # .strtab as merge wrote it
     uint8_t* new_shstrtab       # where .shstrtab is written
@@ -103,7 +106,7 @@ cdef inline bint name_mercury_sections(Plan* plan, Vec* new_shstrtab, const OutR
 
 cdef inline bint append_mercury_names(MercuryNames* names, Vec* new_shstrtab,
                                       size_t shstrtab_size) noexcept nogil:
-    """Write merge's .shstrtab and the names after it, whose offsets the plan gets.
+    """Write merge's .shstrtab and after it the names, and set `name` of the sections' places.
 
     False without memory.
     """

@@ -101,7 +101,7 @@ def fastpath_bits(MergedTables merged not None):
     cdef size_t file
     cdef SectionRef i
     cdef bint is_promised           # the file's attributes say that its code is on the fast path
-    cdef bint is_off = False        # some code is off the fast path
+    cdef bint is_off = False        # some code of a file that does not say so is off the fast path
     merged.objects.view(&view)
     cdef bint follows_scoreboards = view.traits & TRAIT_FP64_SCOREBOARDS != 0
     if merged.out_of.count != view.section_count:

@@ -20,7 +20,10 @@ from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
 
 
 cdef inline int32_t rank_of(const OutRow* row, uint32_t family) noexcept nogil:
-    """Return the rank of a section in the output; .symtab_shndx and its twin may come late."""
+    """Return the rank of a section: in which part of the output file, from 0, its kind stands.
+
+    .symtab_shndx and its twin stand in a later part if only the final file needs them (OF_LATE).
+    """
     if row.marks & OF_LATE:
         return RANK_MERC_LATE if KIND[row.kind].mercury else RANK_NOBITS
     return KIND[row.kind].ranks[family]
@@ -71,11 +74,12 @@ cdef enum:
 
 # A section while the sections of its rank are sorted.
 ctypedef struct SectionPlace:
-    OutNumber created           # its own, or a twin's plain section; rows are as created
-    OutNumber out
+    OutNumber created           # the section, or its plain section if it is a twin: the sort key
+    OutNumber out               # the section
 
 
 cdef inline int compare_places(const void* a, const void* b) noexcept nogil:
+    """Order SectionPlaces by `created`, for qsort."""
     cdef OutNumber x = (<const SectionPlace*>a).created, y = (<const SectionPlace*>b).created
     return -1 if x < y else x > y
 
@@ -116,7 +120,7 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
             ends[ranks[i] - 1] += 1
             place.created = row[i].twin if row[i].twin >= 0 else <OutNumber>i
             place.out = <OutNumber>i
-    # Each place taken moved an end on: now ends[i] is where places of ranks[] == i + 1 end.
+    # Each place that was taken moved an end on. So ends[i] is now the end of rank i's places.
     for i in range(RANK_ROOM):
         sort_places(places + first, ends[i] - first)
         first = ends[i]

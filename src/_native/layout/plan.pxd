@@ -1,7 +1,6 @@
 # The offset of every section in the output file: the tables that `place` of layout.pyx works with.
-#
-# Besides exhausted memory (base/vector.pxd), False of `join_all` in poolmerge.pyx and of the
-# functions that it calls means that the one pool becomes too large.
+# From 13.5 on, files for sm_100 and later are lean: without the names that only the mercury file
+# needs (`has_lean_names` in layout/order.pxd).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
@@ -24,7 +23,7 @@ ctypedef struct Plan:
     size_t count                # number of sections of the output
     PlaceRow* place             # by OutRow
     bint has_finalizer          # a second program makes the final file (docs/order.md)
-    bint is_lean                # see `has_lean_names` in layout/order.pxd
+    bint is_lean                # the output is a lean file
     uint32_t shstrtab_gap       # bytes that the second program leaves free after .shstrtab
     uint32_t strtab_gap         # bytes that it leaves free after .strtab
 
@@ -34,9 +33,9 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
 
     Sections of variables share their bytes, unless an input has other ones (OF_OWN_BYTES: whole
     programs). Some debug sections always share them (`has_plain_bytes` in mercury/ties.pxd), in
-    lean files .debug_info, too. Others share them where those of the inputs do, if both have the
-    same size (`same_size`), and the plain one has no relocations or the file is a whole program:
-    lines that are headers alone, types of registers of device functions.
+    lean files .debug_info, too. Other debug sections, such as lines without sequences, share their
+    bytes under three conditions. In the inputs they do, both have the same size (`same_size`), and
+    the plain one has no relocations or comes from a whole program.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):

@@ -46,7 +46,7 @@ ctypedef struct Label:
     uint32_t code               # bytes in .text
 
 
-# The labels in the jump tables of a function (family C), as the copy that stays has them.
+# The labels in the jump tables of a function (from sm_100 on), as the copy that stays has them.
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
@@ -62,7 +62,7 @@ ctypedef struct Filling:
     OutRow* outs
     OutNumber* pool_of          # by entity, of a kernel: OutRow of its pool, or -1
     PoolNumber* row_of          # by input section: the last PoolRow with its bytes, or -1
-    uint64_t* start             # by OutRow: 1 + offset of its contents in the blob, 0 without any
+    uint64_t* start             # by OutRow: 1 + offset of its contents in `blob`, 0 without any
     JumpTables tables
     bint any_lost               # some bytes are of copies that lost
     uint64_t null_value         # offset of the last pool of a copy that lost, or 0
@@ -229,6 +229,7 @@ cdef void start_tables(Filling* filling, Scratch* scratch, size_t section_count,
 
 
 cdef int compare_labels(const void* a, const void* b) noexcept nogil:
+    """Order Labels by their mercury offset, for qsort and bsearch."""
     cdef int64_t x = (<const Label*>a).mercury, y = (<const Label*>b).mercury
     return (x > y) - (x < y)
 
@@ -246,8 +247,8 @@ cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner
     """Make the table of a copy that lost lead to the same places of the code that stays.
 
     `place` has the bytes of `row`, `winner_section` is the pool of the copy that stays, or -1. An
-    entry for which that has no label becomes 0. Without mercury relocations (families A and B) the
-    bytes stay. False without memory.
+    entry without a label in that pool becomes 0. The table does not change if it has no mercury
+    relocations, as up to sm_90. False without memory.
     """
     cdef uint64_t count, i
     cdef const SectionRow* pool = &tables.sections[row.section]

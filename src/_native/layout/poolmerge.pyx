@@ -19,15 +19,15 @@ pieces are omitted. An example, in which K2 was created after K1, and both reach
    kernel's own pool, then those of the functions that it reaches, in the order of placement. It
    gives up if the one pool exceeds the bank. `join_piece` adds a piece as follows:
 
-   * A piece of a size that is folded (`is_small`): only if no equal one of the same alignment is
-     there.
-   * A piece of any other size: always, and again for every kernel that reaches its function.
-   * A literal of value 0: only if none had the same offset in the pools as `place_pools` placed
-     them.
+   * A piece of a size that is folded (`is_small`) is added only if the one pool has no equal piece
+     of the same alignment.
+   * A piece of any other size is always added, again for every kernel that reaches its function.
+   * A literal of value 0 is added only if no earlier one had the same offset in a pool, as
+     `place_pools` placed it.
 3. `place_all` gives the one pool to every kernel that has a pool.
 4. `move_symbols` sets the values of symbols. nvlink gives some an offset where other bytes lie
-   (docs/format-notes/literal-pools.md). Its value is used if the piece's bytes are there; else the
-   symbol gets the place of its piece.
+   (docs/format-notes/literal-pools.md). That offset is used only if the piece's bytes are there;
+   else the symbol gets the place of its piece.
 
 The null symbol stands for pools of copies that lost, which have no symbols of their own.
 """
@@ -98,9 +98,9 @@ ctypedef struct MergedPool:
     # Small pieces by bytes and alignment. Values: twice the place, plus 1 if the piece is the pool
     # of a copy that lost.
     NameIndex kept_pieces
-    NameIndex nulls             # literals 0 by offset in the pools as placed: twice the place
+    NameIndex nulls             # literals 0, by offset before the merge. Values: twice the place
     TextPool keys               # keys of both indices
-    PiecePlace newest           # of the piece that was added or found last
+    PiecePlace newest           # where `join_piece` added or found the last piece
     uint64_t null_value         # st_value of the null symbol
     bint failed                 # memory is exhausted
 
@@ -181,7 +181,7 @@ cdef void allocate_pool(MergedPool* merged_pool, Scratch* scratch) noexcept:
 
 
 cdef bint merge_all(MergedPool* merged_pool) noexcept nogil:
-    """Join all pools into one; False if it has no room for all, or without memory."""
+    """Join all pools into one; False if that would exceed the limit, or without memory."""
     cdef size_t i, row
     cdef EntityNumber kernel
     for i in range(merged_pool.merged.pool_count):    # chains each kernel's rows in their order
@@ -270,9 +270,9 @@ cdef bint join_section(MergedPool* merged_pool, SectionNumber section,
                        uint64_t start) noexcept nogil:
     """Add the pieces of an input section that `place_pools` placed at `start` of a kernel's pool.
 
-    A section is added again for each further kernel that reaches its function. Its small pieces
-    are there by then, so only two kinds are added again: pieces of other sizes, of which few fit
-    into a bank, and pieces that follow the null symbol. False without room or memory.
+    A section is added again for each further kernel that reaches its function. Its small pieces are
+    in the one pool by then. So only two sorts are added again: pieces of other sizes, of which few
+    fit into a bank, and pieces that follow the null symbol. False without room or memory.
     """
     cdef const SectionRow* pool = &merged_pool.objects.sections[section]
     cdef bint again = merged_pool.seen[section]
@@ -392,7 +392,7 @@ cdef bint place_all(MergedPool* merged_pool) noexcept nogil:
 cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
     """Set the values of the symbols of pieces, and the pools that they are in.
 
-    A value is nvlink's if the piece's bytes are there, else the place of the piece.
+    A value is the one that nvlink gives if the piece's bytes are there, else the piece's place.
     """
     cdef size_t i, k
     cdef const PoolRow* row

@@ -29,7 +29,8 @@ cdef inline NameSlot* find_piece(NameIndex* pieces, TextPool* keys, const uint8_
                                  uint64_t size, uint64_t align) noexcept nogil:
     """Find or add a piece by its bytes and alignment; NULL when memory is exhausted.
 
-    The slot's value is -1 for a new piece (`index_find`). `keys` has the keys of the index.
+    Returns its slot in the index `pieces`, whose value is -1 for a new piece (`index_find`). `keys`
+    is the memory of the keys.
     """
     cdef uint8_t* key = pool_join(keys, <const char*>&align, sizeof(align), data, <uint32_t>size)
     if key == NULL:

@@ -1,8 +1,8 @@
 # Program headers of an executable.
 #
-#     families A and B    PT_PHDR, PT_LOAD of constants and code, PT_LOAD of writable data, PT_LOAD
+#     up to sm_90         PT_PHDR, PT_LOAD of constants and code, PT_LOAD of writable data, PT_LOAD
 #                         of the program headers
-#     family C            PT_PHDR, PT_LOAD of the program headers, PT_LOAD for each run of allocated
+#     from sm_100 on      PT_PHDR, PT_LOAD of the program headers, PT_LOAD for each run of allocated
 #                         sections with the same permissions
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -19,7 +19,7 @@ from tables.rows cimport OutNumber, OutRow, PlaceRow
 
 
 cdef inline bint is_in_segment(const OutRow* row) noexcept nogil:
-    """Return whether a section of family C is in a load."""
+    """Return whether a section is in a load (PT_LOAD) from sm_100 on."""
     return row.flags & SHF_ALLOC != 0 and row.flags & SHF_MERCURY == 0
 
 
@@ -71,9 +71,9 @@ cdef inline bint add_program_headers(const Plan* plan, uint64_t table_offset,
 
 
 cdef inline bint add_load(const Plan* plan, Vec* headers, bint writable) noexcept nogil:
-    """Add a load of families A and B: writable data, or constants and code.
+    """Add a load (PT_LOAD) up to sm_90: writable data, or constants and code.
 
-    There is no load without sections. False without memory.
+    A load without sections is omitted. False without memory.
     """
     cdef const OutRow* row = plan.placed.outs
     cdef const OutNumber* order = plan.placed.section_order
@@ -105,7 +105,7 @@ cdef inline bint add_load(const Plan* plan, Vec* headers, bint writable) noexcep
 
 
 cdef inline bint add_runs(const Plan* plan, Vec* headers) noexcept nogil:
-    """Add the loads of family C: one for each run of allocated sections with equal permissions.
+    """Add the loads from sm_100 on: one for each run of allocated sections of equal permissions.
 
     False without memory.
     """

@@ -1,5 +1,6 @@
-# Values of data symbols: offsets in their sections. Also makes room for common symbols in
-# .nv.global, and for the variables of .nv.shared.reserved.0 (of the system).
+# Values of data symbols: offsets in their sections, which are called the homes of the symbols. Also
+# makes room for common symbols in .nv.global, and for the system's variables in
+# .nv.shared.reserved.0.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -58,8 +59,8 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
             assignment.value[i] += assignment.merged.base[section]
             if assignment.merged.entities[i].kind == E_SYSTEM_SHARED:
                 assignment.value[i] = winner.value    # its alignment, until it has a place
-            # A copy of a kernel that is not linked: its parameters and literals are those of the
-            # copy that is.
+            # The section belongs to a kernel copy that is not linked. The linked copy's parameters
+            # and literals stand for it.
             if assignment.home[i] < 0 and assignment.merged.section_function[section] >= 0:
                 if is_a(assignment.objects.sections[section].kind, IS_PARAMETERS):
                     assignment.home[i] = (
@@ -142,30 +143,30 @@ cdef inline bint place_common_symbols(Assignment* assignment, Scratch* scratch) 
 cdef inline void place_system_shared(Assignment* assignment) noexcept nogil:
     """Place the variables of .nv.shared.reserved.0: by falling alignment, then last created first.
 
-    Relocatable outputs have room for them and give them no place: `value` stays their alignment, at
-    most MAX_ALIGN. One pass over the entities for each power of two, if there are such
-    variables.
+    Relocatable outputs have room for the variables, but give them no place: `value` stays their
+    alignment, at most MAX_ALIGN. If there are such variables, this walks over the entities once for
+    each power of two.
     """
     cdef const EntityRow* entities = assignment.merged.entities
     cdef OutRow* outs = assignment.outs
     cdef uint64_t reserve = SYSTEM_RESERVE if assignment.objects.executable else 0
     cdef uint64_t end = reserve, align = MAX_ALIGN
-    cdef size_t i, node
+    cdef size_t i, entity
     cdef OutNumber out = -1
     for i in range(assignment.merged.entity_count):
         if entities[i].kind == E_SYSTEM_SHARED and assignment.home[i] >= 0:
             out = assignment.home[i]
     while out >= 0 and align:
         for i in range(assignment.merged.entity_count):
-            node = assignment.merged.entity_count - 1 - i
-            if (entities[node].kind == E_SYSTEM_SHARED
-                    and max(assignment.objects.symbols[entities[node].winner].value, <uint64_t>1)
+            entity = assignment.merged.entity_count - 1 - i
+            if (entities[entity].kind == E_SYSTEM_SHARED
+                    and max(assignment.objects.symbols[entities[entity].winner].value, <uint64_t>1)
                     == align):
                 outs[out].align = max(outs[out].align, <uint32_t>align)
                 end = round_up(end, align)
                 if assignment.objects.executable:
-                    assignment.value[node] = end
-                end += entities[node].size
+                    assignment.value[entity] = end
+                end += entities[entity].size
         align >>= 1
     if out >= 0:
         outs[out].size = end
