@@ -1,8 +1,8 @@
 # Addresses of extern arrays, and the groups of kernels that share an address.
 #
-# A tie is a function that uses an extern array, or with -g the array. Kernels that reach the same
-# tie get the same address. For example K1 of 20 bytes and K2 of 40 bytes both call F, which uses an
-# array, and K3 of 8 bytes uses one itself:
+# A tie is a function that uses an extern array, or with -g the array itself. Kernels that reach the
+# same tie get one address for their extern arrays. For example, K1 with 20 bytes of shared memory
+# and K2 with 40 bytes both call F, which uses an array. K3 with 8 bytes uses one in its own code:
 #
 #     ends rounded up to 16        K1: 32, K2: 48, K3: 16
 #     addresses                    K1, K2 and the tie F: 48, K3: 16
@@ -16,32 +16,34 @@ from pylink._native.results cimport SharedTables
 from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRef, KernelRow
 
 
-# The number of a kernel or, from the number of kernels on, that of a tie after all kernels.
+# The number of a kernel or of a tie, in one sequence in which all kernels come first. With three
+# kernels, for example, kernel 2 has number 2, and tie 2 has number 5.
 ctypedef uint32_t MemberRef
 
 
 cdef inline MemberRef find_leader(MemberRef* leaders, MemberRef member) noexcept nogil:
-    """Return the representative of the member's set (union-find, with path halving)."""
+    """Return the member that represents the set of `member` (union-find, with path halving)."""
     while leaders[member] != member:
         leaders[member] = leaders[leaders[member]]
         member = leaders[member]
     return member
 
 
-# Uses of extern arrays, and what `place_externs` finds. A member is a kernel or a tie; the numbers
-# of ties follow those of kernels.
+# Uses of extern arrays, and what `place_externs` finds. A member is a kernel or a tie. Members with
+# one address are a set, which one of them, its leader, represents.
 ctypedef struct ArrayTies:
     const ExternUseRow* uses
     size_t count                # number of uses
     size_t kernel_count
     size_t tie_count
     MemberRef* leaders          # by member: the next on the way to the leader of its set, or itself
-    int64_t* largest_end        # by member, a leader: the address of all in its set, or -1
-    int64_t* aligns             # by member, a leader: alignment of the address
+    int64_t* largest_end        # by member, a leader: the address of its set, -1 without uses
+    int64_t* aligns             # by member, a leader: alignment of that address
     KernelRow* kernels
     int64_t* addresses          # by entity, of ties: the result
     bint is_relocatable         # -r: the value of an instance is at least the array's alignment
-    uint64_t least_align        # of addresses, which then have their kernels' alignment, too; or 0
+    # If not 0: the least alignment of addresses, which are then also aligned like their kernels.
+    uint64_t least_align
 
 
 cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
@@ -58,9 +60,10 @@ cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* sc
 
 
 cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
-    """Set the address of extern arrays in each kernel: the largest of all kernels that are tied.
+    """Set the address of extern arrays in each kernel, and in each tie.
 
-    The kernels grow up to it.
+    Kernels that reach one tie get one address, the largest end of any of them. Their sizes grow up
+    to that address.
     """
     cdef const ExternUseRow* uses = ties.uses
     cdef KernelRow* kernels = ties.kernels

@@ -54,14 +54,14 @@ ctypedef struct SharedLists:
     MergedView merged
     bint uses_symbol_align          # extern arrays have the alignment that their symbols say
     bint counts_nameless            # bytes that no symbol names are listed from all files
-    bint ties_by_array              # a tie is an extern array instead of the function that uses it
+    bint ties_by_array              # a tie (shared/arrays.pxd) is an array, not its function
     CallGraph graph                 # edges from each node to what it calls
     uint32_t* last_walk             # by node: number of the last walk that reached it, from 1
     NodeRef* stack                  # nodes that are reached and whose calls are not followed yet
     int32_t* list_number            # by entity: row of `variables` or of `kernels`, or -1
     SharedReferenceNumber* first    # by entity: its newest SharedReference, or -1
     Vec variables                   # VariableRow
-    Vec owners                      # EntityNumber, by variable; -1 if no symbol names it
+    Vec variable_entities           # EntityNumber, by variable; -1 if no symbol names it
     Vec kernels                     # EntityNumber, by kernel
     Vec uses                        # UseRow
     Vec extern_uses                 # ExternUseRow
@@ -97,10 +97,10 @@ cdef inline bint list_kernels(SharedLists* lists) noexcept nogil:
 cdef inline VariableRow* add_variable(SharedLists* lists, EntityNumber entity) noexcept nogil:
     """Add a row for a variable; NULL without memory. The entity is -1 if no symbol names it."""
     cdef VariableRow* row = <VariableRow*>vec_push(&lists.variables)
-    cdef EntityNumber* owner = <EntityNumber*>vec_push(&lists.owners)
-    if row == NULL or owner == NULL:
+    cdef EntityNumber* entity_row = <EntityNumber*>vec_push(&lists.variable_entities)
+    if row == NULL or entity_row == NULL:
         return NULL
-    owner[0] = entity
+    entity_row[0] = entity
     return row
 
 
@@ -127,7 +127,7 @@ cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
         if row == NULL:
             return False
         row.size = entities[entity].size
-        if row.size > <uint64_t>0xffffffffU:    # too large: a file mentions it in another space
+        if row.size > <uint64_t>0xffffffffU:    # from a mention of the name in another state space
             row.size = <uint64_t>0xffffffffU
         row.align = entities[entity].align if entities[entity].align else 1
         if entities[entity].flags & EF_UNSIZED and symbols[i].value:
@@ -160,9 +160,10 @@ cdef inline bint has_whole_program(const SharedLists* lists) noexcept nogil:
 cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept nogil:
     """List the bytes of a kernel's section that has no symbols as one variable of the kernel.
 
-    A link with -r gives such sections to kernels when extern arrays exist; they are listed with
-    `counts_nameless`. Sections of whole programs (-ewp) are always listed, and as one variable even
-    with symbols, since their code contains the offsets of variables. False without memory.
+    An earlier link with -r gave such sections to kernels if there were extern arrays; they are
+    listed with `counts_nameless`. Sections of whole programs (-ewp) are always listed, and as one
+    variable even with symbols, since their code contains the offsets of variables. False without
+    memory.
     """
     cdef const SymbolRow* symbols = lists.objects.symbols
     cdef const SectionRow* section
@@ -282,7 +283,7 @@ cdef inline bint add_use(SharedLists* lists, VariableNumber variable, KernelCoun
     extern_use.align = row.align if row.flags & FILE_ALIGN else 0
     extern_use.flags = 0
     if lists.ties_by_array:
-        extern_use.tie = (<const EntityNumber*>lists.owners.data)[variable]
+        extern_use.tie = (<const EntityNumber*>lists.variable_entities.data)[variable]
     else:
         extern_use.tie = (-1 if node == <NodeRef>(<const EntityNumber*>lists.kernels.data)[kernel]
                           else <EntityNumber>node)
@@ -299,11 +300,11 @@ cdef inline bint list_uses(SharedLists* lists) noexcept nogil:
     cdef NodeRef node, callee
     cdef uint32_t j
     cdef SharedReferenceNumber reference
-    cdef bint idle
+    cdef bint idle              # the kernel's calls are not followed; with -r, no kernel's are
     if lists.references.count == 0:
         return True
     for kernel in range(lists.kernels.count):
-        idle = is_idle(&lists.merged.entities[kernels[kernel]])    # only its own code counts
+        idle = is_idle(&lists.merged.entities[kernels[kernel]])
         stack[0] = <NodeRef>kernels[kernel]
         last_walk[kernels[kernel]] = <uint32_t>kernel + 1
         depth = 1

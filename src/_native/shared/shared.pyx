@@ -1,8 +1,9 @@
 """Shared memory: one offset for each variable, one size for each kernel.
 
 A kernel has its *own* variables (`.nv.shared.K`). Statics of device functions and file-scope
-variables lie in `.nv_debug.shared`: *common* variables here. The place of a common variable depends
-on the kernels that use it. With a, b, c common, 8 bytes each, used by K1 {a}, K2 {a, b}, K3 {c}:
+variables lie in `.nv_debug.shared`: they are called *common* variables here. The place of a common
+variable depends on the kernels that use it. An example has common variables a, b, c of 8 bytes,
+used by K1 {a}, K2 {a, b}, K3 {c}:
 
     a   two users: the common part, at 0 for every kernel
     b   one user: the private part of K2, sorted with its own variables, after a
@@ -10,26 +11,28 @@ on the kernels that use it. With a, b, c common, 8 bytes each, used by K1 {a}, K
 
 Common part. All common variables are sorted by ascending size and walked backwards. Each that has
 not exactly one user joins the first group in which no variable has a user in common with it, or
-opens a group. Groups follow each other; a group has the size and alignment of its largest
-variables, which all begin at its start. One that no code refers to has no place.
+opens a group. Groups follow each other; all variables of a group begin at its start, and it has the
+largest size and alignment of them. A variable that no code refers to has no place.
 
 Private part. The list of a kernel is sorted by descending alignment, then ascending size, and
 starts at the end of what the kernel uses of the common part.
 
-Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
-alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
+Sort. Equal variables come out in the order of one particular merge sort of linked lists: push the
+items alternately to the front of two lists, sort both, merge; of equal ones the first list's goes
+first.
 
 Extern arrays (`extern __shared__ int x[]`) are not variables, yet they take part in the first sort,
-with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or to their
-alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is rounded up
-to its alignment, and so is the address with -g. The arrays in a function have one address for all
-kernels that reach it, so these all grow to the largest of them. With -g, each extern array instead
-of each function has one address for all kernels that reach it.
+with size 0, and so change the order of equal variables. Their address is the end of the kernel,
+rounded up to 16, or to their alignment, which compilers name since CUDA 13.1. Since then the size
+of such a kernel is rounded up to its alignment, and so is the address with -g. The arrays that a
+function uses have one address for all kernels that reach it, so these all grow to the largest of
+them. With -g, each extern array instead of each function has one address for all kernels that
+reach it.
 
 Alignment. Once a common variable is in the common part, every kernel has at least the alignment of
-the most aligned one, except for those that get their section late (merge/idle.pxd), for extern
-arrays alone. From 16 on, an extern array anywhere gives even empty kernels a section; only family B
-does so above 16 as well.
+the most aligned common variable, except for kernels that get their section late (merge/idle.pxd),
+for extern arrays alone. If any extern array exists, an empty kernel has a section, too, if its
+alignment is exactly 16; on sm_90 also if it is larger.
 
 Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
 groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
@@ -82,14 +85,16 @@ ctypedef struct Placing:
     uint32_t* group             # by variable, of the common part: its group
     uint64_t* group_size        # by group: size in bytes; later its offset
     uint64_t* group_align       # by group: largest alignment of its variables
-    Vec taken_groups            # uint64_t for each kernel in a row of 64 groups: those it has
+    # A row stands for 64 groups. Its element of a kernel has the bits of groups with its variables.
+    Vec taken_groups            # uint64_t
     ArrayTies arrays
 
 
 cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
     """Allocate the arrays by variable, kernel and use, all zero.
 
-    Those by variable and kernel have two more elements, since counting sorts count higher up.
+    Those by variable and kernel have two more elements, since counting sorts count the elements of
+    list i in element i + 1 or i + 2.
     """
     cdef size_t v = placing.variable_count + 2, k = placing.kernel_count + 2
     placing.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
@@ -156,7 +161,10 @@ cdef void order_common(Placing* placing) noexcept nogil:
 
 
 cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
-    """Put a variable into the first group without one of its users; False without memory."""
+    """Put a variable into the first group in which no variable has one of its users.
+
+    False without memory.
+    """
     cdef const VariableRow* row = &placing.rows[v]
     cdef uint64_t bits              # of 64 groups: those that a user of the variable has
     cdef uint64_t* group_words      # by kernel: bits of the same 64 groups
@@ -223,7 +231,7 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
 
 cdef inline KernelNumber find_private_kernel(const VariableRow* row, const Placing* placing,
                                              VariableRef v) noexcept nogil:
-    """Return the kernel whose private part has variable v; negative if no kernel's has it."""
+    """Return the kernel in whose private part variable v lies; a negative number if in none."""
     if row.flags & STAYS:
         return -1
     if row.owner != COMMON:

@@ -47,7 +47,7 @@ def gather(MergedTables merged not None):
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &lists.variables, sizeof(VariableRow))
-        scratch_vector(&scratch, &lists.owners, sizeof(EntityNumber))
+        scratch_vector(&scratch, &lists.variable_entities, sizeof(EntityNumber))
         scratch_vector(&scratch, &lists.kernels, sizeof(EntityNumber))
         scratch_vector(&scratch, &lists.uses, sizeof(UseRow))
         scratch_vector(&scratch, &lists.extern_uses, sizeof(ExternUseRow))
@@ -66,7 +66,7 @@ def gather(MergedTables merged not None):
                             variables=SharedVariables(vec_to_bytes(&lists.variables)),
                             uses=SharedUses(vec_to_bytes(&lists.uses)),
                             extern_uses=ExternUses(vec_to_bytes(&lists.extern_uses)),
-                            variable_entities=Numbers(vec_to_bytes(&lists.owners)),
+                            variable_entities=Numbers(vec_to_bytes(&lists.variable_entities)),
                             kernel_entities=Numbers(vec_to_bytes(&lists.kernels)))
     finally:
         scratch_free(&scratch)
@@ -78,7 +78,7 @@ cdef void bind_inputs(SharedLists* lists, MergedTables merged):
     objects.view(&lists.objects)
     merged.view(&lists.merged)
     lists.uses_symbol_align = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
-    # With -g, extern arrays have an address each instead of one in each function.
+    # With -g, each extern array has one address, instead of each function that uses arrays.
     lists.ties_by_array = objects.mode & LINK_DEBUG != 0
     lists.counts_nameless = objects.traits & TRAIT_NAMELESS_SHARED and not lists.ties_by_array
 
@@ -101,7 +101,7 @@ ctypedef struct SharedPlaces:
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
     OutNumber* home                 # by entity: OutRow of the section that it lies in, or -1
-    uint64_t* dynamic               # by entity: address of extern arrays, of a kernel or an array
+    uint64_t* dynamic               # by entity: address of extern arrays in a kernel or for a tie
     uint8_t* lost                   # by entity: 1 for a shared variable without a place
     uint64_t null_value             # st_value of the null symbol
     OutNumber* shared_out           # by entity, of a kernel: OutRow of its .nv.shared, or -1
@@ -110,7 +110,7 @@ ctypedef struct SharedPlaces:
     uint64_t reserved               # bytes that are added to the values of variables' symbols
     uint64_t array_reserved         # bytes that are added to the values of extern arrays' symbols
     bint keep_symbols               # variables stay in the symbol table (-g, --preserve-relocs)
-    bint ties_arrays                # each extern array has an address of its own (-g)
+    bint ties_arrays                # ties are extern arrays, each with one address (-g)
 
 
 def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
@@ -203,9 +203,9 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
 
 
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
-    """Set what holds for variables that are in no table: own variables of a code copy that lost.
+    """Set what holds for a variable without a row in the tables: lost in executables, no section.
 
-    Also sets the address of each tie.
+    Such a variable belongs to a kernel copy that lost. Also sets the address of each tie.
     """
     cdef size_t i
     for i in range(places.merged.entity_count):
@@ -280,7 +280,7 @@ cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
     if is_array:
         if places.keep_symbols and <int64_t>places.dynamic[v] == NOWHERE:
             places.dynamic[v] = 0       # no kernel uses it
-        # With -r, it keeps the address that an earlier link with -g gave it, if any.
+        # With -r, the array keeps the address that an earlier link with -g gave it, if any.
         places.value[v] = (places.dynamic[v] if places.objects.executable or places.keep_symbols
                            else places.objects.symbols[entity.winner].value)
         places.home[v] = places.common
