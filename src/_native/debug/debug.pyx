@@ -38,6 +38,8 @@ from debug.rows cimport (
 
 
 class MalformedDebugSection(ValueError):
+    """A section breaks its format, at an offset in a piece or in the piece's mercury twin."""
+
     def __init__(self, piece, offset, *, mercury, reason):
         super().__init__(f"{reason} (offset {offset:#x})")
         self.piece = piece
@@ -48,7 +50,7 @@ class MalformedDebugSection(ValueError):
 cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row_size) except? 1:
     """Check that the tables fit each other and the arena; return the bytes of all pieces.
 
-    `rows` are the rows of `row_size` bytes that `pieces` count.
+    `rows` are the relocations or patches that `pieces` count (PieceRow), each of `row_size` bytes.
     """
     cdef const PieceRow* piece = <const PieceRow*>PyBytes_AS_STRING(pieces)
     cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow), i
@@ -62,7 +64,7 @@ cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row_siz
         if piece[i].count > remaining:
             raise ValueError(f"piece {i} counts more rows than there are")
         remaining -= piece[i].count
-        # Their sum does not overflow.
+        # The sum of sizes does not overflow.
         if piece[i].size > <uint64_t>(<Py_ssize_t>-1) // 4 - total:
             raise ValueError("pieces are larger than memory")
         total += piece[i].size

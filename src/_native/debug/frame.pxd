@@ -15,10 +15,11 @@ from dwarf cimport FDE_ADDRESS, FDE_MARKER, FDE_POINTER
 
 cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
                                    uint64_t* places) noexcept nogil:
-    """Append the records of one piece that stay. `places`, by RelocRow, gets the new offsets.
+    """Append the records (CIEs and FDEs) of one piece that stay; False with a fault.
 
-    An FDE without relocation stays. The CIE of a function inside of another one (-ewp) has a
-    relocation, too, against the other function. False with a fault.
+    `places`, by RelocRow, gets the offsets of relocated fields in the new section. An FDE without
+    relocation stays. The CIE of a function inside of another one (-ewp) has a relocation, too,
+    against the other function.
     """
     cdef const uint8_t* data = section.arena + piece.offset
     cdef const FunctionRef* refs = <const FunctionRef*>section.refs.data
@@ -75,7 +76,7 @@ cdef inline bint move_all_frames(Rebuilt* section, Vec* places) noexcept nogil:
     if not vec_reserve(places, section.reloc_count):
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)
     addresses = <uint64_t*>places.data
-    # 0 is a relocation that is dropped: no address is at offset 0.
+    # An offset of 0 stands for a relocation that is dropped: no address is at offset 0.
     memset(addresses, 0, section.reloc_count * sizeof(uint64_t))
     for i in range(section.count):
         section.fault.piece = i

@@ -58,7 +58,8 @@ cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit
                                  FunctionRef* refs, size_t count) noexcept nogil:
     """Append one unit of the piece `data`; False with a fault.
 
-    `refs` are the `count` references of its sequences, by offset. They are sorted anew.
+    `refs` are the `count` references of its sequences, by offset. Those that stay are sorted by the
+    order of the output's symbols.
     """
     cdef uint64_t first_sequence = unit.end, length
     cdef size_t i, live = 0
@@ -168,8 +169,9 @@ cdef inline bint move_lines(Rebuilt* section, const PieceRow* headers, const Deb
                             Vec* units, Vec* twins, Vec* unit_rows) noexcept nogil:
     """Rebuild a line section; False with a fault.
 
-    `headers` are the mercury twins of the pieces, or NULL, with `patches` as their rows. `units`
-    and `twins` are memory for the units of a piece; `unit_rows` gets a UnitRow for each unit.
+    `headers` are the mercury twins of the pieces, or NULL. `patches` are the DebugPatchRows that
+    these count. `units` and `twins` are memory for the units of a piece and of its mercury twin;
+    `unit_rows` gets a UnitRow for each unit.
     """
     cdef uint64_t reloc = 0
     cdef size_t i

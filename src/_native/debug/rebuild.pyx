@@ -63,7 +63,7 @@ def find_debug_section(MergedTables merged not None, bytes name not None):
 
 
 cdef enum:
-    PART_SHIFT = 29             # bits for the number of a symbol, below those of its part
+    PART_SHIFT = 29             # bits for the number of a symbol, below those of its Part
 
 
 # A section while its pieces are listed.
@@ -72,7 +72,7 @@ ctypedef struct Rebuild:
     MergedView merged
     OutNumber out               # the OutRow with the pieces
     uint32_t* symbol_order      # by entity: place of its symbol in the output's order
-    RebuildCounter row          # first RebuildRow or FixupRow that is not listed yet
+    RebuildCounter row          # the first RebuildRow or FixupRow that no walk has passed yet
     Vec pieces                  # PieceRow
     Vec inputs                  # SectionNumber: the input section of each piece
     Vec relocations             # RelocRow
@@ -105,7 +105,7 @@ def list_debug_pieces(MergedTables merged not None, OutNumber out):
 
 
 cdef void start_rebuild(Rebuild* rebuild, MergedTables merged, OutNumber out) noexcept:
-    """Set the views and the OutRow; the caller sets up vectors and `symbol_order`."""
+    """Set the views and the section's OutRow; the caller sets up vectors and `symbol_order`."""
     merged.objects.view(&rebuild.objects)
     merged.view(&rebuild.merged)
     rebuild.out = out
@@ -113,7 +113,7 @@ cdef void start_rebuild(Rebuild* rebuild, MergedTables merged, OutNumber out) no
 
 
 cdef void number_symbols(Rebuild* rebuild) noexcept nogil:
-    """Fill `symbol_order`: local symbols first, then global, then the tail; each as created."""
+    """Fill `symbol_order`: by part (local, global, PART_TAIL), then in order of creation."""
     cdef const OutSymbolRow* symbol
     cdef size_t i
     for i in range(rebuild.merged.out_symbol_count):
@@ -352,11 +352,11 @@ def retarget_units(MergedTables merged not None, bytes inputs not None, bytes un
 cdef int64_t find_unit(const UnitRow* units, size_t count, const SectionNumber* sections,
                        const uint64_t* start, uint64_t position,
                        SectionNumber section) noexcept nogil:
-    """Return the offset in the new section of the unit at `position`, or -1.
+    """Return the offset in the new section of the line unit at `position`, -1 if none begins there.
 
-    `position` is its offset if the pieces were only concatenated. `sections` are the input sections
-    of the pieces, `start` their offsets then, by input section. With a `section` of 0 or more the
-    unit must be in the piece of that input section.
+    `position` is an offset in the plain concatenation of the pieces. `sections` are the input
+    sections of the pieces; `start`, by input section, is where each begins in that concatenation.
+    If `section` is not -1, the unit must be in the piece of that input section.
     """
     cdef size_t low = 0, high = count, middle
     cdef uint64_t offset

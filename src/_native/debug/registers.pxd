@@ -1,6 +1,7 @@
 # Register ranges, `.nv_debug_info_reg_sass`. The section is a list of functions: {name, NUL, u32
-# count, count entries {u32, name of a register, NUL, u32 code, u32 start, u32 end}}. The first
-# record of a function that is in the output stays. In all others `start` and `end` become 0.
+# count, count entries {u32, name of a register, NUL, u32 code, u32 start, u32 end}}. A function's
+# part of the list is its record. The first record of a function that is in the output stays. In the
+# entries of all other records, `start` and `end` become 0.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
@@ -40,9 +41,9 @@ cdef inline bint index_names(const uint8_t* text, uint64_t size, NameIndex* inde
 
 cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
                                  RebuildFault* fault) noexcept nogil:
-    """Clear the ranges of one piece whose functions are not in the output or have a record.
+    """Clear the ranges of functions that are not in the output or that had an earlier record.
 
-    False with a fault.
+    `data` are the `size` bytes of one piece. False with a fault.
     """
     cdef uint64_t offset = 0, start, length, count, _i
     cdef uint8_t* stop          # the NUL of a name

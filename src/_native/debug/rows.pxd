@@ -1,7 +1,7 @@
 # Rows, faults and sorting that the kernels of debug.pyx share. Its head describes the tables.
 #
-# False of a verb (base/vector.pxd) comes with a fault here, whose reason is R_MEMORY if memory is
-# exhausted.
+# In debug/, a `bint` function whose name is a verb returns False if it has set a RebuildFault. The
+# reason of the fault is R_MEMORY if memory is exhausted.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -21,7 +21,7 @@ cdef enum DebugOutcome:
 cdef enum:
     PREFIX = 3              # line: bytes of a set-address opcode, `00 09 02`, before its operand
     LEAST_SEQUENCE = 11     # line: bytes of the shortest sequence, a set-address opcode alone
-    LINE_HEADER = UNIT_STEP     # line: bytes that header_length does not count
+    LINE_HEADER = UNIT_STEP     # line: bytes of a unit that its header_length does not count
     # Registers: an entry is u32, name of the register, NUL, u32 code, u32 start, u32 end.
     LEAST_REGISTER = 17     # bytes of the shortest entry
     RANGE = 8               # bytes of start and end
@@ -45,12 +45,12 @@ cdef enum DebugFault:
 cdef packed struct PieceRow:
     uint64_t offset         # arena offset
     uint64_t size           # bytes
-    uint64_t count          # of the next rows of the table with its relocations or patches
+    uint64_t count          # how many of the next RelocRows or DebugPatchRows belong to it
 
 # A relocation of a piece.
 cdef packed struct RelocRow:
     uint64_t r_offset       # in the piece
-    uint32_t target         # live function: its place in the order of the output's symbols
+    uint32_t target         # a function with outcome LIVE: its place among the output's symbols
     uint32_t outcome        # DebugOutcome
 
 # A resolved field of a line header.
@@ -74,7 +74,7 @@ cdef packed struct UnitRow:
 ctypedef struct FunctionRef:
     uint64_t offset         # in the piece: of the sequence, or of the address
     uint64_t stop           # in the piece: end of the sequence
-    uint64_t row            # its RelocRow, or DebugPatchRow of the piece
+    uint64_t row            # number of its RelocRow, or of its DebugPatchRow among the piece's
     uint32_t target         # as in RelocRow
     uint32_t outcome        # DebugOutcome
 
@@ -102,7 +102,7 @@ ctypedef struct Rebuilt:
     Vec out                 # uint8_t: the new section, with room for the bytes of all pieces
     Vec moved               # MovedRow
     Vec refs                # FunctionRef, of the piece at hand
-    bint ended              # the release ends line programs without sequences: see end_program
+    bint ended              # the release ends a line program without sequences (`end_program`)
     RebuildFault fault
 
 
@@ -115,11 +115,13 @@ cdef inline bint set_rebuild_fault(RebuildFault* fault, uint64_t offset,
 
 
 cdef inline int compare_refs_by_offset(const void* a, const void* b) noexcept nogil:
+    """Order FunctionRefs by their offset in the piece, for qsort."""
     cdef uint64_t x = (<const FunctionRef*>a).offset, y = (<const FunctionRef*>b).offset
     return (x > y) - (x < y)
 
 
 cdef inline int compare_refs_by_target(const void* a, const void* b) noexcept nogil:
+    """Order FunctionRefs by the place of their symbol in the output, then by offset, for qsort."""
     cdef uint32_t x = (<const FunctionRef*>a).target, y = (<const FunctionRef*>b).target
     return (x > y) - (x < y) if x != y else compare_refs_by_offset(a, b)
 
@@ -140,8 +142,8 @@ cdef inline bint read_refs(Rebuilt* section, uint64_t first, uint64_t count,
                            uint64_t back) noexcept nogil:
     """List the relocations of one piece against functions in `section.refs`, by offset.
 
-    The piece has `count` RelocRows from `first` on. A reference is `back` bytes before its
-    relocation.
+    The piece has `count` RelocRows from `first` on. The offset of a reference is that of its
+    relocation minus `back` bytes. False with a fault.
     """
     cdef const RelocRow* rows = section.relocs
     cdef uint64_t i
@@ -164,7 +166,10 @@ cdef inline bint read_refs(Rebuilt* section, uint64_t first, uint64_t count,
 
 
 cdef inline bint keep_row(Rebuilt* section, uint64_t offset, uint64_t row) noexcept nogil:
-    """Add a MovedRow: RelocRow `row` stays, and its field is at `offset` of the new section."""
+    """Add a MovedRow: RelocRow `row` stays, and its field is at `offset` of the new section.
+
+    False with a fault.
+    """
     cdef MovedRow* moved = <MovedRow*>vec_push(&section.moved)
     if moved == NULL:
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)

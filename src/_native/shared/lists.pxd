@@ -97,10 +97,10 @@ cdef inline bint list_kernels(SharedLists* lists) noexcept nogil:
 cdef inline VariableRow* add_variable(SharedLists* lists, EntityNumber entity) noexcept nogil:
     """Add a row for a variable; NULL without memory. The entity is -1 if no symbol names it."""
     cdef VariableRow* row = <VariableRow*>vec_push(&lists.variables)
-    cdef EntityNumber* entity_row = <EntityNumber*>vec_push(&lists.variable_entities)
-    if row == NULL or entity_row == NULL:
+    cdef EntityNumber* variable_entity = <EntityNumber*>vec_push(&lists.variable_entities)
+    if row == NULL or variable_entity == NULL:
         return NULL
-    entity_row[0] = entity
+    variable_entity[0] = entity
     return row
 
 
