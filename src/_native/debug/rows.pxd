@@ -126,6 +126,7 @@ cdef inline int compare_refs_by_target(const void* a, const void* b) noexcept no
     return (x > y) - (x < y) if x != y else compare_refs_by_offset(a, b)
 
 
+# A function that compares two rows, for qsort.
 ctypedef int (*Compare)(const void*, const void*) noexcept nogil
 
 

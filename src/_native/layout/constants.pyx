@@ -39,8 +39,8 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
-# The file-scope constant bank, and its physical form: the bytes that stay if each piece is stored
-# once.
+# The file-scope constant bank, and its physical form: the bytes of the output, in which equal small
+# pieces stand only once.
 ctypedef struct Bank:
     ObjectsView objects
     MergedView merged

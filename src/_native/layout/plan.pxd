@@ -21,7 +21,7 @@ ctypedef struct Plan:
     ObjectsView objects
     PlacedView placed
     size_t count                # number of sections of the output
-    PlaceRow* place             # by OutRow
+    PlaceRow* place             # by OutRow: its offset and size in the file
     bint has_finalizer          # a second program makes the final file (docs/order.md)
     bint is_lean                # the output is a lean file
     uint32_t shstrtab_gap       # bytes that the second program leaves free after .shstrtab

@@ -56,6 +56,7 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
+# The number of a Piece, from 0; -1 for none. A counter is never -1.
 ctypedef int32_t PieceNumber
 ctypedef size_t PieceCounter
 
@@ -117,7 +118,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     memset(&merged_pool, 0, sizeof(MergedPool))
     placed.merged.objects.view(&merged_pool.objects)
     placed.merged.view(&merged_pool.merged)
-    if not are_of_kernels(&merged_pool):
+    if not has_only_kernel_pools(&merged_pool):
         return False
     find_null_value(&merged_pool)
     merged_pool.outs = <OutRow*>outs.rows
@@ -144,8 +145,8 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
         scratch_free(&scratch)
 
 
-cdef bint are_of_kernels(const MergedPool* merged_pool) noexcept:
-    """Return whether `place_pools` placed all pieces in pools of kernels, not of functions."""
+cdef bint has_only_kernel_pools(const MergedPool* merged_pool) noexcept:
+    """Return whether `place_pools` placed all pieces in kernels' pools, none in others."""
     cdef size_t i
     cdef EntityNumber kernel
     for i in range(merged_pool.merged.pool_count):

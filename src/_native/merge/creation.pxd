@@ -520,7 +520,7 @@ cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexce
 
 
 cdef inline void create_lost_pool(Merge* merge, SectionNumber section) noexcept nogil:
-    """Create the pool of a function for the bytes of a copy that lost, unless it exists."""
+    """Create a function's pool, unless it exists, for `section`, the pool of a copy that lost."""
     cdef EntityNumber function = merge.merged.section_function[section]
     cdef OutNumber out
     if pool_of(merge, function) < 0:

@@ -2,8 +2,9 @@
 #
 # The link knows offsets in shared memory and in constant banks, and resolves what refers to them.
 # The addresses of functions and global variables are known when the driver loads the output. So
-# these relocations are emitted. An entry in code that refers to one of these, in an executable:
+# these relocations are emitted. In an executable, entries in code have these Actions:
 #
+#     symbol                               Action
 #     a live function, a global variable   EMIT
 #     a shared variable                    RESOLVE
 #     a constant variable                  RESOLVE, but EMIT for the types that the driver resolves
@@ -244,10 +245,10 @@ cdef inline Action decide_function(Merge* merge, const RelocList* relocs, const 
         if has_lost(resolution):
             if is_frame_or_line(merge, target):
                 return EMIT if merge.has_finalizer and not relocs.is_mercury else DROP
-            # Other debug data of a copy that lost names the winner, and is removed with that later.
+            # Other debug data of a copy that lost names the winner, and is removed later, with it.
             return DROP_LATE
         if clear:
-            # An entry that goes with a replaced copy no longer exists when its function dies.
+            # An entry that was removed with a replaced copy is gone when dead code is removed.
             return DROP_LATE if is_removed_from_debug(merge, entry.symbol, True) else CLEAR
         # Frames and lines lose their entries at once, .debug_info and .debug_loc later.
         return DROP_DEAD if is_frame_or_line(merge, target) else DROP_LATE

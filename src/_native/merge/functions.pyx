@@ -209,9 +209,10 @@ cdef uint32_t find_kept_parts(const ComponentSearch* search, EntityCounter kerne
                               int64_t lone_kernel) noexcept nogil:
     """Return the KeepsFlag bits of a kernel: its own values that no callee raises.
 
-    Without a lone kernel (-1), a kernel keeps its registers if it or a function it reaches sets
-    their number. With one, the lone kernel keeps its registers if any live function sets their
-    number, and all other kernels keep everything. An idle kernel always keeps everything.
+    `lone_kernel` is the only root that is alive. It keeps its registers if any live function sets
+    their number, and all other kernels keep everything. Without a lone kernel (-1), a kernel keeps
+    its registers if it or a function it reaches sets their number. An idle kernel always keeps
+    everything.
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef size_t i

@@ -28,6 +28,7 @@ from tables.rows cimport EntityCounter, EntityNumber, EntityRow, FixupRow, Symbo
 from tables.sharedrows cimport KernelNumber, VariableRef, VariableRow, sort_list
 
 
+# The number of an IdleUse, from 0; -1 for none.
 ctypedef int32_t IdleUseNumber
 
 # One reference from the code of an idle kernel to a common variable.

@@ -6,9 +6,9 @@
 #
 # * In initialized data, an entry is removed if its field lies in the bytes of a weak variable that
 #   lost against a weak one.
-# * In a constant bank nvlink looks at the symbol that an entry names, and removes the entry if that
-#   is a definition of the file which lost. pylink removes it only if its field, too, lies in bytes
-#   that lost; other entries are needed by the program (docs/nvlink-differences.md).
+# * In a constant bank nvlink removes an entry if the file's own definition of the symbol that it
+#   names lost. pylink removes it only if its field, too, lies in bytes that lost; other entries are
+#   needed by the program (docs/nvlink-differences.md).
 #
 # `find_lost_bytes` lists the ranges of one section, once for all of its entries.
 # `is_removed_with_lost_bytes` then looks for an entry's offset among them: with N ranges and M

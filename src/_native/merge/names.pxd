@@ -122,7 +122,10 @@ cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
 
 cdef inline void prefetch_global_name(Merge* merge, OutSymbolCounter i,
                                       uint32_t* tags) noexcept nogil:
-    """Hash the name of global symbol `i` and fetch its cell, for `enter_global_name`."""
+    """Hash the name of OutSymbolRow `i`, if it is global, and fetch its cell into the cache.
+
+    The hash goes to the ring `tags`, for `enter_global_name`.
+    """
     cdef const OutSymbolRow* symbol = <const OutSymbolRow*>merge.columns.out_symbols.data + i
     cdef uint32_t size
     cdef const uint8_t* text

@@ -215,7 +215,7 @@ cdef inline EntityNumber find_pool_function(const PoolPlacement* pools,
 
 
 cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) noexcept nogil:
-    """Return whether a function's pool goes to kernels: a device function's that has constants.
+    """Return whether a function's pool goes to kernels: if it is a device function with constants.
 
     A pool without constants comes from an earlier stage of linking, which made it of the pools of
     copies that lost.

@@ -1,9 +1,9 @@
 """--preserve-relocs: the record of relocations that the link resolved.
 
-`.nv.resolvedrela.S` lists what was resolved in S under the original types; its relocation sections
-of both forms share one list, newest first, as if every entry were pushed to the front while the
-inputs are read (docs/format-notes.md). The addend of the implicit form is what the field held. What
-was only cleared leaves no record.
+`.nv.resolvedrela.S` lists what was resolved in S under the original types. REL and RELA entries
+for S share that list, newest first, as if every entry were pushed to the front while the inputs are
+read (docs/format-notes.md). The addend of a REL entry is what the field held. A field that was only
+cleared leaves no record.
 
 From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 """

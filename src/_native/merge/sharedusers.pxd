@@ -29,10 +29,10 @@ from tables.rows cimport EntityCounter, EntityNumber, EntityRow, SectionNumber
 from traits cimport TRAIT_FILLS_SHARED
 
 
-# A set of kernels is one number: the entity of its only kernel, NO_KERNEL, or SEVERAL.
+# A set of kernels is one number: the entity of its only kernel, or one of these.
 cdef enum:
-    NO_KERNEL = -1
-    SEVERAL = -2
+    NO_KERNEL = -1              # the empty set
+    SEVERAL = -2                # any set of two or more kernels
 
 
 cdef inline bint needs_users(const Merge* merge) noexcept nogil:

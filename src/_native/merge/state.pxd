@@ -62,12 +62,12 @@ cdef enum DeadSection:
 cdef enum SectionMark:
     MARK_SYMBOL = 1             # a symbol lies in it
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose
-    MARK_DECIDED = 4            # mercury relocations whose entries have been decided
-    MARK_ENTRIES = 8            # plain relocations
-    MARK_MERC_ENTRIES = 16      # mercury relocations
-    MARK_MERC_SHNDX = 32        # .nv.merc.symtab_shndx
+    MARK_DECIDED = 4            # its entries, which are mercury relocations, have been decided
+    MARK_ENTRIES = 8            # it is a plain relocation section
+    MARK_MERC_ENTRIES = 16      # it is a mercury relocation section
+    MARK_MERC_SHNDX = 32        # it is .nv.merc.symtab_shndx
     MARK_TO_PLACE = 64          # `create_other_sections` may have something to do for it
-    MARK_OWN_BYTES = 128        # mercury debug data that no plain section of the file repeats
+    MARK_OWN_BYTES = 128        # it is mercury debug data; no plain section has the same bytes
 
 
 # The tables of the result while they grow; `MergedTables` in results.pyi says what each holds.

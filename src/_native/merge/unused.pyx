@@ -99,7 +99,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
             is_wide = True
     for i in range(uses.objects.section_count if is_wide else 0):
         if is_in_user_bank(uses, <SectionNumber>i) and uses.is_used[i]:
-            # nvlink aligns the packed bank so. One section with this alignment is enough.
+            # nvlink gives the rest of the bank this alignment. One section that has it is enough.
             sections[i].align = max(sections[i].align, PACKED_ALIGN)
             break
     merged.entities = entity_table
@@ -162,7 +162,7 @@ cdef inline bint has_unused_constants(const Uses* uses, SectionNumber section) n
 
 
 cdef void mark_used_constants(Uses* uses, SectionCounter section) noexcept nogil:
-    """Mark the constants that entries of a relocation section name, if the link keeps it."""
+    """Mark the constants that a relocation section names, if the link keeps what it patches."""
     cdef const SectionRow* section_row = &uses.objects.sections[section]
     cdef uint64_t entry_size = sizeof(Rel) if section_row.type == SHT_REL else sizeof(Rela), i
     cdef EntityNumber function

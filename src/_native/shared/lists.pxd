@@ -40,6 +40,7 @@ from tables.sharedrows cimport (
 )
 from tables.views cimport MergedView, ObjectsView
 
+# The number of a SharedReference, from 0; -1 for none.
 ctypedef int32_t SharedReferenceNumber
 
 # One reference from a function's code to a variable.

@@ -267,7 +267,10 @@ cdef void find_users(const UseRow* use, size_t use_count, KernelNumber* user,
 
 cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
                          KernelNumber user) noexcept nogil:
-    """Set the value and the section of one variable."""
+    """Set the value and the section of the variable with entity `v`.
+
+    `offset` is -1 if it has no place, `user` as in SharedPlaces.
+    """
     cdef const EntityRow* entity = &places.merged.entities[v]
     cdef SectionNumber section = places.objects.symbols[entity.winner].section
     cdef EntityNumber kernel
