@@ -73,7 +73,7 @@ cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept 
             continue
         twin = (find_mercury_relocations(merge, file, <SectionNumber>i) if merge.has_finalizer
                 else -1)
-        # The entries of the next plain section mostly follow in the file: fetch them into the cache.
+        # The next plain section's entries mostly follow in the file: fetch them into the cache.
         prefetch(merge.objects.arena + merge.objects.sections[i].offset
                  + merge.objects.sections[i].size)
         if twin >= 0:
