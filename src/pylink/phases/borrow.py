@@ -67,7 +67,7 @@ class LendableModules:
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
     """Return the link with the modules that it lacks and libraries have.
 
-    `loaded` itself if none help.
+    `loaded` itself if no module of a library helps.
     """
     candidates, loaded.candidates = loaded.candidates, None  # no later phase needs them
     if candidates is None or not loaded.job.executable:
@@ -98,7 +98,10 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
 
 
 def find_undefined(loaded: Loaded) -> set[bytes]:
-    """Return the names that an executable of these cubins lacks; empty if a cubin is damaged."""
+    """Return the names that an executable of these cubins lacks.
+
+    Empty if a cubin is damaged, or if definitions contradict each other.
+    """
     files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
     if faults:
         return set()
@@ -115,7 +118,11 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
 def read_modules(
     loaded: Loaded, lenders: dict[Library, set[bytes]], timing: CsvTiming, sink: Sink
 ) -> LendableModules | None:
-    """Read the modules that libraries lend, with PTX compiled; None without code for the target."""
+    """Read the modules that libraries lend, with PTX compiled.
+
+    `lenders` has the module ids that each library can lend. None without code for the target, or
+    after an error.
+    """
     job = loaded.job
     sources = Sources()
     for library in lenders:
@@ -143,7 +150,7 @@ def read_modules(
                 containers=contents.container_count(number),
             )
             return None
-        # The first of equal modules counts.
+        # A module that several libraries have is taken from the first.
         container_of = {
             identifier: index for index, identifier in enumerate(ids) if identifier in wanted_ids
         }
@@ -200,8 +207,9 @@ def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
 
 
 def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -> list[int]:
-    """Return the numbers of the lendable modules that the link needs, as members of a last
-    archive.
+    """Return the numbers of the lendable modules that the link needs.
+
+    They are those that it would take from an archive at its end.
     """
     count, first_source = len(lendable.ids), len(candidates.opened.sources) + 1
     combined = combine(candidates, lendable, range(count), len(candidates.loaded.names), sink)
@@ -212,9 +220,10 @@ def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -
 def insert_modules(
     candidates: Candidates, lendable: LendableModules, needed: Sequence[int], sink: Sink
 ) -> Loaded:
-    """Return the link with these modules inserted, and the sources that it then takes.
+    """Return the link with the modules `needed` inserted, after it has chosen its cubins again.
 
-    The modules come in front of the device runtime, so it is not linked for symbols they define.
+    The modules come in front of the device runtime, so that this is not linked for symbols which
+    they define.
     """
     names = candidates.loaded.names
     position = min(find_system(candidates.loaded.job, names), default=len(names))
@@ -257,9 +266,10 @@ def note_borrowed(
     first_source: int,
     sink: Sink,
 ) -> None:
-    """Record the borrowed modules; warn of modules whose code the driver will not get.
+    """Record the borrowed modules in `libraries`; warn of PTX that the driver will not get.
 
-    `borrowed` are their numbers, and `first_source` the number of the source of the first module.
+    That is the PTX of modules that the program cannot register. `borrowed` has the numbers of the
+    modules; the source of module 0 has the number `first_source`.
     """
     if not libraries.optional:
         libraries.written = variable_patterns(

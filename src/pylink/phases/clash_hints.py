@@ -96,7 +96,11 @@ def _describe_space(objects: Objects, row: int) -> str:
 
 
 def _note_prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
-    """Return notes on different prototypes; nvlink names the defining file, maybe twice."""
+    """Return notes on different prototypes, and the row of the earlier one.
+
+    No notes, and `first`, if the files do not show both. nvlink's message only names the file with
+    the definition, maybe twice.
+    """
     from pylink.locate.prototypes import earlier_prototype, prototype_of
 
     earlier_line = earlier_prototype(merged, symbol)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.inputs.loaded import Loaded
     from pylink.rows import FaultRow
 
-# Kind of diagnostic for a reason, and the name of its argument, which is the value, or "".
+# By reason: the kind of diagnostic, and the argument of its message that is the value, or "".
 KINDS = {
     ReadFault.TOO_SHORT: ("cannot-open-input", ""),
     ReadFault.NOT_ELF: ("not-elf", ""),
@@ -99,8 +99,8 @@ def report_fault(
 ) -> None:
     """Report a fault that the reader found.
 
-    The numbers of a fault: the file, the section in it (-1 for none), and the index of a row or the
-    offset of a record in the section (-1 for none).
+    `fault` has the numbers of the file, of the section in it (-1 for none), and of a row or byte in
+    the section (-1 for none), which it calls `index`.
     """
     job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason

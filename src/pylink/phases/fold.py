@@ -1,6 +1,6 @@
 """Part of merge from sm_100 on: folds Mercury sections that repeat those of an earlier input.
 
-Most links never load this module.
+To fold a section is to omit it, and to use the earlier one. Most links never load this module.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
 
 
 def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -> str | None:
-    """Return the function whose copy in `candidate` won and in `reference` lost.
+    """Return the function whose copy in file `candidate` won and in file `reference` lost.
 
-    None if not found.
+    None if there is none, or no reference.
     """
     if reference is None:
         return None

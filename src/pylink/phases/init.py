@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pylink.options.model import Input, Options
     from pylink.options.plan import OutputPlan
 
-# Bit of -edbg that asks for a line per fold and per reject.
+# Bit of -edbg: print a line for each file whose Mercury sections fold (are omitted as copies of an
+# earlier file's), and for each file that is compared but does not fold.
 TRACE_FOLDS = 1
 
 
@@ -25,7 +26,7 @@ class Job:
     `plan` has the files that the link writes, none of which it may read. `executable` is the
     opposite of -r, and `debug` is -g without --suppress-debug-info. `mode` has the bits of
     LinkMode. `steps` passes the ends of steps to observers. `mapped` are the inputs that are mapped
-    while the link needs them. `pages` has recycled pages under its arenas. With `traces_folds`
+    into memory. `pages` is memory of earlier links, reused for arenas. With `traces_folds`
     -edbg prints what becomes of Mercury sections. With `keeps_copies` nothing is folded, like
     --merc-dedup=off.
     """
@@ -54,7 +55,7 @@ class Job:
         self.steps = steps
         self.mapped = inputfiles.MappedFiles()
         self.pages = RecycledPages()
-        self.keeps_copies = False  # pylink sets it to see what folding changes
+        self.keeps_copies = False  # `pylink dedup` sets it, to measure what folding saves
         self.target = Target(options.arch)
         self.traces_folds = bool((options.edbg or 0) & TRACE_FOLDS)
         self.executable = not options.relocatable_link
@@ -111,7 +112,10 @@ class Job:
 
     @property
     def records_folds(self) -> bool:
-        """Whether observers or -edbg need the comparison of each file, not only the folds."""
+        """Whether observers or -edbg need the comparison of all files' Mercury sections.
+
+        Otherwise only files that could fold are compared.
+        """
         return self.traces_folds or self.steps.records_folds
 
     @property
@@ -122,7 +126,7 @@ class Job:
 
     @property
     def folds_constants(self) -> bool:
-        """Whether identical pieces of the constant bank get one place, due to options.
+        """Whether options ask to store identical pieces of the constant bank once.
 
         This is so with --kernels-used or --variables-used, except with -g or -r.
         """

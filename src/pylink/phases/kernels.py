@@ -50,7 +50,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
     # Old code is converted before the other steps. The finalizer of 12.9 does not change code.
     early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
-    # Number of a file, and the mode in which its kernels are changed.
+    # Each step has the number of a file, and the mode in which its kernels are changed.
     steps = [(number, early_mode) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]
     steps += _outdated_files(objects)
     mode = _barrier_mode(objects)
@@ -103,7 +103,10 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 
 
 def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
-    """Return number and mode of each file whose tool's code differs from the followed release's."""
+    """Return number and mode of each file whose compiler makes other code than the release's.
+
+    The mode has UPDATE_ bits for what must be converted.
+    """
     release = objects.release
     first_tool, end_tool = code_bounds(release)
     if objects.job.target.family != FAMILY_C:
@@ -124,6 +127,7 @@ def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
 def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
     """Return the mode bits that convert code of a tool to code of a release; 0 for none.
 
+    `toolkit` and `patch` are the version of the tool, and `sm` is the chip that the code is for.
     Without a known patch level, every conversion that may be needed is done.
     """
     code_traits = code_traits_of(toolkit, patch)

@@ -92,10 +92,10 @@ def _report_unselected(merged: Merged, sink: Sink) -> None:
 
 
 def _merge_pools(placed: Placed) -> bool:
-    """Merge the kernels' pools of literals into one; False if that is not needed, or of no use.
+    """Merge the kernels' pools of literals into one; False if they stay apart.
 
-    It is needed if a pool is too large, and of use if the one for all kernels is not. From sm_100
-    on pools stay apart, since relocations of jump tables name the pool.
+    They are merged if a pool is too large for its bank, and one pool for all kernels would fit.
+    From sm_100 on they stay apart, since relocations of jump tables name the pool.
     """
     job = placed.merged.objects.job
     if job.target.family == FAMILY_C or not job.executable:
@@ -108,8 +108,8 @@ def _merge_pools(placed: Placed) -> bool:
 
 
 def _check_deleted(placed: Placed, sink: Sink) -> None:
-    """Refuse, as nvlink does, debug records that refer to a deleted symbol."""
-    from pylink._native import resolved  # few links ask for the record
+    """Refuse, as nvlink does, debug data that refers to an extern array whose symbol is deleted."""
+    from pylink._native import resolved  # few links list their resolved relocations
 
     merged = placed.merged
     family = merged.objects.job.target.family

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) -> Loaded:
     """Read every input and unpack those that are not cubins; LinkError after any error.
 
-    Inputs that are `shared` with other links are not read again.
+    Inputs that are `shared` with other links are not read again. `timing` gets compiler runs.
     """
     batches = None if shared is None else shared.batches_for(job)
     if batches is None:
@@ -39,13 +39,14 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
         from pylink._native.sharing import compact
 
         return load_plain(job, batches[0].names, *compact(batches[0].arena, batches[0].extents))
-    # Unpacking may run a compiler, and a program that writes an input waits while it is mapped.
+    # A program that writes a mapped input waits until it is unmapped, and unpacking may run a
+    # compiler, which takes long. So the inputs are copied now.
     job.mapped.end(keeps=True)
     from pylink.inputs.unpacking import unpack  # plain cubins need none of it
 
     loaded = unpack(job, batches, timing, sink, shared)
     del batches
-    job.pages.give_back()  # those of files of which nothing more is needed
+    job.pages.give_back()  # the memory of files that are no longer needed
     if loaded.libraries is not None and loaded.candidates is not None:
         from pylink.phases.borrow import borrow  # few links have libraries that lend
 
@@ -65,7 +66,10 @@ def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Load
 
 
 def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
-    """Read the inputs: names, arena and extents; LinkError if one cannot be read."""
+    """Read the inputs: names, arena and extents (offset and size of each in the arena).
+
+    LinkError if an input cannot be read.
+    """
     names = [source.name for source in job.inputs]
     paths = encode_paths(job.inputs)
     data: list[bytes | None] = [None] * len(names)

@@ -78,8 +78,8 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     compilers = choose_compilers(options, sink)
     partial = options.force_partial_lto or bool(plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
-    # In a partial link, the compiler must keep what cubins name. Names that begin with a period
-    # belong to linkers, not to a program.
+    # In a partial link, one with other cubins, the compiler must keep what these name. Names that
+    # begin with a period belong to linkers, not to a program.
     keep = [name for name in names if not name.startswith(".")] if partial else None
     loaded.job.steps.end_step("read_cubins")
     used = None if partial else known_references(loaded)
@@ -136,17 +136,18 @@ def plain_names(loaded: Loaded) -> list[str]:
 
 
 def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
-    """Return whether the PTX declares a function that a cubin defines, one of the device runtime.
+    """Return whether the PTX declares a function that a cubin of the link defines.
 
-    `names` are the global names of the cubins, with True if defined.
+    In a link that is not partial, only the device runtime has cubins. `names` has the global names
+    of the cubins, with True if a cubin defines the name.
     """
     return any(names.get(name.decode(), False) for name in EXTERN.findall(ptx))
 
 
 def read_cubins(loaded: Loaded, sink: Sink) -> tuple[dict[str, bool], int]:
-    """Return the global names of the cubins, with True if defined, and the newest toolkit.
+    """Return the global names in the cubins, with True if defined, and the newest toolkit.
 
-    Names are in order of appearance. LinkError if a cubin is damaged.
+    Names are in order of appearance; the toolkit is 0 without cubins. LinkError if one is damaged.
     """
     arena = loaded.arena
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents)

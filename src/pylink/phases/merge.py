@@ -58,8 +58,8 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     if sink.errors and not (merged.exceeds_registers or job.dumps_calls or job.options.verbose):
         _report_undefined(merged, sink)
         return None
-    # Pools are placed before sections are created: kernels without own literals get a section for
-    # literals of functions that they call.
+    # Pools (literals and jump tables of functions) are placed before sections are created: kernels
+    # without own literals get a section for literals of functions that they call.
     pools.place_pools(merged)
     steps.end_step("place_pools")
     if job.folds_mercury:
@@ -69,7 +69,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
 
         trace_inputs(merged)
     # The events of docs/order.md: sections and symbols, their names, and from sm_100 on the
-    # sections of the finalizer. Nothing is created after it.
+    # sections of the finalizer. No section or symbol is created after this call.
     native_merge.merge(merged)
     steps.end_step("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
@@ -78,7 +78,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
         poolrelocs.adopt_relocations(merged)
         steps.end_step("adopt_relocations")
     if job.options.preserve_relocs:
-        from pylink._native import resolved  # few links ask for the record
+        from pylink._native import resolved  # few links list their resolved relocations
 
         resolved.record_resolved(merged)
         steps.end_step("record_resolved")
@@ -113,7 +113,10 @@ def _drop_constants(merged: Merged) -> None:
 
 
 def _fold_mercury(merged: Merged, sink: Sink) -> None:
-    """Find Mercury sections that repeat another input's; most links have no two of one size."""
+    """Find Mercury sections that repeat another input's.
+
+    In most links no two files have such sections of equal sizes, so nothing else is compared.
+    """
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)
     job.steps.end_step("find_ties")
@@ -124,7 +127,7 @@ def _fold_mercury(merged: Merged, sink: Sink) -> None:
 
 
 def _report_borrowed(merged: Merged, sink: Sink) -> None:
-    """Report variables that a link of borrowed code shares by name with another image."""
+    """Report variables of code borrowed from libraries, of which each image has its own copy."""
     libraries = merged.objects.libraries
     if libraries is not None and libraries.copied:
         from pylink.phases.report_borrowed import report_borrowed
@@ -150,7 +153,10 @@ def _record_undefined(merged: Merged, sink: Sink) -> None:
 
 
 def _report_undefined(merged: Merged, sink: Sink) -> None:
-    """Report the recorded undefined entities in a link that ends here; layout does in others."""
+    """Report the recorded undefined entities in a link that ends here.
+
+    In a link that continues, layout reports them.
+    """
     if merged.undefined:
         from pylink.phases.report_symbols import report_undefined
 

@@ -1,4 +1,4 @@
-"""Makes the notes that identify tool and target, and two sections of fixed contents."""
+"""Makes the notes that identify tool and target, and contents of .nv.compat and .nv.rel.action."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
 
 
 def note_deficit(options: Options, release: Release) -> int:
-    """Return the bytes by which pylink's note is shorter than nvlink's, whose strings are
-    longer.
-    """
+    """Return the number of bytes by which pylink's note on the tool is shorter than nvlink's."""
     string_size = release.tool_strings + len(to_bytes(options.recorded)) + 1
     string_size += len(to_bytes(options.recorded_output))
     return TKINFO_HEAD_SIZE + (string_size + 3) // 4 * 4 - len(tkinfo_note(options, release))
@@ -82,7 +80,7 @@ def virtual_sm(objects: Objects) -> int:
 
 
 def cuinfo_note(objects: Objects) -> bytes:
-    """Return the note on the target: 2, SM number, toolkit, 0; before 13.0: 1, SM number, 1, 1."""
+    """Return the note on the target: words of 16 bits, the second of which is `virtual_sm`."""
     if objects.traits & TRAIT_EARLY_FILES:
         return make_note(NT_CUINFO, pack_words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
     return make_note(

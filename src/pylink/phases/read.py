@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def read(sink: Sink, loaded: Loaded) -> Objects | None:
-    """Check and tabulate every cubin; None after errors."""
+    """Check and tabulate every cubin; None if a cubin is damaged."""
     job, names, arena = loaded.job, loaded.names, loaded.arena
     times = job.steps.times(len(names))
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents, times)
@@ -95,7 +95,8 @@ def _refuse_target(
 ) -> NoReturn:
     """Refuse code that the target cannot run.
 
-    With `needs_suffix` it could, but the release wants a target with the suffix of the code.
+    With `needs_suffix` the target could run it, but the release that the link follows wants a
+    target with the suffix of the code, e.g. sm_90a.
     """
     from pylink.diagnostics.record import note
 
@@ -117,9 +118,10 @@ def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
 
 
 def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: Sink) -> None:
-    """Refuse a newer toolkit in nvlink's words; warn of a release that pylink does not know.
+    """Refuse an input of a newer toolkit than the link follows, in nvlink's words.
 
-    The hint depends on why the link follows an older release.
+    Only warn if --nvlink-version chose the release, and pylink knows none of that toolkit. The hint
+    says why the link follows an older release.
     """
     from pylink.diagnostics.record import note
 

@@ -1,4 +1,7 @@
-"""Part of merge from sm_100 on: rewrites plain debug sections instead of concatenating them."""
+"""Part of merge from sm_100 on: rewrites plain (not mercury) debug sections.
+
+Sections of other kinds are the inputs' contents, one after the other.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,10 @@ REGISTERS = b".nv_debug_info_reg_sass"
 class Rebuilt:
     """A section made anew: the number `out` of its OutRow, and its contents.
 
-    `numbers` has the RebuildRow number of each relocation, and `moved` the new places of these.
-    `inputs` are the numbers of the input sections. `units`, for a section of lines only, has the
-    old and new offsets of its units for `rebuild.retarget_units`.
+    `numbers` has the number in `merged.rebuilds` of each relocation, and `moved` the new offsets of
+    the relocations that stay. `inputs` are the numbers of the input sections. `units`, for a
+    section of lines only, has the old and new offsets of the inputs' line tables, for
+    `rebuild.retarget_units`.
     """
 
     __slots__ = ("contents", "inputs", "moved", "numbers", "out", "units")
@@ -50,7 +54,7 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
     """
     results: list[RebuiltSection] = []
     retargets: list[tuple[PieceSections, LineUnits, int]] = []
-    names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
+    names = (FRAME, *LINES, REGISTERS)  # the section that takes longest comes first
     rebuilt = map_in_link(
         lambda name: _rebuild_section(merged, name), names, len(merged.objects.arena)
     )
@@ -76,7 +80,10 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
 
 def _rebuild_section(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
-    """Return the section of this name, or the fault of an input; None without such a section."""
+    """Rebuild the section of this name; return the fault if an input is damaged.
+
+    None if the output has no such section.
+    """
     objects = merged.objects
     arena = objects.arena
     debug_section = rebuild.find_debug_section(merged, name)

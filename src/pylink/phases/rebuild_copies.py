@@ -1,8 +1,8 @@
 """Call frames of functions with a copy that a later one replaced (sm_100 on).
 
 The plain FDEs come from the mercury ones. A function's first FDE gets the instructions of all its
-copies, at machine-code offsets of the copy that stays. Each further FDE is the copy's mercury CIE
-and an FDE without instructions. docs/format-notes/family-c-debug.md has the evidence.
+copies, at machine-code offsets of the copy that stays. Each further FDE is replaced by its copy's
+mercury CIE and FDE, without instructions. docs/format-notes/family-c-debug.md has the evidence.
 
     two copies of F, the second stays     FDE 1 of F: instructions of both copies
                                           FDE 2 of F: its mercury CIE, no instruction
@@ -47,10 +47,10 @@ NO_OPERAND = (dwarf.CFA_REMEMBER_STATE, dwarf.CFA_RESTORE_STATE)
 def merge_frames(
     merged: Merged, contents: Contents, moved: Moved, numbers: RebuildNumbers
 ) -> tuple[Contents, Moved]:
-    """Rewrite a rebuilt .debug_frame: its contents and MovedRows.
+    """Rewrite a rebuilt .debug_frame; return its contents and MovedRows (offsets of relocations).
 
     They stay unchanged if no function has two FDEs, or an instruction is unknown. `numbers` has the
-    RebuildRow number of each relocation.
+    number in `merged.rebuilds` of each relocation.
     """
     moves = list(MOVED.iter_unpack(moved))
     piece_of: dict[int, int] = {}  # by FDE: the number of the input section that it comes from
@@ -73,7 +73,11 @@ def merge_frames(
 def _merge_records(
     merged: Merged, contents: bytes, piece_of: dict[int, int], duplicated: dict[int, list[int]]
 ) -> dict[int, tuple[bytes, bytes]]:
-    """Return, by FDE, the CIE and FDE that replace it and the CIE it points to."""
+    """Return, by FDE, the CIE and FDE that replace it and the CIE it points to.
+
+    `piece_of` has the number of the input section of each FDE. `duplicated` has the FDEs of each
+    function with several, in order of copies.
+    """
     records: dict[int, tuple[bytes, bytes]] = {}
     pieces = {piece_of[fde] for fdes in duplicated.values() for fde in fdes}
     frames = {piece: _mercury_frames(merged, piece) for piece in pieces}
@@ -105,7 +109,8 @@ def _add_instructions(
 ) -> None:
     """Add the plain instructions up to mercury offset `limit` to `program`.
 
-    Rows are code offset and instruction; b"" is an advance, which adds nothing.
+    Rows are code offset and instruction; b"" is an advance, which adds nothing. ValueError if the
+    two lists do not correspond.
     """
     # The mercury program starts with an advance by 0.
     plain = [entry for entry in plain_rows if entry != (0, b"")]
@@ -177,11 +182,15 @@ def _read_record(contents: bytes, start: int) -> bytes:
 
 
 def _cie_of(contents: bytes, fde: int) -> bytes:
+    """Return the CIE that an FDE of a section points to."""
     return _read_record(contents, unpack_from("<Q", contents, fde + dwarf.FDE_POINTER)[0])
 
 
 def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]]:
-    """Return, by entity, CIE and FDE in the mercury twin of the input section `piece`."""
+    """Return, by entity, CIE and FDE in the mercury frame section of the file of `piece`.
+
+    `piece` is the number of a plain input section.
+    """
     objects = merged.objects
     arena = objects.arena
     file = objects.sections[piece].file
@@ -224,10 +233,10 @@ def _read_frames(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
 def _assemble(
     contents: bytes, moves: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes]:
-    """Lay the records out again, each FDE after its CIE; returns contents and MovedRows.
+    """Lay the records out again, each FDE after its CIE; return contents and MovedRows.
 
-    `moves` has offset and relocation of the address in each FDE. `records` has CIE and FDE in place
-    of some FDEs.
+    `moves` has offset and relocation of the address in each FDE. `records` has the CIE and the FDE
+    that replace some FDEs, by the offset of the old one.
     """
     data = bytearray()
     new_addresses: dict[int, int] = {}  # offsets of address fields, by old offset

@@ -29,9 +29,10 @@ _KINDS_OF_VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkin
 
 
 def report_borrowed(merged: Merged, sink: Sink) -> None:
-    """Refuse managed variables of borrowed modules that live code uses; warn of other state.
+    """Refuse managed variables of borrowed modules that live code uses; warn of other variables.
 
-    A constant variable has state if host code of the libraries names it, or may do so.
+    A constant variable counts only if host code of the libraries may write it: if it names the
+    variable, or if its names are not known.
     """
     objects = merged.objects
     libraries = objects.libraries
@@ -79,10 +80,10 @@ def _defined_variables(objects: Objects, number: int) -> Iterator[int]:
 
 
 def _source_name(name: str) -> str:
-    """Return the demangled name; that of a static variable without the id of its module in front.
+    """Return the demangled name; for a static variable, without the id of its module in front.
 
-    The compiler calls static variables `__nv_static_` SIZE `_` ID `_` NAME, where SIZE is that of
-    ID.
+    The compiler calls static variables `__nv_static_` SIZE `_` ID `_` NAME, where SIZE is the
+    number of characters in ID.
     """
     prefix = re.match(r"__nv_static_(\d+)_", name)
     if prefix is not None:

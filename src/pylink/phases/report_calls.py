@@ -22,7 +22,10 @@ LEGEND = (
 
 
 def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
-    """Report register counts above a kernel's limit; with `dump` all that propagate to kernels."""
+    """Report functions that need more registers than a kernel which calls them may have.
+
+    With `dump` print all register counts that propagate to kernels.
+    """
     for row in report.list_propagations(merged):
         if row.registers > row.limit:
             sink.report(
@@ -60,7 +63,10 @@ def _note_chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagn
 
 
 def report_graph(merged: Merged, sink: Sink) -> None:
-    """Print a line for each function; as in nvlink, both options print demangled names."""
+    """Print the call graph, a line for each function.
+
+    As in nvlink, -dump-callgraph and -dump-callgraph-no-demangle both print demangled names.
+    """
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
     functions = report.list_calls(merged)
     for number, function in enumerate(functions, 1):

@@ -113,7 +113,7 @@ def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None
 
 
 def needed_constants(placed: Placed, size: int, limit: int) -> int:
-    """Return the bytes of a constant bank in messages; `size` is the size of its section."""
+    """Return the bytes that messages state for a constant bank whose section has `size` bytes."""
     if size <= limit:
         return size
     return _size_to_report(_constant_shares(placed.merged), size, limit)
@@ -131,7 +131,7 @@ def _constant_shares(merged: Merged) -> list[Share]:
 
 
 def _size_to_report(shares: list[Share], size: int, limit: int) -> int:
-    """Return the bytes of the packed variables, or `size` if packed ones would fit."""
+    """Return the bytes of the variables without gaps, or `size` if they would fit without gaps."""
     packed = packed_size(share for _, share in shares)
     return packed if packed > limit else size
 
@@ -139,8 +139,8 @@ def _size_to_report(shares: list[Share], size: int, limit: int) -> int:
 def packed_size(sizes: Iterable[int]) -> int:
     """Return the total size of variables as nvlink packs them, ignoring their alignment, in bytes.
 
-    Large ones come first, aligned to 8 bytes. Those below 8 bytes follow, aligned to their size,
-    which need not be a power of two.
+    Variables of 8 bytes or more come first, aligned to 8 bytes. Smaller ones follow, aligned to
+    their size, which need not be a power of two.
     """
     end = 0
     for size in sorted(sizes, key=lambda size: (-min(size, sectionkinds.PACKED_ALIGN), size)):
@@ -160,7 +160,10 @@ def _is_of_file(merged: Merged, symbol: int) -> bool:
 def _explain_shares(
     merged: Merged, function: int, shares: list[Share], size: int, limit: int
 ) -> Callable[[Diagnostic], None]:
-    """Make an explanation: the place of a function (unless -1), and the shares, largest first."""
+    """Return a function that completes a diagnostic when it is shown.
+
+    It adds the place of `function` (unless -1), and notes on the shares, largest first.
+    """
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.diagnostics.record import note

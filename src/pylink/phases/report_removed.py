@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged, Objects
 
-# Reasons for a removed kernel, and for a function that only removed kernels reach: True if host
-# code selects kernels, False if an option does.
+# Reasons for a removed kernel, and for a function that only removed kernels reach. By what selects
+# kernels: True is host code, False is an option.
 _REASONS = {
     True: ("no host code names it", "only kernels that no host code names reach it"),
     False: ("it is not in --kernels-used", "only kernels that are not in --kernels-used reach it"),
@@ -25,7 +25,7 @@ MOST_KERNELS = 10
 
 
 def why_removed(objects: Objects, flags: int) -> str:
-    """Return the reason why a function with these flags is not in the output."""
+    """Return the reason why a function with these EntityFlag bits is not in the output."""
     kernel_reason, function_reason = _REASONS[objects.references is not None]
     if flags & EntityFlag.KERNEL:
         return kernel_reason
@@ -35,8 +35,8 @@ def why_removed(objects: Objects, flags: int) -> str:
 def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:
     """Report the number of removed kernels, and how to keep them.
 
-    Kernels of the device runtime do not count, nor borrowed ones, which the library's code
-    launches.
+    Kernels of the device runtime do not count, nor kernels of borrowed modules: host code of the
+    library launches them.
     """
     objects = merged.objects
     libraries = objects.libraries

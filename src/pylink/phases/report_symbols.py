@@ -30,7 +30,7 @@ CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.COMMON: ("common-too-large", None),
 }
 
-# Number of references of a symbol that are listed, and of calls of a cycle.
+# Number of references of a symbol that are listed, and number of listed calls of a cycle.
 MOST_REFERENCES = 10
 
 # Number of references whose source lines are compared.
@@ -74,7 +74,11 @@ def _demangled_name(objects: Objects, symbol: int) -> str:
 def _explain_definition(
     objects: Objects, symbol: int, kind: str | None = None, first: int = -1
 ) -> Callable[[Diagnostic], None]:
-    """Make an explanation: the place of a definition, and a note of `kind` on an earlier one."""
+    """Return a function that completes a diagnostic when it is shown.
+
+    It sets the place of the definition `symbol`, and adds a note of `kind` on the symbol row
+    `first`, unless one of these is missing.
+    """
 
     def explain(diagnostic: Diagnostic) -> None:
         places = _places(objects)
@@ -95,7 +99,7 @@ def _explain_definition(
 
 
 def explain_entity(merged: Merged, entity: int, callee: int = -1) -> Callable[[Diagnostic], None]:
-    """Make an explanation: the place of an entity, and a note on the place of its callee."""
+    """Return what sets the place of a diagnostic to an entity, and notes that of its callee."""
     first = _winner(merged, callee) if callee >= 0 else -1
     return _explain_definition(merged.objects, _winner(merged, entity), "defined-here", first)
 
@@ -183,7 +187,7 @@ def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters")
 def explain_references(
     objects: Objects, references: list[Reference]
 ) -> Callable[[Diagnostic], None]:
-    """Make an explanation that lists the uses of a symbol; `references` is not empty."""
+    """Return what lists the uses of a symbol in a diagnostic; `references` is not empty."""
     return lambda diagnostic: _list_references(_places(objects), diagnostic, references)
 
 
@@ -238,8 +242,8 @@ def _distinct_lines(places: Places, references: list[Reference]) -> list[Referen
 def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None:
     """Report kernels with unbounded stack, with a cycle of calls each.
 
-    A kernel comes as often as it calls functions with unbounded stack: each report has the cycle of
-    another one.
+    `kernels` names a kernel once for each function with unbounded stack that it calls. Each of its
+    reports shows the cycle of another such function.
     """
     turns: dict[int, int] = {}  # number of reports so far, by kernel
     for kernel in kernels:
@@ -253,7 +257,10 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
 
 
 def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
-    """Make an explanation: the place of a kernel, and the calls of its cycle number `turn`."""
+    """Return what sets a diagnostic's place to a kernel, and notes the calls of cycle `turn`.
+
+    Cycles of the kernel are numbered from 0.
+    """
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.recursion import find_cycle

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Objects(ObjectTables):
     """The inputs: `arena` holds their bytes, the tables describe them.
 
-    `names` are the inputs' names and `source_numbers` the numbers of their sources, by file; the
-    latter are empty for a link of plain cubins. `references` are the kernels that host code uses,
-    None if all kernels are kept. `libraries` are the shared libraries with device code, if any.
-    `places` caches source places for diagnostics. `release` is the nvlink release that the output
-    reproduces.
+    By file, `names` has the inputs' names, and `source_numbers` the number of the input or archive
+    member that contained the file; it is empty for a link of plain cubins. `references` are the
+    kernels that host code uses, None if all kernels are kept. `libraries` are the shared libraries
+    with device code, if any. `places` caches source lines for diagnostics. `release` is the nvlink
+    release that the output reproduces.
     """
 
     UNSEALED = ("places",)
@@ -94,11 +94,12 @@ class Objects(ObjectTables):
 
 
 class Merged(MergedTables):
-    """The sections and symbols of the output; `replacements` are contents in place of the inputs'.
+    """The sections and symbols of the output.
 
-    `folding` is the comparison of Mercury sections, for observers. `exceeds_registers` says that a
-    kernel calls a function with more registers than its limit, `undefined` has the entities that
-    an executable lacks: both are reported when sizes are known.
+    `replacements` has contents that replace those of inputs, and the output's sections that they
+    belong to. `folding` is the comparison of Mercury sections, for observers. `exceeds_registers`
+    says that a kernel calls a function with more registers than its limit, `undefined` has the
+    entities that an executable lacks: both are reported when sizes are known.
     """
 
     __slots__ = ("exceeds_registers", "folding", "replacements", "undefined")
@@ -129,7 +130,7 @@ class Placed(PlacedTables):
 def make_objects(
     loaded: Loaded, files: Files, sections: Sections, symbols: Symbols, changed: Sequence[FileRow]
 ) -> Objects:
-    """Make the inputs from parsed tables, before they are sealed.
+    """Return `Objects` of parsed tables, not sealed yet: columns can still change.
 
     `changed` are the rows of files whose properties differ from the previous file's. The newest
     toolkit in them decides which release the link follows.

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def select_kernels(merged: Merged) -> Marks:
-    """Return, by entity, whether an option or host code selects the kernel; empty for all kernels.
+    """Return, by entity, whether an option or host code selects the kernel.
 
-    Kernels of borrowed modules are not selected: they stay only if device code launches them.
+    Empty if neither selects kernels: then all stay. Kernels of borrowed modules are not selected:
+    they stay only if device code launches them.
     """
     selected = _named_kernels(merged)
     libraries = merged.objects.libraries
@@ -29,7 +30,10 @@ def select_kernels(merged: Merged) -> Marks:
 
 
 def _named_kernels(merged: Merged) -> Marks:
-    """Return, by entity, whether an option or host code names the kernel; empty for all kernels."""
+    """Return, by entity, whether an option or host code names the kernel.
+
+    Empty if neither selects kernels.
+    """
     objects = merged.objects
     options = objects.job.options
     if objects.job.debug:

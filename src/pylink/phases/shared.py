@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 
 def place_shared(placed: Placed) -> Oversized | None:
-    """Place shared variables and size .nv.shared sections; return kernels that exceed the limit."""
+    """Place shared variables and size .nv.shared sections.
+
+    Returns the kernels that exceed the limit of shared memory, None if there are none.
+    """
     merged = placed.merged
     objects = merged.objects
     job = objects.job
-    # With -r, all symbols stay, and without -g no array has an offset yet.
+    # With -r, all variables keep their symbols in any case, and arrays have offsets only with -g.
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
     reserves = not job.options.disable_smem_reservation
     aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
@@ -44,7 +47,10 @@ def place_shared(placed: Placed) -> Oversized | None:
 
 
 class Oversized:
-    """Kernels whose shared memory exceeds the limit: bytes by entity, and the tables."""
+    """Kernels whose shared memory exceeds the limit: `kernels` has their bytes by entity.
+
+    `shared` has the tables of shared variables.
+    """
 
     __slots__ = ("kernels", "merged", "shared")
 
@@ -54,7 +60,7 @@ class Oversized:
         self.kernels = kernels
 
     def shares(self, kernel: int) -> list[tuple[int, int]]:
-        """Return the variables that one kernel owns or uses: symbol row and bytes of each."""
+        """Return the variables that a kernel (an entity) owns or uses: symbol row and bytes."""
         shared, entities = self.shared, self.merged.entities
         number = list(shared.kernel_entities).index(kernel)
         owned = [

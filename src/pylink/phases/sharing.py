@@ -1,5 +1,5 @@
-"""Inputs that several links share: each file is read and scanned once, and payloads that several
-links take are decompressed once.
+"""Inputs that several links share: each file is read and scanned once, and payloads (entries of fat
+binaries) that several links take are decompressed once.
 
 Links may run side by side. Shared data never changes, and does not depend on the options or the
 target of one link, so a link's result is the same as alone. What cannot be shared, such as a
@@ -147,7 +147,7 @@ class SharedInputs:
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
         """Read the inputs that were not read before, into one batch.
 
-        A fatal diagnostic for an input that `plan` would overwrite. Unreadable inputs are omitted.
+        An input that `plan` would overwrite is a fatal error. Unreadable inputs are omitted.
         """
         new_inputs = dict(zip(_keys(inputs), inputs, strict=True))
         if self._places:
@@ -196,14 +196,13 @@ class SharedInputs:
         self._places.update({key: (batch_number, index) for index, key in enumerate(keys)})
 
     def _tail_size(self, size: int) -> int:
-        """Return the bytes after a batch of `size` bytes that links have for other payloads."""
+        """Return how many bytes to add to a batch of `size` bytes, for other payloads of links."""
         return TAIL_SIZE * len(self.archs) if size >= STORED_IN_PLACE and self._tail is None else 0
 
     def different_heads(self, size: int, is_left_out: Callable[[str], bool]) -> dict[bytes, str]:
-        """Return the first `size` bytes of the inputs that were read, and the first input with
-        each.
+        """Return, by the first `size` bytes of an input, the name of the first input with them.
 
-        `is_left_out` says of a name that its input does not count.
+        Inputs whose name `is_left_out` do not count.
         """
         heads: dict[bytes, str] = {}
         for batch in self._batches:
@@ -335,9 +334,10 @@ class SharedInputs:
             return stored, [*arenas, *self._stores]
 
     def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
-        """Return an arena with the payloads of PickRows, and their extents, copying only a few.
+        """Return an arena with the payloads of the PickRows `rows`, and their extents.
 
-        None if they are not in one shared arena, or too many bytes are not.
+        This is the shared arena that has nearly all of them; the others are written to its tail.
+        None if that is not possible, e.g. since they do not fit into the tail.
         """
         return None if self._tail is None else payloads.gather_in_place(rows, arenas, self._tail)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Result = TypeVar("Result")
 
-# A part of a link moves about one byte for so many bytes of inputs; see `map_in_link`.
+# `map_in_link` estimates that its parts move one byte for this many bytes of the link's inputs.
 INPUT_BYTES_PER_MOVED = 4
 
 
@@ -30,7 +30,7 @@ def run_side_by_side(
 ) -> None:
     """Call `work` for each item, in order, from `count` threads; raises the first exception.
 
-    Kernels use the remaining threads of the process, and more of them as these threads end.
+    Native functions use the remaining threads of the process, and more as these threads end.
     Exceptions are appended to `raised` at once: work that waits for other work looks there.
     """
     remaining = iter(items)
@@ -41,7 +41,7 @@ def run_side_by_side(
     threads_taken = take_threads(helper_count) if helper_count else 0
 
     def run_helper(running: LockType) -> None:
-        """Work in a further thread, and let kernels have the thread when it ends."""
+        """Work in a further thread; at its end, let native functions use one thread more."""
         try:
             work_off()
         finally:
@@ -49,6 +49,7 @@ def run_side_by_side(
             running.release()
 
     def return_thread() -> None:
+        """Let native functions use one of the threads that were taken for helpers."""
         nonlocal threads_taken
         with lock:
             if threads_taken:
@@ -112,7 +113,7 @@ def map_side_by_side(
 def map_in_link(
     work: Callable[[Item], Result], items: Sequence[Item], input_size: int
 ) -> list[Result]:
-    """Return the result of `work` for each item, in order, for parts of one link.
+    """Return the result of `work` for each item, in order; the items are parts of one link.
 
     A second thread helps if one is free and the link is large enough for it. `input_size` is the
     size of the link's inputs in bytes.
