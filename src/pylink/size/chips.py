@@ -19,7 +19,10 @@ TEGRA = (53, 62, 72, 87, 101, 110)
 
 
 def plain_number(leaf: Leaf, kind: str) -> int:
-    """Return 90 for a leaf of `kind` with the target `sm_90`; 0 for other kinds, and suffixes."""
+    """Return 90 for a leaf of `kind` with the target `sm_90`.
+
+    0 for a leaf of another kind, or whose target has a suffix, such as `sm_90a`.
+    """
     return _number_of(leaf.target) if leaf.kind == kind else 0
 
 
@@ -33,7 +36,8 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
     """Return whether a GPU runs one of the cubins, on an Arm host or another one.
 
     `gpu` is its capability, such as 90, and `cubins` are the capabilities of the cubins. A GPU runs
-    code for its major version and no higher minor version.
+    code for its major version and no higher minor version. Hosts of Tegra GPUs are Arm, so on other
+    hosts these need no code of their own.
     """
     if gpu in cubins:
         return True
@@ -46,9 +50,9 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
 
 
 def next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | None:
-    """Return the capability whose cubin a GPU of `number` runs without a cubin for itself.
+    """Return the capability whose cubin a GPU of capability `number` runs if its own cubin is gone.
 
-    `others` are the capabilities of all cubins; None if the GPU runs none of them.
+    `others` are the capabilities of all cubins. None if the GPU runs none of them.
     """
     if number in TEGRA:
         return None

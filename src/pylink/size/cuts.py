@@ -90,7 +90,7 @@ def list_functions(cubin: bytes) -> list[str]:
 def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[bytes, set[str]]:
     """Return a cubin without the functions whose mangled name matches, and their names.
 
-    A function takes its sections, symbols and names with it: those that name it, and sections
+    With a function, all sections and symbols with its name are removed, their names, and sections
     whose sh_info is its code, such as relocations.
     """
     functions = list_functions(cubin)
@@ -123,7 +123,10 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
 def _section_name_ranges(
     cubin: bytes, sections: list[Section], owned: set[int]
 ) -> Iterable[tuple[int, int]]:
-    """Yield the ranges of names of owned sections, by number, that no earlier section uses."""
+    """Yield the ranges of the names of sections, unless an earlier section has the same name.
+
+    `owned` has the numbers of the sections.
+    """
     (table_number,) = struct.unpack_from("<H", cubin, _SHSTRNDX)
     if table_number >= len(sections) or sections[table_number].stored < 0:
         return
@@ -138,7 +141,7 @@ def _section_name_ranges(
 
 
 def _find_owner(section_name: bytes, names: set[bytes]) -> bytes | None:
-    """Return the function whose name the section name ends with, after a dot; None without one.
+    """Return the function whose name the section name ends with, after a dot; None if none.
 
     `names` are the mangled names of all functions.
     """
@@ -167,7 +170,7 @@ def _all_symbol_ranges(
 def _symbol_ranges(
     cubin: bytes, table: Section, strings: Section, owned: set[int], names: set[bytes]
 ) -> Iterable[tuple[int, int]]:
-    """Yield such ranges for one symbol table and its string table."""
+    """Yield what `_all_symbol_ranges` yields, for one symbol table and its string table."""
     if table.stored < 0 or strings.stored < 0:
         return
     strings_end = strings.offset + strings.stored

@@ -106,7 +106,7 @@ def _only_file(sizes: Sizes) -> str:
 
 
 def _plain_name(name: str, only_file: str) -> str:
-    """Return the name of a file that is the same in both builds."""
+    """Return the name by which a file is matched; `only_file` is what `_only_file` returned."""
     return stem(name.rpartition("/")[2] if name == only_file else name)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
-# Tables for people: the levels of each.
+# Tables for people without --by: the levels of each.
 DEFAULT_LEVELS = (("kind",), ("target",))
 # Tables of `--json` without --by: the levels of each.
 JSON_LEVELS = (
@@ -39,7 +39,10 @@ def _columns(old: Sizes, new: Sizes) -> list[str]:
 def _level_table(
     old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection
 ) -> list[tuple[str, ...]]:
-    """Return a table by `by`: its head, `top` changes (0 for all), the rest as one row, the sum."""
+    """Return a table by the levels `by`: head, changes, all further changes as one row, sum.
+
+    It has `top` changes, 0 for all.
+    """
     columns = _columns(old, new)
     of_functions = counts_functions(by, selection)
     level_changes = [

@@ -1,4 +1,4 @@
-"""Counts payloads: a few threads read, decompress and count them, and then free them."""
+"""Counts payloads (contents of entries) in a few threads: reads, decompresses, counts and frees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Limit of the stored and of the decompressed bytes of one entry: the ledger counts in 32 bits.
 MOST_ENTRY_BYTES = (1 << 32) - 1
-# Limit of the bytes that a command decompresses: MOST_BYTES, and MOST_TIMES the files' sizes.
+# Limit of the bytes that a command decompresses: MOST_BYTES plus MOST_TIMES the files' sizes.
 # Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
 MOST_BYTES, MOST_TIMES = 1 << 32, 100
 
@@ -45,9 +45,9 @@ _WAITING_BATCHES = 2
 class _EntryResult:
     """The result of measuring one entry; most fields are those of `ledger.Measured`.
 
-    `mark` names the source file. `same` is the number of the entry with equal contents, which is
-    compressed instead of this one, or -1. `as_zstd` is the size of the payload as zstd, and its
-    size when deflated, too.
+    `mark` is a part of a symbol's name that tells the source file. `same` is the number of the
+    entry with equal contents, which is compressed instead of this one, or -1. `as_zstd` has the
+    size of the payload as zstd, and the size of this after deflate (None: not measured).
     """
 
     __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same", "savings")
@@ -120,7 +120,7 @@ class Counter:
         self._repeated: list[tuple[Leaf, int]] = []
         # Entries that were compressed as zstd, by number.
         self._originals: dict[int, Leaf] = {}
-        # Names of local symbols that tell the source file, by the id() of the leaf.
+        # By id() of a leaf: the name of a local symbol, which tells the source file.
         self.hints: dict[int, bytes] = {}
 
     def __enter__(self) -> Counter:
@@ -163,7 +163,8 @@ class Counter:
     ) -> None:
         """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages.
 
-        `payload_range` is the source of the payload, its offset there, and its stored size.
+        `kind` is an EntryKind, and `flags` are those of the entry. `payload_range` is the source of
+        the payload, its offset there, and its stored size.
         """
         codec = flags & FLAGS_OF_CODECS
         payload_bytes = leaf.installed - leaf.header
@@ -290,7 +291,8 @@ class Counter:
     def count_whole(self, leaf: Leaf, name: str, kind: int, flags: int, full: int) -> None:
         """Count a payload as one piece, of the size that its entry states.
 
-        Compilers scramble LTO-IR by a key in its entry: only nvJitLink decompresses that.
+        This is for LTO-IR that a compiler has scrambled by a key in its entry: only nvJitLink can
+        decompress it.
         """
         codec = flags & FLAGS_OF_CODECS
         self._admit(leaf, name, kind, codec, full, 0)
@@ -298,7 +300,10 @@ class Counter:
     def _admit(
         self, leaf: Leaf, name: str, kind: int, codec: int, full: int, payload_bytes: int
     ) -> bool:
-        """Give a leaf its kind and decompressed size; beyond a limit, count it as unreadable."""
+        """Give a leaf its kind and decompressed size; return whether they are valid.
+
+        A leaf beyond a limit is counted as unreadable.
+        """
         if codec == FLAGS_OF_CODECS:
             self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
             return False
@@ -345,7 +350,7 @@ class Counter:
 
 
 def _decompress_by_package(stored: bytes, flags: int, full: int, name: str) -> bytes | str:
-    """Return the contents of a payload, which Python packages decompress, or why they cannot."""
+    """Return the contents of a payload, decompressed by Python packages, or as str the error."""
     from pylink.diagnostics import Sink
     from pylink.inputs.payload import DamagedPayload, Unpacker
 

@@ -1,8 +1,7 @@
-"""Measures the size of entries after recompression.
+"""Measures how much smaller entries get in another mode, or without debug data or functions.
 
-An experiment runs in a thread of its own and has only one payload in memory.
-The present and the changed contents are compressed by the same library, so their sizes differ by
-contents alone.
+An experiment runs in the thread that counts the entry. The present and the changed contents are
+compressed by the same library, so their sizes differ by contents alone.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _LZ4_LEVEL = 3
 class Experiments:
     """The experiments to run on each entry.
 
-    `thorough` selects the smallest mode and the omission of debug data. `without` selects the
-    omission of functions by name.
+    `thorough` asks for compression in the smallest mode, and for entries without debug data.
+    `without` asks for entries without the functions whose name matches.
     """
 
     thorough: bool = False
@@ -90,7 +89,7 @@ class _Packer:
         self._exact = True  # False if no level gives the size of the payload
 
     def saving(self, reduced: bytes, functions: set[str], *, deflate: bool) -> Saving:
-        """Return the saving of `reduced` contents, without these functions, against the present."""
+        """Return the saving if the contents become `reduced`, which lacks `functions`."""
         if self._before is None:
             self._before = self._recompress()
         after = _compress(reduced, self._codec, self._level)
@@ -114,7 +113,10 @@ class _Packer:
 
 
 def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool) -> Saving:
-    """Return the saving of a payload `after` in place of `before`; the unpacked one is known."""
+    """Return the saving of a compressed payload `after` in place of `before`.
+
+    `unpacked_saving` is the saving of decompressed bytes.
+    """
     installed = padded_size(len(before)) - padded_size(len(after))
     if not deflate:
         return Saving(installed, 0, unpacked_saving)

@@ -48,7 +48,7 @@ def find_unnamed(sizes: Sizes, source: Source, leaves: Sequence[Leaf]) -> frozen
 
 
 def _find_kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
-    """Return the numbers of functions of linked cubins with code and parameters."""
+    """Return the kernels of linked cubins, by number in the ledger: code with parameters."""
     entry_groups = array("i", [-1]) * sizes.entry_count
     for leaf in leaves:
         if leaf.kind == CUBIN and leaf.number != NO_NUMBER:

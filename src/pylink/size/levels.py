@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Levels below an entry, whose rows come from the ledger.
 INNER = ("part", "template", "function")
-# Rows of bytes that no function has alone, and of all functions below the largest.
+# Names of two rows: bytes that no function has alone, and all functions except the largest.
 SHARED = "(shared)"
 OTHER_FUNCTIONS = "other functions"
 
@@ -213,7 +213,7 @@ def _inner_rows(
     table: dict[tuple[str, ...], Row] = {}
 
     def row_of(group: int, part: str, template: str, function: str) -> Row:
-        """Return the row of an outer group and these inner names, made at its first use."""
+        """Return the row of a group of leaves and these names; it is made at its first use."""
         inner_names = {"part": part, "template": template, "function": function}
         outer_names = iter(outer_keys[group])
         key = tuple(
@@ -269,7 +269,7 @@ def _add_outside_bytes(
         row.download += downloads
 
 
-# Name of a leaf at each level down to the entry.
+# By level, down to the entry: what returns the name of a leaf.
 _LEAF_LEVELS: dict[str, Callable[[Sizes, Leaf], str]] = {
     "archive": lambda sizes, leaf: sizes.files[leaf.file].archive,
     "file": lambda sizes, leaf: sizes.files[leaf.file].name or "(directory of the archive)",

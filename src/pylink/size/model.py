@@ -1,4 +1,4 @@
-"""The results of measuring: leaves, which cover every byte once, their ledger, and reductions."""
+"""The results of measuring: leaves (ranges of files), the ledger of their bytes, reductions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 LOADED = (ET_EXEC, ET_DYN)
 
 
-# All leaves without measured savings share this.
+# All leaves without measured savings share this empty mapping.
 _NO_SAVINGS: Mapping[str, Saving] = MappingProxyType({})
 
 
@@ -54,8 +54,8 @@ class Leaf:
 
     `header` and `header_download` are the bytes of the entry's header. `as_zstd` is the size of the
     payload as zstd (None: not measured), and `as_zstd_download` its size when deflated, too.
-    `fingerprints` are `exact` and `like` of `ledger.Measured` for a linked cubin. `savings` are the
-    results of experiments, by their name.
+    `fingerprints` are `exact` and `like` of `ledger.Measured` for a linked cubin: digests, by which
+    equal and nearly equal cubins are found. `savings` are the results of experiments, by name.
     """
 
     # Usual values are class attributes, which take no memory in each of thousands of leaves.
@@ -132,10 +132,10 @@ class Sizes:
 class Reduction:
     """The bytes that one rule saves in some entries, as a line of output.
 
-    `rule` is the name for programs, `title` the text for people, and `letter` the class.
-    `condition` must be met first, `how` is the option to use. `installed` are bytes of files,
-    `download` those of archives (None outside archives). `estimated` means that the entries were
-    not compressed again. `leaves` are the entries concerned.
+    `rule` is the name for programs, `title` the text for people, and `letter` the class: A, B or C
+    (`reductions.py`). `condition` must be met first, `how` is the option to use. `installed` are
+    bytes of files, `download` those of archives (None outside archives). `entries` is a number.
+    `estimated` means that the bytes are not exact. `leaves` are the entries concerned.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ class Pool:
         self._is_closed = False
 
     def submit(self, function: Callable[[], T]) -> Task[T]:
-        """Start a task as soon as a thread is free."""
+        """Run `function` as soon as a thread is free; return the task at once."""
         task: Task[T] = Task()
         if not self._most_threads:
             task.run(function)

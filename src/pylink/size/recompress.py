@@ -17,10 +17,8 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
     """Return the size of the payload as zstd, padded, and with `deflate` its size after deflate.
 
     The second size is 0 without `deflate`. `flags` are those of the entry, `full` is the
-    decompressed size.
-
-    None if a package is missing, the payload is damaged, or the result does not decompress to the
-    same bytes.
+    decompressed size. None if the payload is zstd already or damaged, if a package is missing, or
+    if the result does not decompress to the same bytes.
     """
     try:
         if flags & FLAG_LZ4:
@@ -36,7 +34,10 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
 
 
 def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, int]:
-    """Return the padded size of a frame, and with `deflate` its size after deflate, else 0."""
+    """Return the padded size of a Zstandard frame, and with `deflate` that after deflate, else 0.
+
+    `frame` has its bytes and may be None without `deflate`, `size` is their number.
+    """
     padded = padded_size(size)
     if not deflate or frame is None:
         return padded, 0

@@ -76,7 +76,7 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
 
 
 def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
-    """Return the relocatable cubins whose kernels are all in linked code for the same target.
+    """Return a reduction: relocatable cubins whose kernels are all linked for the same target.
 
     Their device functions may be missing in linked code, since linkers drop unused ones. This only
     concerns libraries and programs that register linked code themselves: in other files, objects
@@ -167,7 +167,10 @@ def _other_compression(sizes: Sizes, codec: str, rule: str, mode_name: str) -> I
 
 
 def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
-    """Return PTX for which each GPU from its target up to the next PTX's has a fitting cubin."""
+    """Return a reduction: PTX that no known GPU needs, since a cubin beside it fits.
+
+    That must hold for each GPU from the PTX's target up to the target of the container's next PTX.
+    """
     containers: dict[tuple[int, str, int], list[Leaf]] = {}
     for leaf in sizes.leaves:
         if leaf.container >= 0 and leaf.kind in (PTX, CUBIN):
@@ -199,11 +202,11 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def _twins(sizes: Sizes) -> Iterable[Reduction]:
-    """Yield cubins equal to the one that the driver would use without them, in the same container.
+    """Yield, by target, cubins equal to the one that the driver would use without them.
 
-    The driver would use the cubin for the highest minor version below. Cubins are equal if only
-    their chip differs. If a mark of a workaround also differs, which the driver may need, the title
-    says so.
+    That is the cubin in the same container for the highest minor version below. Cubins are equal if
+    only their chip differs. If a mark of a workaround also differs, which the driver may need, the
+    title says so.
     """
     containers: dict[tuple[int, int], dict[int, list[Leaf]]] = {}
     for leaf in sizes.leaves:

@@ -43,7 +43,7 @@ ESTIMATE = "~ shared among functions in proportion to their unpacked bytes; no s
 def summary_lines(sizes: Sizes) -> list[str]:
     """Return the total size, the number of files with device code, and the number of architectures.
 
-    Real and virtual ones of one number count once: `sm_80` and `compute_80`.
+    Real and virtual architectures with one number count once: `sm_80` and `compute_80`.
     """
     installed = sum(leaf.installed for leaf in sizes.leaves)
     with_code = {leaf.file for leaf in sizes.leaves if leaf.kind in DEVICE_KINDS}
@@ -65,7 +65,7 @@ def summary_lines(sizes: Sizes) -> list[str]:
 
 
 def first_screen(sizes: Sizes, top: int) -> list[str]:
-    """Return the kinds of code with a bar for each, and the largest templates."""
+    """Return the kinds of code with a bar for each, reductions, and the `top` largest templates."""
     lines = [*summary_lines(sizes), ""]
     lines += _kinds_table(sizes)
     templates = rows(sizes, ("template",))

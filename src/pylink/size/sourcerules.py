@@ -25,8 +25,8 @@ _MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
 def repeated_contents(sizes: Sizes) -> Iterable[Reduction]:
     """Yield functions and data that linked cubins of one file and target contain more than once.
 
-    The real savings depend on the sources, so the figure is the part of the entries' bytes that all
-    copies but the first have.
+    The real savings depend on the sources, so the figure is an estimate: the share of the entries'
+    bytes that all copies except the first have.
     """
     groups: dict[tuple[int, str], int] = {}
     entry_groups = array("i", [-1]) * sizes.entry_count
@@ -123,7 +123,7 @@ def large_templates(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
 
 
 def arm_only_chips(sizes: Sizes) -> Iterable[Reduction]:
-    """Yield code for chips that, as far as is known, only have Arm hosts."""
+    """Yield code in x86-64 files for chips that, as far as is known, only have Arm hosts."""
     tegra_targets = {f"sm_{number}" for number in TEGRA}
     leaves = [
         leaf

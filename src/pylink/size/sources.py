@@ -32,7 +32,7 @@ class Source(ABC):
         """Read bytes; fewer at the end of the source."""
 
     def bytes_before(self, offset: int) -> int:
-        """Return the archive bytes of everything before `offset`; 0 outside archives."""
+        """Return the number of archive bytes of all that is before `offset`; 0 outside archives."""
         return 0
 
     def place_of(self, offset: int) -> tuple[FileSource, int] | None:

@@ -42,7 +42,8 @@ from pylink.size.units import mark_relocatable, name_units, target_of
 _LEAST_NAME_OFFSET = 64
 # Limit of archives in archives.
 _MOST_NESTING = 16
-# Bytes at the start of a file that tell its kind, at least an ELF header; those searched for PTX.
+# Bytes at the start of a file that tell its kind (at least an ELF header), and that are searched
+# for the directives of PTX.
 _HEAD, _PTX_HEAD = 64, 4096
 # Limit of the archives and members in all files of one command.
 MOST_MEMBERS_IN_ALL = 1 << 20
@@ -196,7 +197,7 @@ class Reader:
                 self._read_source(part, file, f"{path}:{entry.name}", entry.name, depth + 1)
                 position = entry.offset + entry.size
         except ArchiveError as error:
-            leaf = self._leaf(source, position, source.size, file, UNREADABLE)
+            leaf = self._add_leaf(source, position, source.size, file, UNREADABLE)
             self._counter.count_unreadable(leaf, path, f"archive is damaged: {error}")
             return
         self._add_host(source, position, source.size, file, "", "")
@@ -220,10 +221,10 @@ class Reader:
         finally:
             source.close()
 
-    def _leaf(
+    def _add_leaf(
         self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
     ) -> Leaf:
-        """Add a leaf for the bytes between two offsets; the caller sets further fields."""
+        """Add a leaf for the bytes between two offsets, and return it to set further fields."""
         size = end - start
         leaf = Leaf(file, kind, size, size, source.download(start, end))
         if unit:
@@ -236,14 +237,14 @@ class Reader:
     ) -> None:
         """Add a leaf for host bytes between two offsets, if there are any."""
         if end > start:
-            self._leaf(source, start, end, file, HOST, unit).section = section
+            self._add_leaf(source, start, end, file, HOST, unit).section = section
 
     def _add_payload(
         self, source: Source, span: tuple[int, int], file: int, path: str, unit: str, kind: int
     ) -> Leaf:
         """Add a cubin or PTX without an entry header; `span` has its start and its end."""
         start, end = span
-        leaf = self._leaf(source, start, end, file, UNREADABLE, unit)
+        leaf = self._add_leaf(source, start, end, file, UNREADABLE, unit)
         if kind == EntryKind.ELF:
             leaf.target = f"sm_{sm_of_cubin(source.read(start, _HEAD))}"
         else:
@@ -299,7 +300,7 @@ class Reader:
         start, end, section = device_code.start, device_code.end, device_code.section
         number = self._next_container
         self._next_container += 1
-        header_leaf = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
+        header_leaf = self._add_leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
         header_leaf.section, header_leaf.container, header_leaf.unpacked = section, number, 0
         position, entry_index = start + CONTAINER_SIZE, 0
         leaves: list[Leaf] = []
@@ -307,14 +308,14 @@ class Reader:
             fields = entry_at(source, position, end)
             label = f"{path}: container {number}, entry {entry_index}"
             if fields is None:
-                leaf = self._leaf(source, position, end, file, UNREADABLE, unit)
+                leaf = self._add_leaf(source, position, end, file, UNREADABLE, unit)
                 leaf.section, leaf.container = section, number
                 self._counter.count_unreadable(leaf, label, "its header does not fit the container")
                 break
             kind, _, header_size, payload_size, compressed_size, *others = fields
             sm, name_offset, name_size, flags, key, full_size = others[3:]
             entry_end = position + header_size + payload_size
-            leaf = self._leaf(source, position, entry_end, file, UNREADABLE, unit)
+            leaf = self._add_leaf(source, position, entry_end, file, UNREADABLE, unit)
             leaf.header = header_size
             leaf.header_download = source.download(position, position + header_size) or 0
             leaf.section, leaf.container, leaf.index = section, number, entry_index
@@ -337,9 +338,9 @@ class Reader:
 
 
 def _name_of_entry(source: Source, entry_offset: int, header: int, name: int, length: int) -> str:
-    """Return the name of the source file in an entry's header; nothing without a valid name.
+    """Return the name of the source file in an entry's header; empty without a valid name.
 
-    `header` is the size of the header; `name` and `length` are its fields for the name.
+    `header` is the size of the header; `name` and `length` are the offset and size of the name.
     """
     if not length or name < _LEAST_NAME_OFFSET or name > header or length > header - name:
         return ""
@@ -368,7 +369,7 @@ def _may_have_code(head: bytes) -> bool:
 
 
 def _ptx_target(head: bytes) -> str:
-    """Return the target of PTX text, such as `compute_90`; nothing if it states none."""
+    """Return the target of PTX text, such as `compute_90`; empty if it states none."""
     words = head[head.find(b".target") :].split(None, 2)
     name = words[1].rstrip(b",").decode("ascii", "replace") if len(words) > 1 else ""
     return f"compute_{name[3:]}" if name.startswith("sm_") else ""

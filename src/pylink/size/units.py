@@ -1,4 +1,4 @@
-"""The names of an entry: its target, the source file of its unit, and its kind by its container."""
+"""Names of entries: the target, the unit (source file), and the kind of PTX by its container."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def target_of(kind: int, sm: int, flags: int) -> str:
 
 
 def unit_of(mark: bytes) -> str:
-    """Return the source file that `mark`, the name of a local symbol, tells; else nothing."""
+    """Return the source file that `mark`, the name of a local symbol, tells; empty if none."""
     match = re.match(_UNIT_MARK, mark) if mark else None
     if match is None:
         return ""

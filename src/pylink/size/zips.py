@@ -31,8 +31,8 @@ MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
-# Compressed bytes between two marks. The start of an entry in the archive is known to this many
-# bytes. Bytes of a deflated and of a stored member that are read at once.
+# Compressed bytes between two marks: the start of an entry in the archive is known to _STEP bytes.
+# _BLOCK_SIZE bytes of a deflated member are read at once, and _READ_SIZE of a stored one.
 _STEP = 512
 _BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
 # Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are
@@ -211,8 +211,8 @@ class Inflated(Source):
     def __init__(self, source: Source, member: Member, marks: Marks) -> None:
         self._source, self._member, self._marks = source, member, marks
         self.size = member.size
-        # Offsets of the stretches in the member. Their inflaters, and offsets of the next
-        # compressed bytes. Bytes of the recently read stretches, by number, the oldest first.
+        # By stretch: its offset in the member, and the inflater at its start with the offset of
+        # the next compressed bytes. `_recent` has the last stretches read, the oldest first.
         self._starts = array("Q", [0])
         self._states = [(zlib.decompressobj(_RAW_DEFLATE), 0)]
         self._recent: dict[int, bytes] = {}
