@@ -86,9 +86,10 @@ def rewrite_members(data: bytes, name: str, rewrite: Callable[[bytes, str], byte
 def _update_index(
     data: bytearray, start: int, width: int, size: int, headers: dict[int, int], name: str
 ) -> None:
-    """Write the new offsets of headers into a symbol index of `size` bytes.
+    """Write the new offsets of members' headers into a symbol index of `size` bytes.
 
-    It has the number of symbols, then the offset of the header of each one's member, then names.
+    The index has the number of symbols, then for each the offset of its member's header, then the
+    names. Each number has `width` bytes. `headers` maps old offsets to new ones.
     """
     count = int.from_bytes(data[start : start + width], "big")
     if width * (count + 1) > size:

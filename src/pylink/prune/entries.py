@@ -77,9 +77,9 @@ class FatbinEntry:
         return (*others, self.header[ENTRY.size :])
 
     def payload(self, name: str) -> bytes:
-        """Return the payload, decompressed, or as stored with its padding.
+        """Return the decompressed payload; NotPruned if that fails.
 
-        NotPruned if that fails.
+        A payload that is not compressed, or scrambled, is returned as stored, with its padding.
         """
         packed_size, full_size = self.fields.packed_size, self.fields.full_size
         if not self.flags & FLAGS_OF_CODECS or self.is_scrambled:
@@ -96,10 +96,7 @@ class FatbinEntry:
 
 
 def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinEntry]:
-    """Return the entries of a container from `start` to `end`.
-
-    NotPruned if it or one is damaged.
-    """
+    """Return the entries of a container from `start` to `end`; NotPruned if it is damaged."""
     magic, version, header, size = CONTAINER.unpack_from(data, start)
     position = start + CONTAINER.size
     if (magic, version, header) != (FATBIN_MAGIC, 1, CONTAINER.size) or position + size != end:
@@ -124,7 +121,9 @@ def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinE
 
 
 def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
-    """Return the entry in another mode of compression, or unchanged if that does not make it
+    """Return the entry in another mode of compression.
+
+    It stays unchanged if it is scrambled, or if a mode that uses Zstandard does not make it
     smaller.
     """
     if entry.is_scrambled:

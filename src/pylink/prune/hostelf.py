@@ -34,7 +34,7 @@ ST_VALUE_OFFSET, R_ADDEND_OFFSET = 8, 16
 
 @dataclass(frozen=True, slots=True)
 class HostSymbol:
-    """A symbol; `section` is a section's number, 0 if the symbol is undefined. `kind` is STT_."""
+    """A symbol; `section` is a section's number, 0 if it is undefined, `kind` an STT_ number."""
 
     name: bytes
     section: int
@@ -129,9 +129,9 @@ class HostElf:
 def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) -> bytes:
     """Return the object with new contents of some sections.
 
-    `new` has them by section number, each with a map from old offsets in the section to new ones.
-    Symbols and relocations are updated; NotPruned if one refers to an offset that is not in the
-    map.
+    `new` has, by section number, the new contents and a map from old offsets in the section to new
+    ones. Symbols and relocations are updated; NotPruned if one refers to an offset that is not in
+    the map.
     """
     if elf.header.type != ET_REL or elf.header.phnum:
         raise NotPruned(f"{elf.name}: it is not a relocatable object")
@@ -220,7 +220,7 @@ def _move_addends(
 
 
 def _new_offset(elf: HostElf, offsets: dict[int, int], value: int, name: bytes) -> int:
-    """Return the new offset for an old one; NotPruned if it has none, as `name` refers to it."""
+    """Return the new offset for the old one `value`, to which `name` refers; NotPruned if none."""
     if value not in offsets:
         text = name.decode("utf-8", "replace")
         raise NotPruned(f"{elf.name}: '{text}' refers to offset {value:#x} within a container")

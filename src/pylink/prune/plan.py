@@ -108,9 +108,9 @@ def _key(leaf: Leaf) -> tuple[int, int]:
 
 
 def _find_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -> list[Leaf]:
-    """Return the entries that are not for one of `targets`.
+    """Return the entries that are for none of `targets`.
 
-    NotPruned if the file lacks one of these.
+    NotPruned if the file has no entry for one of the targets.
     """
     file_targets = sorted({target_name(leaf) for leaf in leaves})
     for target in targets:
@@ -125,7 +125,7 @@ def _note_empty_containers(
 ) -> None:
     """Add a note for each container that loses all entries: its kernels cannot run any more.
 
-    A container of relocatable cubins needs none: its kernels are in the finished link.
+    A container of relocatable cubins needs no note: its kernels are in the finished link.
     """
     by_container: dict[int, list[Leaf]] = {}
     for leaf in leaves:
@@ -157,7 +157,7 @@ def _selected_reductions(
 def _find_linked_copies(
     path: str, data: bytes, sizes: Sizes, linked: str, plan: PrunePlan
 ) -> list[Leaf]:
-    """Return relocatable cubins whose code a finished link contains, in units that it registers.
+    """Return relocatable cubins whose kernels a finished link contains, in units it registers.
 
     Adds a note for each other relocatable cubin, which stays.
     """
@@ -205,9 +205,10 @@ def _registered_units(linked: str) -> set[bytes]:
 
 
 def _units_without_registration(path: str, data: bytes, registered: set[bytes]) -> dict[str, str]:
-    """Return members with a unit that the finished link does not register, with the unit's symbol.
+    """Return the members with a unit (source file) that the finished link does not register.
 
-    An object that is not an archive has the name "". A member that calls no registration counts as
+    By name of a member, the result has the symbol that would register the unit, for messages. An
+    object that is not an archive has the name "". A member that calls no registration counts as
     unregistered, since nothing shows that its units are in the link.
     """
     objects = {"": data}

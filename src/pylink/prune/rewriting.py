@@ -108,9 +108,9 @@ class Rewriter:
 
     @staticmethod
     def _find_section(elf: HostElf, code: Embedded) -> int | None:
-        """Return the number of the section for device code that has this container.
+        """Return the number of the section that has this container.
 
-        None without one.
+        None if no section for device code has it.
         """
         for number, section in enumerate(elf.sections):
             if section.name.decode("utf-8", "replace") in FATBIN_SECTIONS and (
@@ -120,7 +120,7 @@ class Rewriter:
         return None
 
     def _rewrite_finished(self, data: bytes, name: str) -> bytes:
-        """Move entries of a library or program to the front of their containers, nothing else."""
+        """Drop entries of a library or program; others move to the front of their container."""
         rewritten = bytearray(data)
         for code, replacement in self._containers(data, name):
             size = code.end - code.start
@@ -133,7 +133,11 @@ class Rewriter:
 def _pack_section(
     elf: HostElf, number: int, pairs: list[tuple[Embedded, bytes]]
 ) -> tuple[bytes, dict[int, int]]:
-    """Return the new contents of a section, and new offsets of containers by old ones."""
+    """Return the new contents of a section, and a map from old offsets in it to new ones.
+
+    `pairs` are its containers with their new bytes. The map has the start of each container, and
+    the start and end of the section.
+    """
     section = elf.sections[number]
     old_bytes = elf.contents(section)
     data = bytearray()

@@ -1,6 +1,6 @@
 """Reads a result again and compares it with its input: only the planned entries may be missing.
 
-This shares code with the writer only for reading containers, never for writing.
+This shares code with the writer only for reading files and containers, never for writing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def verify(old: bytes, new: bytes, dropped: frozenset[tuple[int, int]], name: st
 
 
 class _Comparison:
-    """Compares files, and counts containers, which have numbers as in `Changes`, and payloads."""
+    """Compares files, and counts the compared payloads.
+
+    Containers are numbered as in `Changes`: in the order in which they are read.
+    """
 
     def __init__(self, dropped: frozenset[tuple[int, int]]) -> None:
         self._dropped = dropped
@@ -179,7 +182,10 @@ def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Emb
 def _compare_symbols(
     old: HostElf, before: bytes, after: bytes, moved: dict[int, dict[int, int]]
 ) -> None:
-    """Require equal symbols, except for the values of those in changed sections."""
+    """Require equal symbols, except that values in changed sections are the new offsets.
+
+    `moved` has these by section number and old offset.
+    """
     if len(before) != len(after):
         raise _mismatch(old.name, "symbols changed")
     rows_size = len(before) - len(before) % SYM.size
@@ -197,7 +203,10 @@ def _compare_symbols(
 def _compare_relocations(
     old: HostElf, new: HostElf, number: int, moved: dict[int, dict[int, int]]
 ) -> None:
-    """Require equal relocations in section `number`, except for addends in changed sections."""
+    """Require equal relocations in section `number`; addends in changed sections are new offsets.
+
+    `moved` has these by section number and old offset.
+    """
     table = old.sections[number]
     before, after = old.contents(table), new.contents(new.sections[number])
     link = table.header.link
@@ -221,8 +230,10 @@ def _compare_relocations(
 
 
 def _read_index(data: bytes, members: list[Member]) -> list[tuple[bytes, int]]:
-    """Return the symbols of an archive's index, which is its first member, with their members'
-    numbers.
+    """Return the symbols of an archive's index, each with the number of its member.
+
+    The index is the first member; the result is empty if it is not one. The number is -1 if no
+    member is at the offset in the index.
     """
     number_of = {member.header: number for number, member in enumerate(members)}
     body_start = len(MAGIC) + HEADER_SIZE
