@@ -1,5 +1,6 @@
 # The bytes of a cubin by part and function. Every byte counts once: sections are taken in the order
-# of their offsets, a byte that two contain counts for the first, and bytes of none are padding.
+# of their offsets, a byte of two sections counts for the first, and bytes in no section are
+# padding.
 #
 # A section belongs to the function whose name ends the section's name, else to the owner of the
 # section that sh_info names, else to no function. A symbol's entry and its name in the string table
@@ -69,9 +70,9 @@ cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noex
 
 
 cdef inline int64_t find_owner_by_name(Cutting* cutting, const char* name) noexcept nogil:
-    """Return the function whose name ends that of a section, the longest one, or SHARED.
+    """Return the function whose name ends the section name `name`, after a dot; SHARED if none.
 
-    -1 without memory.
+    The longest function name counts. -1 without memory.
     """
     cdef uint64_t size = strlen(name)
     cdef const char* rest = name
@@ -97,9 +98,9 @@ cdef inline bint is_function_code(const char* name) noexcept nogil:
 
 
 cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, OwnerRef* owner) noexcept nogil:
-    """Set the owner of each section: a function or SHARED.
+    """Set the owner of each section: a function or SHARED (no function).
 
-    False without memory, or with `is_damaged` set.
+    False without memory, or if the cubin is damaged: then `is_damaged` is set.
     """
     cdef uint64_t i, names = 0
     cdef const char* name
@@ -137,7 +138,8 @@ cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, OwnerRef* own
 ctypedef struct StringOwners:
     const Shdr* symbols         # header of the symbol table, or NULL
     uint64_t strings            # index of the section with symbols' names, 0: none
-    OwnerRef* byte_owners[2]    # owner + 1 of each byte of symbols' names, of sections' names; or 0
+    # By byte of symbols' names, and by byte of sections' names: its owner + 1, or 0 for none.
+    OwnerRef* byte_owners[2]
     OwnerRef* owner             # by section: its owner
     OwnerRef* symbol_owner      # by symbol: its owner; NULL without a symbol table
 
@@ -205,7 +207,7 @@ cdef inline bint assign_names(Cutting* cutting, const ElfFile* elf,
 
 cdef inline void count_assigned(Cutting* cutting, const OwnerRef* byte_owners, uint64_t start,
                                 uint64_t end) noexcept nogil:
-    """Count bytes `start` to `end` of a string table by owner; those of no name are shared."""
+    """Count bytes `start` to `end` of a string table by owner; bytes without owner are SHARED."""
     cdef uint64_t offset = start, begin
     while offset < end:
         begin = offset
@@ -217,7 +219,7 @@ cdef inline void count_assigned(Cutting* cutting, const OwnerRef* byte_owners, u
 
 cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
                                const Stretch* stretch) noexcept nogil:
-    """Count the bytes of a stretch, which are of one section, by owner."""
+    """Count the bytes of a stretch by owner; it is a range of the file that is in one section."""
     cdef uint32_t number = stretch.section
     cdef const Shdr* section = &elf.table[number]
     cdef uint64_t i, symbol_count
@@ -253,9 +255,9 @@ cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size
 
 
 cdef inline bint cut_cubin(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Count the bytes of a cubin. Sets `is_damaged`, and counts nothing, if it is not one.
+    """Count the bytes of a cubin; False without memory.
 
-    False without memory.
+    Data that is not a valid cubin is not counted: then `is_damaged` is set, and the result is True.
     """
     cdef ElfFile elf
     cdef Scratch scratch
@@ -281,7 +283,7 @@ cdef inline bint cut_cubin(Cutting* cutting, const uint8_t* data, uint64_t size)
 
 cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
                                 Scratch* scratch) noexcept nogil:
-    """Count a cubin with sections; False without memory, or with `is_damaged` set."""
+    """Count a cubin with sections; False without memory, or if it sets `is_damaged`."""
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef Stretch* stretch
     cdef StringOwners names
@@ -309,7 +311,7 @@ cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
 
 cdef inline void find_names(const ElfFile* elf, StringOwners* names,
                             Scratch* scratch) noexcept nogil:
-    """Find the symbols, and their names unless damaged; allocates what `assign_names` fills."""
+    """Find the symbol table, and its names unless damaged; allocate what `assign_names` fills."""
     cdef const Shdr* texts
     cdef uint64_t i
     names.symbols, names.symbol_owner, names.strings = NULL, NULL, 0
@@ -331,7 +333,7 @@ cdef inline void find_names(const ElfFile* elf, StringOwners* names,
             scratch, names.symbols.sh_size // sizeof(Sym) + 1, sizeof(uint32_t))
 
 
-# A function's code, constants, relocations and attributes.
+# The digest of a function's code, constants, relocations and attributes.
 ctypedef struct FunctionDigest:
     Fingerprint contents
     uint64_t code               # bytes of its code
@@ -349,7 +351,7 @@ cdef inline bint add_digest(Cutting* cutting, OwnerRef owner, uint32_t part, uin
 
 cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
                               Scratch* scratch) noexcept nogil:
-    """Add digests of functions and data, and set those of the cubin; False without memory."""
+    """Add digests of functions and data, and set `exact` and `like`; False without memory."""
     cdef FunctionDigest* functions = <FunctionDigest*>scratch_zeros(
         scratch, cutting.functions.count + 1, sizeof(FunctionDigest))
     cdef uint64_t i
@@ -373,7 +375,7 @@ cdef inline bint digest_section(Cutting* cutting, const ElfFile* elf, const Stri
                                 uint64_t number, FunctionDigest* functions) noexcept nogil:
     """Add a section to the digests of its function and of the cubin; False without memory.
 
-    `functions` are by owner.
+    `functions` has the digests of functions by owner. Long data gets a digest of its own.
     """
     cdef const Shdr* section = &elf.table[number]
     cdef const char* name = name_at(elf, section)

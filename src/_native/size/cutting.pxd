@@ -16,12 +16,12 @@ cdef enum:
 cdef enum:
     SHARED = 0
 
-# A name that is not copied.
+# A name; its bytes belong to the payload, or in a ledger to the pool of names.
 ctypedef struct Text:
     const uint8_t* data
     uint32_t size
 
-# A payload that is being counted.
+# The counts of a payload while it is cut into functions and parts.
 ctypedef struct Cutting:
     NameIndex index             # by name: the row of a function in `functions`
     Vec functions               # Text: the name of function 1, 2 and so on
@@ -29,15 +29,15 @@ ctypedef struct Cutting:
     Text unit                   # part of a symbol's name that identifies the source file, or NULL
     uint32_t type               # e_type of a cubin
     Vec digests                 # Digest, of linked cubins alone
-    # The whole cubin except for notes and the SM number, with and without the mark that
-    # `absorb_records` omits.
+    # Fingerprints of a cubin except for notes and the SM number. `like` also ignores the attribute
+    # that `absorb_records` omits.
     Fingerprint exact
     Fingerprint like
     bint is_damaged             # the payload is not what its entry says
 
 
 cdef inline void start_cutting(Cutting* cutting, Scratch* scratch) noexcept nogil:
-    """Set up empty counts, without functions."""
+    """Set up empty counts, without functions; `scratch.failed` says if memory is exhausted."""
     memset(cutting, 0, sizeof(Cutting))
     scratch_vector(scratch, &cutting.functions, sizeof(Text))
     scratch_vector(scratch, &cutting.counts, PARTS * sizeof(uint64_t))

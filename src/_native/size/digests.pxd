@@ -28,7 +28,7 @@ ctypedef struct Digest:
     Fingerprint contents
 
 cdef enum:
-    # Each is added to what is absorbed, so that a type and the number of a nameless symbol differ.
+    # Each is absorbed beside a number: it tells a relocation type from a nameless symbol's number.
     RELOCATION_TYPE = 1
     NAMELESS_SYMBOL = 2
 
@@ -67,7 +67,10 @@ cdef inline void absorb_header(Fingerprint* fingerprint, const Shdr* section, co
 
 cdef inline void absorb_relocations(Fingerprint* fingerprint, const ElfFile* elf, const Shdr* table,
                                     const Shdr* symbols, uint64_t strings) noexcept nogil:
-    """Absorb relocations by the names of symbols; section symbols count by the section's name."""
+    """Absorb relocations by symbols' names, not numbers; a section symbol has its section's name.
+
+    `symbols` is the symbol table, and `strings` the index of the section with the names, or 0.
+    """
     cdef uint64_t entry_size = sizeof(Rela) if table.sh_type == SHT_RELA else sizeof(Rel)
     cdef uint64_t offset = 0, info, symbol
     cdef const uint8_t* row

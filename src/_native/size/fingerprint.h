@@ -1,5 +1,5 @@
-/* A hash of 128 bits, by which equal contents are found. Collisions can be made on purpose: where
-   that matters, it starts with a random seed. */
+/* A hash of 128 bits, by which equal contents are found. Somebody could make files that collide:
+   where that matters, the caller starts the hash with a random seed. */
 #ifndef PYLINK_SIZE_FINGERPRINT_H
 #define PYLINK_SIZE_FINGERPRINT_H
 
@@ -17,8 +17,8 @@ static inline uint64_t pylink_fold(uint64_t x, uint64_t y) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Absorb two words. The factors of the halves differ: words that make one of `a` zero, which would
-   hide the other word, do not do so for `b`. */
+/* Absorb two words. A word that makes one of the factors for `a` zero hides the other word in `a`,
+   but not in `b`, since `b` has other factors. */
 static inline void pylink_absorb_words(struct Fingerprint* f, uint64_t x, uint64_t y) {
     f->a = pylink_fold(f->a ^ x ^ 0xa0761d6478bd642fULL, y ^ 0xe7037ed1a0b428dbULL) + f->a;
     f->b = pylink_fold(f->b ^ y ^ 0x8ebc6af09c88c6e3ULL, x ^ 0x589965cc75374cc3ULL) + f->b;

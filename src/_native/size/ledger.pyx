@@ -17,7 +17,7 @@ payloads; `measure_row` does this for each:
    `repeat_rows` copies their rows for the entry.
 2. Otherwise `full_payload` decompresses, `count_payload` cuts the bytes into parts and functions
    (size/cutting.pxd), and `add_counted` adds the rows.
-3. Marked payloads are compressed again (`compress_payload`), equal contents once.
+3. Payloads with `wants_frame` are compressed again (`compress_payload`), equal contents once.
 
 `sums` and `repeats` then add up the rows by group. Several threads may measure for one ledger: its
 lock is held while tables change, not while bytes are read, cut or compressed.
@@ -147,7 +147,7 @@ cdef class Ledger:
     cdef size_t frames_wanted   # number of different contents that were to be compressed again
     cdef Scratch scratch        # owns the memory of all fields above
     cdef Buffers* buffers       # a list of those that no thread uses
-    cdef pthread_mutex_t lock   # held to change these fields, except for `buffers` (GIL)
+    cdef pthread_mutex_t lock   # held to change fields, except for `buffers` (the GIL's)
 
     def __cinit__(self):
         cdef bytes seed = os.urandom(sizeof(Fingerprint))
@@ -302,10 +302,10 @@ cdef class Ledger:
         return True
 
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
-        """Find the Content with that key, or add one; False without memory.
+        """Find the Content (the results for equal payloads) with that key, or add one.
 
-        Sets `outcome` to MEASURED if the contents were counted before. Contents that another thread
-        is just counting are counted twice.
+        False without memory. Sets `outcome` to MEASURED if the contents were counted before.
+        Contents that another thread is just counting are counted twice.
         """
         cdef uint8_t* place
         cdef Content* content
@@ -338,7 +338,7 @@ cdef class Ledger:
         return self.frames_wanted
 
     cdef bint repeat_rows(self, const Payload* payload) noexcept nogil:
-        """Add the rows of an entry whose contents were counted; False without memory."""
+        """Add the rows of an entry whose contents another entry has; False without memory."""
         cdef Content content = (<Content*>self.contents.data)[payload.content]
         cdef Shares shares
         cdef LedgerRow* row

@@ -43,7 +43,7 @@ ctypedef struct Payload:
     uint64_t full               # bytes that it becomes; unused if it is not compressed
     uint64_t installed          # bytes of its entry in the file
     uint64_t download           # bytes of its entry in the archive
-    LedgerEntryRef entry        # its entry
+    LedgerEntryRef entry        # number of its entry in the ledger
     int codec                   # a CODEC_ number
     int kind                    # an ENTRY_ number
     bint wants_frame            # it is to be compressed again
@@ -97,7 +97,7 @@ cdef inline uint8_t* buffer_for(Buffer* buffer, uint64_t size) noexcept nogil:
 
 
 cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) noexcept nogil:
-    """Read the payload's bytes. Returns 0, an errno, or -1 if the file ends before they do."""
+    """Read the payload's bytes. Returns 0, or an errno, or -1 if the file ends too early."""
     cdef uint64_t done = 0
     cdef ssize_t count
     while done < payload.packed:
@@ -113,7 +113,10 @@ cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) no
 
 cdef inline const uint8_t* packed_payload(Payload* payload, int file,
                                           Buffers* buffers) noexcept nogil:
-    """Return the payload's bytes as stored in the file; NULL without memory, or with an outcome."""
+    """Return the payload's bytes as stored in the file.
+
+    NULL without memory, or if reading fails: then `outcome` is UNREAD.
+    """
     cdef uint8_t* buffer
     if payload.data != NULL:
         return payload.data
@@ -131,7 +134,7 @@ cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
                                         Buffers* buffers) noexcept nogil:
     """Return the `full_size(payload)` bytes of the decompressed payload.
 
-    NULL without memory, or with an outcome.
+    NULL without memory, or if it cannot be decompressed: then `outcome` is DAMAGED.
     """
     cdef uint8_t* buffer
     if payload.codec == 0:

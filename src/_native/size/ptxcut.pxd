@@ -61,7 +61,7 @@ cdef inline uint64_t skip_string(const uint8_t* data, uint64_t offset,
 
 cdef inline uint64_t find_body_end(const uint8_t* data, uint64_t offset,
                                    uint64_t size) noexcept nogil:
-    """Return the offset after the brace that closes the one at `offset`."""
+    """Return the offset after the brace that closes the one at `offset`; `size` if none does."""
     cdef uint64_t depth = 0, next
     while True:
         offset = skip_plain(data, offset, size, IN_BODY)
@@ -86,7 +86,7 @@ cdef inline uint64_t find_body_end(const uint8_t* data, uint64_t offset,
 
 cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t size,
                                uint64_t* end) noexcept nogil:
-    """Return the offset of the name after `.entry` or `.func`, and set that of its end.
+    """Return the offset of the name after `.entry` or `.func`, and set `end` to that of its end.
 
     A function's return parameter in parentheses may stand before the name.
     """

@@ -6,12 +6,13 @@
 
 #include "base/vectors.h"
 
-/* Characters, 1 for those that end what can be skipped: in a body of a function, and outside of
-   bodies, where also directives begin and statements end. */
+/* By character: 1 if skipping stops there. In the body of a function, it stops at braces, and where
+   a string or a comment may begin; outside, also where a directive begins or a statement ends. */
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
 static const uint8_t pylink_outside[256] = {['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 
-/* Return a row with all bits set in the bytes of `row` that end what can be skipped. */
+/* Return a row (16 bytes) with all bits set where the byte of `row` stops skipping. `is_outside`
+   says that the row is outside of bodies. */
 static inline pylink_row pylink_ends(pylink_row row, int is_outside) {
     pylink_row is_end = pylink_same(row, pylink_row_of('"')) | pylink_same(row, pylink_row_of('}'));
     is_end |= pylink_same(row, pylink_row_of('/'));
@@ -20,8 +21,8 @@ static inline pylink_row pylink_ends(pylink_row row, int is_outside) {
     return is_end | pylink_same(row, pylink_row_of('{'));
 }
 
-/* Return the offset of the next byte, from `offset` on, that `is_end` has; `size` if there is none.
-   `is_end` is one of the two tables above. */
+/* Return the offset of the next byte, from `offset` on, for which `is_end` has 1; `size` without
+   one. `is_end` is one of the two tables above. */
 static inline uint64_t pylink_skip_plain(const uint8_t* data, uint64_t offset, uint64_t size,
                                          const uint8_t* is_end) {
     int is_outside = is_end == pylink_outside;

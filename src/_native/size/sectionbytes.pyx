@@ -14,7 +14,7 @@ from sizenumbers cimport PART_HEADERS, PART_PADDING
 
 
 def section_bytes(cubin not None):
-    """List the section and part of all bytes of a cubin, in order, as in `Ledger.measure`."""
+    """List the ranges of a cubin, each of one section and part, in the order of their offsets."""
     cdef Py_buffer view
     PyObject_GetBuffer(cubin, &view, PyBUF_SIMPLE)
     try:
@@ -24,7 +24,7 @@ def section_bytes(cubin not None):
 
 
 cdef list bytes_by_section(const uint8_t* cubin, uint64_t size):
-    """List (section or -1, part, bytes) for each stretch of the file, in order."""
+    """List (section or -1, part, number of bytes) for each range of the file, in order."""
     cdef ElfFile elf
     cdef Stretch* stretches
     cdef Scratch scratch

@@ -51,7 +51,7 @@ cdef inline SumCell* find_or_add_cell(SumTable* table, uint64_t key) noexcept no
 
 
 cdef inline SumCell* find_cell(const SumTable* table, uint64_t key) noexcept nogil:
-    """Return the cell with that key, or the empty cell for it. The factor spreads the bits."""
+    """Return the cell with that key, or the empty cell for it. The factor mixes the key's bits."""
     cdef uint64_t slot = key * <uint64_t>0x9e3779b97f4a7c15
     slot = (slot ^ slot >> 32) & table.mask
     while table.cells[slot].key and table.cells[slot].key != key:

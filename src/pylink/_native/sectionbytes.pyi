@@ -8,8 +8,8 @@ from typing_extensions import Buffer
 SectionBytes: TypeAlias = tuple[int, int, int]
 
 def section_bytes(cubin: Buffer) -> list[SectionBytes]:
-    """List the section and part of all bytes of a cubin, in order, as in `Ledger.measure`.
+    """List the ranges of a cubin, each of one section and part, in the order of their offsets.
 
-    The numbers of bytes add up to the file's size. ValueError for other files, and for sections
-    outside of the file.
+    Parts are those that `Ledger.measure` counts. The numbers of bytes add up to the file's size.
+    ValueError for other files, and for sections outside of the file.
     """
