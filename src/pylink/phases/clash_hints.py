@@ -52,8 +52,9 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
 
 
 def _note_duplicate(objects: Objects, symbol: int, first: int) -> Diagnostic:
-    """Return a note on two definitions: of two files, of one file linked twice, or of equal
-    files.
+    """Return a note on two definitions.
+
+    They are in different files, in one file that is linked twice, or in two equal files.
     """
     file, earlier = _files(objects, symbol, first)
     rows = (objects.files[objects.symbols[row].file] for row in (symbol, first))

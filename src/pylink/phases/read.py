@@ -50,9 +50,7 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
 
 
 def _inputs_without_host_code(loaded: Loaded) -> list[str]:
-    """Return the names of inputs that the program registers under their file names, not a module
-    id.
-    """
+    """Return the names of inputs that the program registers by file name, not by module id."""
     if loaded.registered is None:  # all are cubins
         return loaded.names
     return [name for name, has_id in loaded.registered if not has_id]

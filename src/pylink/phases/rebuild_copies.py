@@ -154,8 +154,9 @@ def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _encode_program(program: dict[int, list[bytes]]) -> bytes:
-    """Return the call frame program with these instructions by code offset, with advances of 4
-    bytes.
+    """Return the bytes of a call frame program, given as instructions by code offset.
+
+    Advances count in steps of 4 bytes.
     """
     encoded = b""
     position = 0

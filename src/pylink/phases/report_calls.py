@@ -46,8 +46,9 @@ def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
 
 
 def _note_chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
-    """Return a note with the shortest chain of calls from kernel to function, and the limit's
-    cause.
+    """Return a note with the shortest chain of calls from a kernel to a function.
+
+    It also says where the kernel's `limit` of registers comes from.
     """
     from pylink.diagnostics.record import note
     from pylink.locate.calls import call_edges, shortest_chain

@@ -168,9 +168,7 @@ def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list
 
 
 def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
-    """Return a note on an entity that the user may have meant, with its place in the text as
-    well.
-    """
+    """Return a note on an entity that the user may have meant; its text contains its place."""
     from pylink.demangle import demangle
 
     objects = merged.objects
