@@ -72,7 +72,7 @@ cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noex
 cdef inline int64_t find_owner_by_name(Cutting* cutting, const char* name) noexcept nogil:
     """Return the function whose name ends the section name `name`, after a dot; SHARED if none.
 
-    The longest function name counts. -1 without memory.
+    The longest function name counts. -1 if memory is exhausted.
     """
     cdef uint64_t size = strlen(name)
     cdef const char* rest = name
@@ -100,7 +100,7 @@ cdef inline bint is_function_code(const char* name) noexcept nogil:
 cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, OwnerRef* owner) noexcept nogil:
     """Set the owner of each section: a function or SHARED (no function).
 
-    False without memory, or if the cubin is damaged: then `is_damaged` is set.
+    False if memory is exhausted, or if the cubin is damaged: then `is_damaged` is set.
     """
     cdef uint64_t i, names = 0
     cdef const char* name
@@ -161,7 +161,7 @@ cdef inline void assign_string(const ElfFile* elf, uint64_t strings, OwnerRef* b
 cdef inline int64_t find_symbol_owner(Cutting* cutting, const ElfFile* elf,
                                       const StringOwners* names,
                                       const Sym* symbol) noexcept nogil:
-    """Return the function that a symbol belongs to, or SHARED; -1 without memory."""
+    """Return the function that a symbol belongs to, or SHARED; -1 if memory is exhausted."""
     cdef const Shdr* texts = &elf.table[names.strings]
     cdef const char* name
     cdef int64_t function
@@ -178,7 +178,10 @@ cdef inline int64_t find_symbol_owner(Cutting* cutting, const ElfFile* elf,
 
 cdef inline bint assign_names(Cutting* cutting, const ElfFile* elf,
                               StringOwners* names) noexcept nogil:
-    """Set the owners of symbols, and of the bytes of both string tables; False without memory."""
+    """Set the owners of symbols, and of all bytes of their names and of sections' names.
+
+    False if memory is exhausted.
+    """
     cdef uint64_t i, count
     cdef Sym symbol
     cdef int64_t function
@@ -255,7 +258,7 @@ cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size
 
 
 cdef inline bint cut_cubin(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Count the bytes of a cubin; False without memory.
+    """Count the bytes of a cubin; False if memory is exhausted.
 
     Data that is not a valid cubin is not counted: then `is_damaged` is set, and the result is True.
     """
@@ -283,7 +286,7 @@ cdef inline bint cut_cubin(Cutting* cutting, const uint8_t* data, uint64_t size)
 
 cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
                                 Scratch* scratch) noexcept nogil:
-    """Count a cubin with sections; False without memory, or if it sets `is_damaged`."""
+    """Count a cubin with sections; False if memory is exhausted, or if it sets `is_damaged`."""
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef Stretch* stretch
     cdef StringOwners names
@@ -341,7 +344,7 @@ ctypedef struct FunctionDigest:
 
 cdef inline bint add_digest(Cutting* cutting, OwnerRef owner, uint32_t part, uint64_t size,
                             const Fingerprint* contents) noexcept nogil:
-    """Add the digest of a function, or of data; False without memory."""
+    """Add the digest of a function, or of data; False if memory is exhausted."""
     cdef Digest* row = <Digest*>vec_push(&cutting.digests)
     if row == NULL:
         return False
@@ -351,7 +354,7 @@ cdef inline bint add_digest(Cutting* cutting, OwnerRef owner, uint32_t part, uin
 
 cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
                               Scratch* scratch) noexcept nogil:
-    """Add digests of functions and data, and set `exact` and `like`; False without memory."""
+    """Add digests of functions and data; set `exact` and `like`. False if memory is exhausted."""
     cdef FunctionDigest* functions = <FunctionDigest*>scratch_zeros(
         scratch, cutting.functions.count + 1, sizeof(FunctionDigest))
     cdef uint64_t i
@@ -373,7 +376,7 @@ cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const String
 
 cdef inline bint digest_section(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
                                 uint64_t number, FunctionDigest* functions) noexcept nogil:
-    """Add a section to the digests of its function and of the cubin; False without memory.
+    """Add a section to the digests of its function and of the cubin; False if memory is exhausted.
 
     `functions` has the digests of functions by owner. Long data gets a digest of its own.
     """

@@ -63,7 +63,7 @@ cdef inline void count_bytes(Cutting* cutting, OwnerRef owner, uint32_t part,
 
 cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
                                   uint32_t size) noexcept nogil:
-    """Return the function of that name, or SHARED; -1 without memory."""
+    """Return the function of that name, or SHARED; -1 if memory is exhausted."""
     cdef NameSlot* slot = index_find(&cutting.index, name, size)
     if slot == NULL:
         return -1
@@ -72,9 +72,9 @@ cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
 
 cdef inline int64_t add_function(Cutting* cutting, const uint8_t* name,
                                  uint32_t size) noexcept nogil:
-    """Return the function of that name, which is added if it is new; -1 without memory.
+    """Return the function of that name, which is added if it is new.
 
-    `name` is not copied.
+    `name` is not copied. -1 if memory is exhausted.
     """
     cdef NameSlot* slot = index_find(&cutting.index, name, size)
     cdef Text* text

@@ -246,7 +246,7 @@ cdef class Ledger:
 
     cdef bint measure_rows(self, Payload* rows, size_t count,
                            const Measuring* measuring) noexcept nogil:
-        """Measure payloads, up to the first that cannot be read; False without memory."""
+        """Measure payloads, up to the first that cannot be read; False if memory is exhausted."""
         cdef size_t i
         cdef Cutting cutting
         cdef Scratch scratch
@@ -262,7 +262,7 @@ cdef class Ledger:
 
     cdef bint measure_row(self, Payload* payload, Cutting* cutting,
                           const Measuring* measuring) noexcept nogil:
-        """Measure one payload; False without memory."""
+        """Measure one payload; False if memory is exhausted."""
         cdef const uint8_t* packed = packed_payload(payload, measuring.file, measuring.buffers)
         cdef const uint8_t* data = NULL
         cdef ContentKey key
@@ -304,8 +304,8 @@ cdef class Ledger:
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
         """Find the Content (the results for equal payloads) with that key, or add one.
 
-        False without memory. Sets `outcome` to MEASURED if the contents were counted before.
-        Contents that another thread is just counting are counted twice.
+        Sets `outcome` to MEASURED if the contents were counted before. Contents that another thread
+        is just counting are counted twice. False if memory is exhausted.
         """
         cdef uint8_t* place
         cdef Content* content
@@ -338,7 +338,7 @@ cdef class Ledger:
         return self.frames_wanted
 
     cdef bint repeat_rows(self, const Payload* payload) noexcept nogil:
-        """Add the rows of an entry whose contents another entry has; False without memory."""
+        """Add the rows of an entry with equal contents; False if memory is exhausted."""
         cdef Content content = (<Content*>self.contents.data)[payload.content]
         cdef Shares shares
         cdef LedgerRow* row
@@ -363,7 +363,7 @@ cdef class Ledger:
     cdef bint add_counted(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
         """Add the rows of an entry that was just counted, and record them for equal contents.
 
-        False without memory.
+        False if memory is exhausted.
         """
         cdef Content* content = &(<Content*>self.contents.data)[payload.content]
         cdef LedgerCounter first_row = self.rows.count
@@ -388,7 +388,7 @@ cdef class Ledger:
         return True
 
     cdef bint add_count_rows(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
-        """Add the payload's bytes by function and part; False without memory."""
+        """Add the payload's bytes by function and part; False if memory is exhausted."""
         cdef const uint64_t* counts = <const uint64_t*>cutting.counts.data
         cdef uint64_t owner, part
         cdef LedgerFunctionRef function
@@ -414,7 +414,7 @@ cdef class Ledger:
         return True
 
     cdef bint add_digest_rows(self, const Cutting* cutting, LedgerEntryRef entry) noexcept nogil:
-        """Add the digests of an entry's functions and data; False without memory."""
+        """Add the digests of an entry's functions and data; False if memory is exhausted."""
         cdef const Digest* digests = <const Digest*>cutting.digests.data
         cdef const Text* functions = <const Text*>cutting.functions.data
         cdef DigestRow* row
@@ -452,7 +452,9 @@ cdef class Ledger:
         return copies
 
     cdef LedgerFunctionRef number_function(self, const Text* name) noexcept nogil:
-        """Return the number of a function in the ledger, which is added if new; 0 without memory.
+        """Return the number of a function in the ledger, which is added if it is new.
+
+        0 if memory is exhausted.
         """
         cdef NameSlot* slot = index_find(&self.index, name.data, name.size)
         cdef Text* text

@@ -85,7 +85,10 @@ cdef inline void clear_buffers(Buffers* buffers, uint64_t limit) noexcept nogil:
 
 
 cdef inline uint8_t* buffer_for(Buffer* buffer, uint64_t size) noexcept nogil:
-    """Return room for `size` bytes in a buffer, whose contents are lost; NULL without memory."""
+    """Return room for `size` bytes in a buffer; NULL if memory is exhausted.
+
+    The buffer loses its contents.
+    """
     size += 8                   # 0 bytes are allocated, too, so that NULL is a failure
     if buffer.size < size:
         clear_buffer(buffer)
@@ -115,7 +118,7 @@ cdef inline const uint8_t* packed_payload(Payload* payload, int file,
                                           Buffers* buffers) noexcept nogil:
     """Return the payload's bytes as stored in the file.
 
-    NULL without memory, or if reading fails: then `outcome` is UNREAD.
+    NULL if memory is exhausted, or if reading fails: then `outcome` is UNREAD.
     """
     cdef uint8_t* buffer
     if payload.data != NULL:
@@ -134,7 +137,7 @@ cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
                                         Buffers* buffers) noexcept nogil:
     """Return the `full_size(payload)` bytes of the decompressed payload.
 
-    NULL without memory, or if it cannot be decompressed: then `outcome` is DAMAGED.
+    NULL if memory is exhausted, or if it cannot be decompressed: then `outcome` is DAMAGED.
     """
     cdef uint8_t* buffer
     if payload.codec == 0:
@@ -155,7 +158,7 @@ cdef inline uint64_t full_size(const Payload* payload) noexcept nogil:
 
 cdef inline bint count_payload(Payload* payload, Cutting* cutting, const uint8_t* data,
                                uint64_t size) noexcept nogil:
-    """Count a payload's bytes by part and function, and set its outcome; False without memory."""
+    """Count a payload's bytes and set its `outcome`; False if memory is exhausted."""
     if payload.kind == ENTRY_ELF:
         if not cut_cubin(cutting, data, size):
             return False
@@ -171,9 +174,10 @@ cdef inline bint count_payload(Payload* payload, Cutting* cutting, const uint8_t
 
 cdef inline bint compress_payload(Payload* payload, Buffers* buffers, const uint8_t* data,
                                   uint64_t size, int level) noexcept nogil:
-    """Compress a payload to a frame in `buffers.frame`, and set its size; False without memory.
+    """Compress a payload to a Zstandard frame in `buffers.frame`, and set `frame_size`.
 
-    The size stays 0 without a library, or if the frame does not become the same bytes again.
+    The size stays 0 without a library, or if the frame does not become the same bytes again. False
+    if memory is exhausted.
     """
     cdef uint64_t limit = frame_room(size), frame_size
     cdef uint8_t* unpacked

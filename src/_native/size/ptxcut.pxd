@@ -105,7 +105,7 @@ cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t si
 
 
 cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Count the bytes of PTX; False without memory."""
+    """Count the bytes of PTX; False if memory is exhausted."""
     # statement: offset after the last `;` or `}`; counted_end: offset up to which bytes are counted
     cdef uint64_t offset = 0, statement = 0, start, name, end, next, counted_end = 0
     cdef int64_t owner

@@ -39,7 +39,7 @@ cdef inline void start_table(SumTable* table, uint64_t mask) noexcept nogil:
 
 
 cdef inline SumCell* find_or_add_cell(SumTable* table, uint64_t key) noexcept nogil:
-    """Return the cell with that key, which is added if it is new; NULL without memory."""
+    """Return the cell with that key, which is added if it is new; NULL if memory is exhausted."""
     cdef SumCell* cell
     if 2 * table.count > table.mask and not widen_table(table):
         return NULL
@@ -60,7 +60,7 @@ cdef inline SumCell* find_cell(const SumTable* table, uint64_t key) noexcept nog
 
 
 cdef inline bint widen_table(SumTable* table) noexcept nogil:
-    """Double the number of cells; False without memory."""
+    """Double the number of cells; False if memory is exhausted."""
     cdef SumTable wider
     cdef uint64_t i
     scratch_init(&wider.scratch)

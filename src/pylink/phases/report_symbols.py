@@ -99,7 +99,7 @@ def _explain_definition(
 
 
 def explain_entity(merged: Merged, entity: int, callee: int = -1) -> Callable[[Diagnostic], None]:
-    """Return what sets the place of a diagnostic to an entity, and notes that of its callee."""
+    """Return a function that adds the places of an entity and of its callee to a diagnostic."""
     first = _winner(merged, callee) if callee >= 0 else -1
     return _explain_definition(merged.objects, _winner(merged, entity), "defined-here", first)
 
@@ -185,7 +185,7 @@ def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters")
 def explain_references(
     objects: Objects, references: list[Reference]
 ) -> Callable[[Diagnostic], None]:
-    """Return what lists the uses of a symbol in a diagnostic; `references` is not empty."""
+    """Return a function that adds the uses of a symbol, at least one, to a diagnostic."""
     return lambda diagnostic: _list_references(_places(objects), diagnostic, references)
 
 
@@ -243,7 +243,7 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
     `kernels` names a kernel once for each function with unbounded stack that it calls. Each of its
     reports shows the cycle of another such function.
     """
-    turns: dict[int, int] = {}  # number of reports so far, by kernel
+    turns: dict[int, int] = {}  # by kernel: its number of reports so far
     for kernel in kernels:
         turn = turns.get(kernel, 0)
         turns[kernel] = turn + 1
@@ -255,9 +255,9 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
 
 
 def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
-    """Return what sets a diagnostic's place to a kernel, and notes the calls of cycle `turn`.
+    """Return a function that adds the place of a kernel and the calls of a cycle to a diagnostic.
 
-    Cycles of the kernel are numbered from 0.
+    `turn` is the number, from 0, of one of the kernel's callees with unbounded stack.
     """
 
     def explain(diagnostic: Diagnostic) -> None:

@@ -269,7 +269,7 @@ def _add_outside_bytes(
         row.download += downloads
 
 
-# By level, down to the entry: what returns the name of a leaf.
+# By level, down to the entry: the function that returns the name of a leaf.
 _LEAF_LEVELS: dict[str, Callable[[Sizes, Leaf], str]] = {
     "archive": lambda sizes, leaf: sizes.files[leaf.file].archive,
     "file": lambda sizes, leaf: sizes.files[leaf.file].name or "(directory of the archive)",
