@@ -63,7 +63,7 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_mutex_unlock(pthread_mutex_t* lock)
 
 cdef enum:
-    RETURNED_SIZE = 1 << 20     # bytes of the smallest block that `return_memory` is about
+    RETURNED_SIZE = 1 << 20     # bytes of the smallest block that `return_memory` returns
 
 
 cdef class Measured:

@@ -27,8 +27,8 @@ cdef packed struct DigestRow:
 # Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.
 ctypedef struct Shares:
     uint64_t size               # bytes of the decompressed payload
-    uint64_t installed          # bytes of the entry in the file
-    uint64_t download           # bytes of the entry in the archive
+    uint64_t installed          # bytes of the entry in the file, without the entry's header
+    uint64_t download           # the same in the archive
     # Sums of the rows so far:
     uint64_t unpacked
     uint64_t installed_before

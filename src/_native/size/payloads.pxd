@@ -41,8 +41,8 @@ ctypedef struct Payload:
     uint64_t offset
     uint64_t packed             # bytes that it has in the file
     uint64_t full               # bytes that it becomes; unused if it is not compressed
-    uint64_t installed          # bytes of its entry in the file
-    uint64_t download           # bytes of its entry in the archive
+    uint64_t installed          # bytes of its entry in the file, without the entry's header
+    uint64_t download           # the same in the archive
     LedgerEntryRef entry        # number of its entry in the ledger
     int codec                   # a CODEC_ number
     int kind                    # an ENTRY_ number
@@ -59,7 +59,7 @@ ctypedef struct Buffer:
     uint8_t* data               # NULL: not allocated
     uint64_t size               # bytes
 
-# Buffers of a thread, for one payload after the other.
+# Buffers of a thread, for one payload after the other. A frame is a payload compressed as zstd.
 ctypedef struct Buffers:
     Buffer packed               # bytes as they are in the file
     Buffer full                 # the decompressed payload

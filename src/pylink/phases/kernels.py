@@ -48,7 +48,7 @@ SHORT_ADD_CHIPS = (120, 121)
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
-    # Old code is converted before the other steps. The finalizer of 12.9 does not change code.
+    # Old files are converted before the other steps. The finalizer of 12.9 changes only capsules.
     early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
     # Each step has the number of a file, and the mode in which its kernels are changed.
     steps = [(number, early_mode) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]

@@ -34,7 +34,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
             return None
         steps.end_step("rewrite_kernels")
     merged = Merged(objects)
-    # This step numbers the entities, and decides which of several definitions wins.
+    # This step numbers the entities (distinct symbols), and decides which definition of each wins.
     clashes = resolve.resolve(merged)
     _warn_of_whole_programs(objects, clashes, sink)
     _report_clashes(merged, clashes, sink)
@@ -115,7 +115,7 @@ def _drop_constants(merged: Merged) -> None:
 def _fold_mercury(merged: Merged, sink: Sink) -> None:
     """Find Mercury sections that repeat another input's.
 
-    In most links no two files have such sections of equal sizes, so nothing else is compared.
+    In most links no two files agree in kinds and sizes of these, so no bytes are compared.
     """
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)

@@ -67,7 +67,7 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
 
 
 def _unmap_inputs(placed: Placed, sink: Sink) -> None:
-    """Unmap the inputs, which are no longer needed; LinkError if one was changed meanwhile."""
+    """Unmap the inputs, which are no longer needed; LinkError if one changed while mapped."""
     objects = placed.merged.objects
     changed = objects.job.mapped.end(keeps=bool(sink.diagnostics))
     if changed >= 0:

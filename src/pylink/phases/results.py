@@ -33,7 +33,7 @@ class Objects(ObjectTables):
     release that the output reproduces.
     """
 
-    UNSEALED = ("places",)
+    UNSEALED = ("places",)  # attributes that may be set after `seal`
     __slots__ = ("job", "libraries", "names", "places", "references", "release", "source_numbers")
 
     def __init__(

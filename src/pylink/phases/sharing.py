@@ -124,9 +124,9 @@ class SharedInputs:
         self.unmap(keeps=True)
 
     def unmap(self, *, keeps: bool) -> None:
-        """Unmap the inputs, which no link needs any more.
+        """Unmap the inputs: with `keeps` links and diagnostics can still read them, as copies.
 
-        Diagnostics may still read them: with `keeps` they are copied.
+        Without it, nothing may need the inputs any more, and what was derived from them is dropped.
         """
         if not keeps:
             self._batches, self._batches_of_everything, self._stores = [], None, []
@@ -139,7 +139,7 @@ class SharedInputs:
                     self._changed_name = self._mapped_names[changed]
 
     def refuse_changes(self, sink: Sink) -> None:
-        """Report an input that was changed while it was mapped, with LinkError."""
+        """Raise LinkError, with a diagnostic, if an input was changed while it was mapped."""
         if self._changed_name is not None:
             reason = "it changed while it was linked"
             sink.fatal("cannot-read-file", file=self._changed_name, reason=reason)

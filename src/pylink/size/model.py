@@ -83,9 +83,9 @@ class Leaf:
 class File:
     """A measured file; `archive` is the wheel that contains it, or empty.
 
-    `elf_type` is e_type, and 0 unless it is an ELF file; `is_arm` and `is_x86` are its machine. A
-    file that `is_open` does not register its linked code itself. `unnamed` are the kernels, as
-    functions of the ledger, whose names its host code lacks; empty if they were not searched.
+    `elf_type` is e_type, and 0 unless it is an ELF file; `is_arm` and `is_x86` are its machine.
+    `is_open` means that another file registers its device code. `unnamed` are the kernels, by
+    number in the ledger, whose names its host code lacks; empty if they were not searched.
     """
 
     elf_type: int = 0
