@@ -78,8 +78,8 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     compilers = choose_compilers(options, sink)
     partial = options.force_partial_lto or bool(plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
-    # In a partial link, one with other cubins, the compiler must keep what these name. Names that
-    # begin with a period belong to linkers, not to a program.
+    # In a partial link, cubins are linked with the result: the compiler must keep what they name.
+    # Names that begin with a period belong to linkers, not to a program.
     keep = [name for name in names if not name.startswith(".")] if partial else None
     loaded.job.steps.end_step("read_cubins")
     used = None if partial else known_references(loaded)

@@ -89,6 +89,7 @@ def report_variables(placed: Placed, oversized: Oversized | None, sink: Sink) ->
 
 
 def _report_shared(oversized: Oversized, kernel: int, limit: int, sink: Sink) -> None:
+    """Report a kernel (an entity) that needs more than `limit` bytes of shared memory."""
     merged, size = oversized.merged, oversized.kernels[kernel]
     sink.report(
         "too-much-memory",
@@ -101,6 +102,7 @@ def _report_shared(oversized: Oversized, kernel: int, limit: int, sink: Sink) ->
 
 
 def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
+    """Report that the section of constant variables has `size` bytes, more than `limit`."""
     shares = _constant_shares(placed.merged)
     size = _size_to_report(shares, size, limit)
     sink.report(

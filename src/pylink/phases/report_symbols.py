@@ -295,8 +295,9 @@ def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diag
 def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> int | None:
     """Return the first offset in a function section at which it calls `callee`; None if not found.
 
-    A call of the function itself has no relocation, but the return address in front of any call
-    has one. If no relocation for another function follows, it belongs to a call of itself.
+    A function's call of itself has no relocation. But the return address, which is set in front of
+    any call, has one that names the function itself. If no relocation for another function follows
+    soon, this is the place of a call of itself.
     """
     from pylink.locate.references import find_uses
 
@@ -316,6 +317,7 @@ def _winner(merged: Merged, entity: int) -> int:
 
 
 def _places(objects: Objects) -> Places:
+    """Return the object that finds places of symbols and code, in files and source lines."""
     from pylink.locate.places import places_of  # loaded only if the diagnostic is shown
 
     return places_of(objects)

@@ -30,7 +30,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Symbols that register a unit: the prefix and its id, which begins with an underscore.
+# Names of the symbols that register a unit (device code of one source file) begin with this. The
+# unit's id follows REGISTER_PREFIX, and begins with an underscore.
 REGISTRATION_PREFIX = REGISTER_PREFIX + b"_"
 _RELOCATABLE_SECTION = "__nv_relfatbin"
 

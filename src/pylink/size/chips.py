@@ -28,6 +28,7 @@ def plain_number(leaf: Leaf, kind: str) -> int:
 
 @cache
 def _number_of(target: str) -> int:
+    """Return 90 for `sm_90` and `compute_90`, 0 for targets with a suffix."""
     number = target.partition("_")[2]
     return int(number) if number.isdigit() else 0
 

@@ -31,7 +31,7 @@ MOST_BYTES, MOST_TIMES = 1 << 32, 100
 _CODECS = {FLAG_LZ4: Codec.LZ4_BLOCK, FLAG_ZSTD: Codec.ZSTD_FRAME}
 CODEC_NAMES = {0: "none", FLAG_LZ4: "lz4", FLAG_ZSTD: "zstd"}
 _KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
-# Limit of the bytes of entries in batches, stored and decompressed, unless one entry has more.
+# Limit of the stored and decompressed bytes of all unfinished batches, unless one entry has more.
 _MOST_BYTES_IN_MEMORY = 96 << 20
 _MOST_THREADS = 4
 # Work of a batch, in bytes that are decompressed and counted: large enough to amortize the start of
@@ -116,7 +116,7 @@ class Counter:
         self._running: list[_Batch] = []  # in the order of their start
         self._bytes_allowed = MOST_BYTES  # that may still be decompressed
         self._in_memory = 0  # bytes of all batches that are not finished
-        # Entries that repeat another entry, with the number of that one.
+        # Entries with the contents of another entry, and the number of that one.
         self._repeated: list[tuple[Leaf, int]] = []
         # Entries that were compressed as zstd, by number.
         self._originals: dict[int, Leaf] = {}

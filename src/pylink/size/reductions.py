@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from pylink.size.levels import Row
 
-# Rules of `pylink prune` that compress, and all of its rules.
+# Rules that `pylink prune` applies are PRUNABLE: it compresses entries by those in COMPRESSION, and
+# drops entries by the others.
 COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
 PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cubins")
 

@@ -33,7 +33,7 @@ TITLES = {
     UNREADABLE: "unreadable",
 }
 HOST_TITLE = "host code and other files"
-_BAR_WIDTH = 20  # signs for all bytes
+_BAR_WIDTH = 20  # characters of a bar that stands for all bytes
 _MOST_NAME = 60  # characters of a name in a table
 _MOST_CLASS_C = 3  # lines of reductions that only the sources decide
 # Explains the ~ in front of sizes.

@@ -40,10 +40,10 @@ from pylink.size.units import mark_relocatable, name_units, target_of
 
 # Least offset of a file name in the header of an entry, after the fixed fields.
 _LEAST_NAME_OFFSET = 64
-# Limit of archives in archives.
+# Limit of the depth of archives in archives.
 _MOST_NESTING = 16
-# Bytes at the start of a file that tell its kind (at least an ELF header), and that are searched
-# for the directives of PTX.
+# Bytes at the start of a file: _HEAD tell its kind (at least an ELF header), and in _PTX_HEAD the
+# directives of PTX are searched.
 _HEAD, _PTX_HEAD = 64, 4096
 # Limit of the archives and members in all files of one command.
 MOST_MEMBERS_IN_ALL = 1 << 20

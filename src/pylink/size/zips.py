@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Limits of the members of one file, of the bytes of one member with device code, and of all
-# members.
+# Limits: the number of members of a zip file, the bytes of one member with device code, and the
+# bytes of all members.
 MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
@@ -36,8 +36,8 @@ MOST_BYTES = 1 << 36
 _STEP = 512
 _BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
 # Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are
-# read, in stretches, of which the last few stay in memory: headers are read some MB after the
-# position of the search. _FEED_SIZE compressed bytes are read at once.
+# read, in stretches. The last _MOST_RECENT of these stay in memory, since reads alternate between
+# places some MB apart. _FEED_SIZE compressed bytes are read at once.
 _MOST_KEPT = 16 << 20
 _STRETCH_SIZE, _MOST_RECENT = 2 << 20, 6
 _FEED_SIZE = 1 << 16
