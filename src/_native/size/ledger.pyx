@@ -67,7 +67,7 @@ cdef enum:
 
 
 cdef class Measured:
-    """The results for a counted payload."""
+    """The results for a counted payload; `ledger.pyi` describes the fields."""
     cdef readonly uint32_t elf_type
     cdef readonly bytes unit
     cdef readonly bytes exact

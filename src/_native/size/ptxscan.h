@@ -6,8 +6,8 @@
 
 #include "base/vectors.h"
 
-/* By character: 1 if skipping stops there. In the body of a function, it stops at braces, and where
-   a string or a comment may begin; outside, also where a directive begins or a statement ends. */
+/* By character: 1 if skipping stops there. In the body of a function, that is at braces, strings
+   and comments; outside of bodies at `}`, strings, comments, directives, and ends of statements. */
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
 static const uint8_t pylink_outside[256] = {['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 

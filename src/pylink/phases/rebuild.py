@@ -1,6 +1,6 @@
 """Part of merge from sm_100 on: rewrites plain (not mercury) debug sections.
 
-Sections of other kinds are the inputs' contents, one after the other.
+Debug sections with other names are the inputs' contents, one after the other.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class FatbinEntry:
     def payload(self, name: str) -> bytes:
         """Return the decompressed payload; NotPruned if that fails.
 
-        A payload that is not compressed, or scrambled, is returned as stored, with its padding.
+        A payload that is scrambled or not compressed is returned as stored, with its padding.
         """
         packed_size, full_size = self.fields.packed_size, self.fields.full_size
         if not self.flags & FLAGS_OF_CODECS or self.is_scrambled:

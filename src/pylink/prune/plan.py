@@ -208,9 +208,9 @@ def _registered_units(linked: str) -> set[bytes]:
 def _units_without_registration(path: str, data: bytes, registered: set[bytes]) -> dict[str, str]:
     """Return the members with a unit (source file) that the finished link does not register.
 
-    By name of a member, the result has the symbol that would register the unit, for messages. An
-    object that is not an archive has the name "". A member that calls no registration counts as
-    unregistered, since nothing shows that its units are in the link.
+    By name of a member, the result has the symbol that would register the unit, or other words for
+    a message. An object that is not an archive has the name "". A member that calls no registration
+    counts as unregistered, since nothing shows that its units are in the link.
     """
     objects = {"": data}
     if is_archive(data):
