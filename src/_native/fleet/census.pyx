@@ -31,18 +31,18 @@ from fleet.listedfiles cimport (
 from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
 
 cdef enum:
-    # Reading a directory takes about as long as copying this many bytes: the work of `run_each`.
+    # `run_each` measures work in bytes to copy; a directory takes about as long as so many.
     DIRECTORY_COST = 1 << 20
 
 cdef void free_indices(Vec* indices) noexcept nogil:
-    """Free what the index of each root owns."""
+    """Free the memory that the index of each root owns."""
     cdef size_t i
     for i in range(indices.count):
         index_free(<NameIndex*>indices.data + i)
 
 
 cdef void free_directories(Vec* directories) noexcept nogil:
-    """Free what each directory owns."""
+    """Free the memory that each directory owns."""
     cdef Directory* directory
     cdef size_t i
     for i in range(directories.count):
@@ -56,7 +56,7 @@ cdef class Census:
     """The files of an index, and those that a run finds in its trees."""
     cdef list roots             # paths of the trees: bytes, in order of mention
     cdef list buffers           # bytes that rows point into
-    cdef Base base              # files of the index as its state file has them
+    cdef Base base              # files of the index as the first block of its state file has them
     cdef Vec indexed_files      # Indexed: files that changed after that, or that this run found
     cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
     cdef Vec directories        # Directory: those that this run reads
@@ -154,7 +154,7 @@ cdef class Census:
             row.in_index = not is_gone[i]
 
     cdef Indexed* add_indexed(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
-        """Add a row for a file that has none, without a stamp."""
+        """Add a row, without a stamp, for the file of a new slot of its root's index."""
         cdef Indexed* row = <Indexed*>vec_push(&self.indexed_files)
         check_memory(row != NULL)
         slot.value = <int32_t>(self.indexed_files.count - 1)
@@ -235,7 +235,7 @@ cdef class Census:
 
     cdef list read_directories(self, size_t first, bytes skipped, int64_t largest,
                                int64_t youngest):
-        """Read the directories from number `first` on, and all subdirectories.
+        """Read the directories from number `first` of `directories` on, and all below them.
 
         Returns the path and errno of each directory that could not be read.
         """

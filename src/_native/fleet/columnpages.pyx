@@ -1,8 +1,8 @@
 """Columns of numbers and text as pages of a Parquet file, without headers.
 
-A page of data has a level for each row, 1 if the row has a value, and then the values. They are
-stored as they are or, if at most half of them differ, as their numbers in a dictionary, which is a
-page of its own. Levels and numbers are stored as runs (`fleet/runs.pxd`).
+A page of data begins with levels: for each row 1 if it has a value, 0 for a null. The values
+follow, as they are or, if at most half of them are distinct, as their numbers in a dictionary,
+which is a page of its own. Levels and numbers are stored as runs (`fleet/runs.pxd`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -23,7 +23,7 @@ cdef bytes check_rows(bytes data, Py_ssize_t width, Py_ssize_t rows):
 
 
 def number_pages(bytes values not None, int width, bytes valid=None):
-    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null."""
+    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null row."""
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
@@ -121,7 +121,7 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
 
 
 def join_words(list pieces not None):
-    """Concatenate columns of texts."""
+    """Concatenate columns of texts, each with its dictionary, to one with one dictionary."""
     cdef bytes numbers, ends, text
     cdef NameIndex index
     cdef NameSlot* slot
@@ -172,7 +172,7 @@ def join_words(list pieces not None):
 
 
 cdef Py_ssize_t check_ends(bytes ends, bytes text) except -1:
-    """Return the number of texts; IndexError if one lies outside of `text`."""
+    """Return the number of texts; IndexError if one is outside, ValueError for invalid `ends`."""
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef Py_ssize_t text_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
     if text_count < 0:

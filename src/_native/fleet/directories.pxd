@@ -54,7 +54,7 @@ ctypedef struct Level:
 
 
 cdef inline void read_directory(void* context, size_t item) noexcept nogil:
-    """List the entries of a directory; `error` is the errno of a failure."""
+    """List the entries of directory number `item` of `context`, a Level, or set its `error`."""
     cdef Level* level = <Level*>context
     cdef Directory* directory = &level.directories[item]
     cdef DIR* stream = opendir(directory.path)
@@ -87,9 +87,9 @@ cdef inline void read_directory(void* context, size_t item) noexcept nogil:
 
 
 cdef inline bint add_path(Directory* directory, const char* name, uint64_t start) noexcept nogil:
-    """Append the path of an entry to the text, without its first `start` bytes.
+    """Append the path of an entry, without its first `start` bytes, to the text.
 
-    False without memory.
+    `name` is the last part of the path. False without memory.
     """
     cdef bint needs_slash = directory.size == 0 or directory.path[directory.size - 1] != c"/"
     if start < directory.size:
@@ -119,9 +119,9 @@ cdef inline bint add_subdirectory(Level* level, Directory* directory,
 
 cdef inline bint add_file(Level* level, Directory* directory, const Stat* status, const char* name,
                           uint64_t skip) noexcept nogil:
-    """Append a regular file of 1 to `largest` bytes; False without memory.
+    """Append a regular file of 1 to `largest` bytes, ignore others; False without memory.
 
-    `name` is relative to the directory after its first `skip` bytes.
+    After its first `skip` bytes, `name` is the file's path below the directory.
     """
     cdef DirectoryFile* file
     cdef uint64_t offset = directory.text.count

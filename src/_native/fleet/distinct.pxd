@@ -7,11 +7,11 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_nones
 from base.vector cimport Vec, vec_append, vec_extend
 
 cdef enum:
-    FIRST_SLOTS = 1024          # of the hash table, a power of two; it doubles as it fills
+    FIRST_SLOTS = 1024          # slots of a new hash table, a power of two; it doubles as it fills
 
 
 cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
-    """List the distinct values, and for each row the number of its value; False without memory.
+    """Append distinct values, and for each row the number of its value; False without memory.
 
     If more than half of the values differ, `distinct` stays empty: a dictionary would not be
     smaller than the column.

@@ -6,8 +6,8 @@ from libc.string cimport memcmp
 from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find
 from fleet.stamps cimport Stamp
 
-# The rows and hash table of the state file, as they lie in it. They are not changed: a file that
-# changed later has an Indexed, and its base row is marked as replaced.
+# The files in the first block of the state file, as they lie in it, and their hash table. They are
+# not changed: a file that changed later has an Indexed, and its base row is marked as replaced.
 ctypedef struct Base:
     const int64_t* end          # by row: where its path ends in `text`; a 0 stands before the first
     const Stamp* stamp          # by row: the file's stamp
@@ -28,18 +28,18 @@ ctypedef struct Indexed:
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
     Stamp stamp
-    bint in_index               # the file existed in the last run
+    bint in_index               # the index has the file: it existed in the last run
     bint seen                   # this run found it
 
 
 cdef inline uint64_t hash_path(uint32_t root, const uint8_t* path, size_t size) noexcept nogil:
-    """Return the hash of a file; the factor makes those of one path in two roots differ."""
+    """Return the hash of a file; with the factor, one path has two hashes in two roots."""
     return hash_name(path, size) ^ root * 0x9e3779b97f4a7c15ULL
 
 
 cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* path,
                              uint32_t size) noexcept nogil:
-    """Return the number of a file's row, or -1."""
+    """Return the number of a file's row in the base, -1 if it has none."""
     cdef size_t slot, slots_left = base.mask + 1
     cdef int32_t row
     if base.count == 0:
@@ -58,7 +58,7 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Return whether an index has the path, a parent of it, or the root (an empty path)."""
+    """Return whether an index has the path, or that of a directory above: empty is the root."""
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

@@ -10,7 +10,7 @@ from base.vector cimport Vec, vec_push
 from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
 
-# A file of a list.
+# A file of a list, which is a Vec of these rows.
 ctypedef struct ListedFile:
     const uint8_t* path         # path below the root
     const Stamp* stamp
@@ -29,12 +29,12 @@ cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_
 
 
 cdef inline int list_indexed(Vec* listed, const Indexed* indexed) except -1:
-    """Append an Indexed to a list."""
+    """Append a file of the index that is an Indexed to a list."""
     return list_file(listed, indexed.root, indexed.path, indexed.size, &indexed.stamp)
 
 
 cdef inline int list_row(Vec* listed, const Base* base, size_t row) except -1:
-    """Append a row of the base to a list."""
+    """Append a file of the index that is row `row` of the base to a list."""
     return list_file(listed, <uint32_t>base.root[row], base.text + base.end[row],
                      base.end[row + 1] - base.end[row], &base.stamp[row])
 

@@ -1,6 +1,7 @@
-# Writes levels, numbers and text in the encodings of a Parquet file. A run is a number that is
-# repeated at least eight times, or groups of eight numbers with `bits` bits each. It begins with a
-# varint: twice the count of repeats, or twice the count of groups plus 1. Example with 1 bit:
+# Writes levels, numbers and text in the encodings of a Parquet file. Levels say which rows have a
+# value. A run is a number that is repeated at least eight times, or groups of eight numbers with
+# `bits` bits each. It begins with a varint: twice the count of repeats, or twice the count of
+# groups plus 1. Example with 1 bit:
 #
 #     1 0 1 1 0 0 0 0   1 (20 times)    03 0d   28 01    groups: 1 of 0b00001101; repeats: 20 of 1
 
@@ -42,9 +43,9 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
 
 cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
                               size_t distinct) noexcept nogil:
-    """Append levels and numbers of rows; a number of -1 is a row without a value.
+    """Append levels of rows, and their numbers in a dictionary of `distinct` values.
 
-    The numbers are those of a dictionary of `distinct` values. False without memory.
+    The number -1 is a row without a value. False without memory.
     """
     cdef uint8_t* levels
     cdef int32_t* present
@@ -69,7 +70,7 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
 
 cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t count,
                              size_t distinct) noexcept nogil:
-    """Append numbers of a dictionary of `distinct` values, after their width in bits.
+    """Append their width in bits, and then numbers in a dictionary of `distinct` values.
 
     False without memory.
     """
@@ -103,7 +104,10 @@ cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t count,
 
 cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t count,
                             uint8_t bits) noexcept nogil:
-    """Append bit-packed numbers, padded with zeros to full groups; False without memory."""
+    """Append a run of bit-packed numbers, padded with zeros to full groups of eight.
+
+    False without memory.
+    """
     cdef size_t groups = (count + GROUP - 1) // GROUP, i
     cdef uint64_t bits_to_write = 0
     cdef uint8_t pending_bits = 0

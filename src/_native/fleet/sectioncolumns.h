@@ -1,4 +1,4 @@
-/* Names of families of sections, for `stem_size` of sectioncolumns.pxd, and byte order. */
+/* Names of families of functions' sections, for `stem_size` of sectioncolumns.pxd; byte order. */
 #ifndef PYLINK_FLEET_SECTIONCOLUMNS_H
 #define PYLINK_FLEET_SECTIONCOLUMNS_H
 

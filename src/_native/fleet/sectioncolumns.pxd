@@ -27,7 +27,7 @@ from objectformats cimport FORMAT, FORMAT_COUNT
 from outcomes cimport X_HEADER, X_NAME, X_NAMES, X_NAME_SUM, X_NONE, X_RANGE, X_SUM, X_TABLE
 
 cdef extern from "fleet/sectioncolumns.h":
-    const char** STEM "pylink_stems"        # STEMS of them
+    const char** STEM "pylink_stems"        # STEMS names of families
     uint64_t big_endian "pylink_big_endian"(uint64_t value) nogil
 
 # XXH128_hash_t of xxhash.h. Its canonical form is the high half, then the low one, both big endian.
@@ -149,7 +149,7 @@ cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher
 
 
 cdef inline tuple columns_to_tuple(Columns* columns):
-    """Return objects as bytes, columns in table order, ends and text of both dictionaries."""
+    """Return the result of `list_sections` of sectionindex.pyi: `Columns` there."""
     return (vec_to_bytes(&columns.objects),
             (vec_to_bytes(&columns.object), vec_to_bytes(&columns.number),
              vec_to_bytes(&columns.family), vec_to_bytes(&columns.suffix),
@@ -162,7 +162,7 @@ cdef inline tuple columns_to_tuple(Columns* columns):
 
 
 cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Add a cubin and its sections, or a row with its fault; False without memory."""
+    """Add a cubin and its sections, or only a row with a fault; False without memory."""
     cdef ObjectItem* row = <ObjectItem*>vec_push(&columns.objects)
     cdef ElfFile elf
     cdef Scratch scratch
@@ -195,7 +195,7 @@ cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t siz
 
 
 cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nogil:
-    """Return whether all sections lie in the file; else `row` has the fault and its section."""
+    """Return whether the headers and sizes of all sections are valid; else set a fault in `row`."""
     cdef const Shdr* header
     cdef const char* name
     cdef uint64_t i, names = 0, stored = 0      # names, stored: bytes of all so far
@@ -246,7 +246,7 @@ cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile*
 
 cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* elf,
                               uint64_t own_size) noexcept nogil:
-    """Add one section to all columns; False without memory."""
+    """Add a section to all columns; `own_size` goes to column `own`. False without memory."""
     cdef const Shdr* header = &elf.table[number]
     cdef const Halves* halves = find_halves(columns, <const uint8_t*>name_at(elf, header))
     cdef int64_t* object = <int64_t*>vec_push(&columns.object)
@@ -281,7 +281,7 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
 
 
 cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noexcept nogil:
-    """Return the two parts of a section's name; NULL without memory."""
+    """Return the two parts of a section's name as numbers; NULL without memory."""
     cdef uint32_t length = <uint32_t>strlen(<const char*>name), stem
     cdef NameSlot* slot = index_find(&columns.names, name, length)
     cdef Halves* halves
@@ -318,7 +318,7 @@ cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset,
 
 
 cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
-    """Return the size of the family's name: of `.rela.text` in `.rela.text.F`."""
+    """Return the size of the family's name in a section's name: of `.rela.text.F`, 10 bytes."""
     cdef size_t start = 0, end
     cdef int i
     start = skip_word(name, length, start, b".nv.merc")

@@ -6,7 +6,7 @@ Pages = tuple[bytes | None, int, bytes]
 Words = tuple[bytes, bytes, bytes]
 
 def number_pages(values: bytes, width: int, valid: bytes | None = None) -> Pages:
-    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null.
+    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null row.
 
     `ValueError` for another width, and if `valid` does not have a byte for each value.
     """
@@ -22,7 +22,7 @@ def text_pages(ends: bytes, text: bytes, numbers: bytes | None = None) -> Pages:
     """
 
 def join_words(pieces: list[Words]) -> Words:
-    """Concatenate columns of texts.
+    """Concatenate columns of texts, each with its dictionary, to one with one dictionary.
 
     The common dictionary has each text once, in order of first mention. `ValueError` and
     `IndexError` for inconsistent columns.

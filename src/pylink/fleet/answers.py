@@ -1,4 +1,4 @@
-"""Writes answers as tables, JSON, CSV or plots."""
+"""Writes answers to questions about an index as tables, JSON, CSV or plots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_ROWS = 20
 MOST_BARS = 20
 LABEL_SIZE = 48  # characters of the longest label of a bar
-# Units of questions that plots scale, by the plots' names.
+# By unit of a question: the name of this unit in `plots`, which scales its values.
 UNITS = {"bytes": "byte"}
 
 
@@ -45,7 +45,10 @@ def as_csv(answer: Answer) -> str:
 def answer_question(
     database: Database, question: Question, form: str, top: int, plot: str | None
 ) -> None:
-    """Ask a question, whose tables must exist, and show the answer; `plot` is a file to draw."""
+    """Ask a question, whose tables must exist, and show the answer as `show_answer` does.
+
+    `plot` is a file to draw bars in, None for no plot.
+    """
     database.protect()
     answer = database.ask(question.query)
     bars = [] if plot is None else _bars(question, answer)
@@ -114,7 +117,7 @@ def write_plot(
 
 
 def _column(answer: Answer, name: str) -> int:
-    """Return the index of a column."""
+    """Return the index of the column `name`, which may be FIRST or LAST."""
     places = {FIRST: 0, LAST: len(answer.columns) - 1}
     return places[name] if name in places else answer.columns.index(name)
 

@@ -34,7 +34,7 @@ MOST_LOSSES = 10
 
 SECONDS_TO_CONNECT = 30
 
-# Time limit without workers, unless Dask's setting has one.
+# Time without workers after which the work fails, unless this setting of Dask has another limit.
 SECONDS_WITHOUT_WORKERS = 300.0
 SETTING = "distributed.scheduler.no-workers-timeout"
 # Time without a result after which the number of workers is checked.
@@ -113,7 +113,10 @@ class Dask:
                 yield result
 
     def _wait_for_task(self, finished: queue.SimpleQueue[Any]) -> Any:
-        """Wait for a task that has ended; EngineError if there are no workers for too long."""
+        """Wait for a task that has ended, and return its future.
+
+        EngineError if there are no workers for too long.
+        """
         limit_text = need("dask.config").get(SETTING, None)
         limit = (
             need("dask.utils").parse_timedelta(limit_text)

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Bits of a number below the part, and below the run.
+# Bits of a number for the row, which are the lowest, and for the part, which are above these.
 ROW_BITS, PART_BITS = 24, 20
 MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
@@ -62,8 +62,8 @@ OBJECTS = {
     "fault": "string",
 }
 # A row for each section; its name is the family and, if there is one, a dot and the suffix.
-# `stored` are its bytes in the file, `own` the bytes that no earlier section has, so that sums
-# count each byte once.
+# `stored` are its bytes in the file, `own` those that no earlier section of the file has, so that
+# sums count each byte once.
 SECTIONS = {
     "object": "int64",
     "number": "int32",

@@ -47,7 +47,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 without an answer or with colliding digests, 2 for usage errors."""
+    """Run the command; the status is 1 without an answer, 2 for usage errors, else 0.
+
+    It is also 1 if `--confirm` finds that sections with equal digests differ or are gone.
+    """
     return arguments.run(parser(), argv, _main)
 
 
@@ -87,24 +90,24 @@ def sql_question(text: str) -> Question:
 def make_tables(
     database: Database, index: Index, question: Question, runner: Engine, schema: str = "main"
 ) -> None:
-    """Make the tables that a question needs, computing their contents."""
+    """Make the tables that a question needs beyond those that every database has."""
     if "functions" in question.needs:
         database.add_functions(schema)
-    columns = [name for name in SAVING if name in question.needs]
-    if not columns:
+    tables = [name for name in SAVING if name in question.needs]
+    if not tables:
         return
     tasks = find_tasks(database, schema)
     with Progress("linking") as progress:
         folded = fold(
-            index, tasks, runner, every="blockers" in columns, progress=progress.set_amount
+            index, tasks, runner, every="blockers" in tables, progress=progress.set_amount
         )
-    for name in columns:
+    for name in tables:
         rows = [[*map(row.get, SAVING[name])] for row in list_rows(folded, tasks, name)]
         database.add_table(name, SAVING[name], rows, schema)
 
 
 def report_confirmation(database: Database, runner: Engine) -> bool:
-    """Compare equal sections by bytes and report to stderr; True if all were equal."""
+    """Compare sections with equal digests and report to stderr; True if all were equal."""
     result = confirm(database, runner)
     print_note(
         _PROGRAM,

@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 if the index could not be made, 2 for usage errors."""
+    """Run the command; the status is 1 if no index was made, 2 for usage errors, else 0."""
     return arguments.run(parser(), argv, _main)
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-# Limit of files of a small fragment, and the number of adjacent small fragments that are merged.
+# A fragment with fewer rows of files than SMALL_FRAGMENT is small. The small ones at the end of an
+# index are merged if there are at least MANY_FRAGMENTS.
 # Each fragment costs a run 50 us and a question less than 1 ms; merging them costs half a second,
 # ten times as much as an ordinary run.
 SMALL_FRAGMENT = 1024
@@ -74,7 +75,7 @@ def replace_fragments(index: Index, fragments: Sequence[str], current_rows: Any)
 def find_current(index: Index, fragments: Sequence[str]) -> Any:
     """Return the numbers of the current rows: the last row of each file, also of a removed one.
 
-    The fragments are the last ones of an index, or all: only later rows replace a row.
+    `fragments` are the last ones of an index, or all, since any later fragment may replace a row.
     """
     pa = need("pyarrow")
     last: dict[tuple[bytes, bytes], int] = {}

@@ -1,7 +1,7 @@
 """Confirms equal digests: reads the sections again and compares them byte by byte.
 
-Sections with equal family, size and digest are compared with the first of them. The work is split
-by the files of the first ones, so that each is read once for all that equal it.
+The first of all sections with equal family (such as `.text`), size and digest is compared with each
+other one. Pairs whose first sections are in one file are in one task, so it is read only once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
-# Pairs of sections of one task, and number of files whose objects it caches.
+# Number of pairs of sections after which a task ends with the first file of its last pair, and
+# number of files whose objects it caches.
 TASK_PAIRS = 1 << 16
 KEPT_FILES = 256
 
@@ -42,7 +43,7 @@ ORDER BY a.raw_root, a.raw_path, a.entry, b.raw_root, b.raw_path, b.entry, b.num
 
 @dataclass(frozen=True, slots=True, order=True)
 class SectionPlace:
-    """A section: the file, the number of the object in it, and offset and number in the object."""
+    """A section: its file, and its offset and number in the object `entry` of the file."""
 
     root: bytes
     path: bytes
@@ -78,7 +79,7 @@ class Confirmation:
 
 
 def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirmation:
-    """Compare all sections that an index holds to be equal."""
+    """Compare all sections that have equal digests in the index with this schema."""
     total = Confirmation(0, 0, [], [])
     rows = database.stream(_PAIRS.format(s=schema))
     pairs = (Pair(SectionPlace(*row[:5]), SectionPlace(*row[5:10]), row[10]) for row in rows)
@@ -93,7 +94,7 @@ def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirm
 
 
 def split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
-    """Split pairs into tasks; pairs with one first file stay together."""
+    """Split pairs into tasks; pairs whose first sections are in one file stay together."""
     task: list[Pair] = []
     for pair in pairs:
         if len(task) >= TASK_PAIRS and pair.first.file != task[-1].first.file:
@@ -109,8 +110,8 @@ def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
     result = Confirmation(0, 0, [], [])
     objects = ObjectCache()
     for pair in pairs:
-        first = objects.section(pair.first, pair.size)
-        second = objects.section(pair.second, pair.size)
+        first = objects.read_section(pair.first, pair.size)
+        second = objects.read_section(pair.second, pair.size)
         if first is None or second is None:
             result.missing += [pair.first] if first is None else [pair.second]
             continue
@@ -122,13 +123,13 @@ def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
 
 
 class ObjectCache:
-    """A cache of files' objects, with the ones used last."""
+    """A cache of the cubins in files: those of the files that were used last."""
 
     def __init__(self) -> None:
         self._recent: OrderedDict[tuple[bytes, bytes], dict[int, bytes]] = OrderedDict()
 
-    def section(self, place: SectionPlace, size: int) -> bytes | None:
-        """Return the bytes of a section; None if it does not exist."""
+    def read_section(self, place: SectionPlace, size: int) -> bytes | None:
+        """Return the bytes of a section; None if its file does not have them any more."""
         cubin = self._read_file(place.root, place.path).get(place.entry, b"")
         section = cubin[place.offset : place.offset + size]
         return section if len(section) == size else None

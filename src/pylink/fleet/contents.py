@@ -1,7 +1,7 @@
 """Reads the device code of files that native code cannot index (see `fragment`), in batches.
 
 Files are read as a link reads them. For large files the head is read first, since a build tree has
-other files than inputs. A file that changes while it is read is read again by the next run.
+many files that are not inputs. A file that changes while it is read is read again by the next run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
 
 class FileResult:
-    """The result of reading one file: its kind, an error, and its stamp."""
+    """The result of reading one file: its kind, an error if any (`note`), and its stamp."""
 
     __slots__ = ("kind", "note", "stamp")
 
@@ -58,7 +58,7 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class CodeSource:
-    """The origin of device code: row of the file, member, number in the file.
+    """The origin of device code: row of the file, archive member, number `entry` in the file.
 
     `size` are its unpacked bytes, `packed` its bytes in the file. `arch` is the SM number in the
     entry of a fat binary, 0 for a file.
@@ -74,7 +74,10 @@ class CodeSource:
 
 
 class Batch:
-    """Device code of some files; its cubins are in the arena, in order."""
+    """Device code of some files: cubins, and in `others` PTX and LTO-IR.
+
+    The arena has the cubins' bytes, and `extents` the offset and size of each one, in order.
+    """
 
     __slots__ = ("arena", "cubins", "extents", "others")
 
@@ -89,7 +92,7 @@ class Batch:
 def read_contents(
     rows: Sequence[int], files: Files, results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Read the device code of the files in these rows, in batches; adds to `results`."""
+    """Yield the device code of the files in these rows; adds the result of each to `results`."""
     sizes = files.sizes
     start = 0
     while start < len(rows):
@@ -150,7 +153,10 @@ def _kind_name(kind: int, head: bytes) -> str:
 
 
 def _read_arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
-    """Read all files into an arena; None if a file is large or has changed."""
+    """Return an arena with the contents of all files, and their offsets and sizes in it.
+
+    The arena is None if a file is large or has changed.
+    """
     if any(file.stamp.size > LARGE_FILE for file in files):
         return None, b""
     paths = [file.full_path for file in files]
@@ -252,7 +258,7 @@ def _list_zip_parts(name: str, data: bytes, depth: int, allowance: Allowance) ->
 
 
 def _fill_arena(batch: Batch, pieces: list[bytes]) -> Batch:
-    """Copy the cubins of a batch, its `pieces`, to its arena."""
+    """Copy `pieces`, the contents of the batch's cubins, to its arena."""
     no_data: list[bytes | None] = [None] * len(pieces)
     batch.arena, batch.extents, _, _ = inputfiles.read_files(
         no_data, [len(piece) for piece in pieces], [*pieces]

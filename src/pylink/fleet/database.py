@@ -7,7 +7,7 @@
 | sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `own`, `digest` |
 | members | file of a target: `target`, `file`, `place` |
 | functions | mangled name that sections have: `function`, `name`, `template` |
-| saving, blockers | target and architecture that was looked at: see `folding` |
+| saving, blockers | target and architecture whose folding was computed: see `folding` |
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Rows of a long answer that are fetched at once.
 _ROWS_PER_FETCH = 1 << 14
 
-# Suffixes of these are not functions.
+# Families of sections whose suffix is not the name of a function.
 _NOT_FUNCTIONS = "('.nv_debug_ptx_txt', '.nv.merc.nv_debug_ptx_txt')"
 
 # Columns of the table of functions.
@@ -61,7 +61,7 @@ CREATE VIEW {s}.sections AS
 """
 
 
-# Tables of members: targets by a description file, or by directories.
+# Queries that make the table of members: from a description of targets, or from directories.
 _DESCRIBED = """
     SELECT one.target, files.file, one.place
     FROM read_parquet({targets}) AS one
@@ -72,7 +72,7 @@ _BY_DIRECTORY = """
     FROM {s}.files"""
 
 
-# The number of the wrong line of a query, in DuckDB's messages.
+# In DuckDB's messages, the number of the line of a query that is wrong.
 _LINE = re.compile(r"LINE (\d+):")
 
 

@@ -2,8 +2,8 @@
 
 The digests of a build's sections take millions of calls, most of them for few bytes. Calls from
 Python would cost as much as reading the files. The package's extension has the functions of
-xxhash.h, which a kernel calls without the interpreter. If a build hides them, `hasher` is 0 and
-`add_digests` calls the package.
+xxhash.h, which a kernel calls without the interpreter. If a build of the package hides them,
+`hasher` returns 0, and `add_digests` calls the package from Python.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
 
-# The first one uses the processor's vector instructions.
+# Names of the function that hashes. The first one uses the processor's vector instructions.
 NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 
 @functools.cache
 def hasher() -> int:
-    """Return the address of the function that hashes, or 0."""
+    """Return the address of the function that hashes, or 0 if the package hides it."""
     library = os.fsencode(need("xxhash._xxhash").__file__)
     return next(filter(None, (find_function(library, name) for name in NAMES)), 0)
 
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
-    """Return the result of list_sections, with digests."""
+    """Return the result of list_sections, with digests, by native code if possible."""
     address = hasher()
     columns = list_sections(arena, extents, first, address)
     return columns if address else add_digests(arena, extents, first, columns)
 
 
 def add_digests(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
-    """Return the result of list_sections, with digests that the package computes."""
+    """Return `section_columns`, from list_sections, with digests that the package computes."""
     columns = dict(zip(SECTIONS, section_columns[1], strict=True))
     numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
     starts = array("q", extents)[::2]

@@ -1,9 +1,10 @@
 """Computes what folding saves for the targets of an index, by `pylink.mercury` and real links.
 
-Equal digests are only a hint. If all objects of a target differ in the digests of their Mercury
-debug sections, nothing folds, and the target is not read again. The files of other targets are
-linked up to the layout, with and without folding; the difference is the saving. Each fold was
-compared byte by byte. Results are stored under a key that changes with every file of the target.
+To fold is to omit Mercury sections of an input that repeat an earlier input's. Equal digests are
+only a hint: if all objects of a target differ in the digests of their Mercury debug sections,
+nothing folds, and its files are not read. The files of other targets are linked up to the layout,
+with and without folding; the difference is the saving. Sections that fold are compared byte by byte
+before. Results are stored under a key that changes with every file of the target.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ SAVING = {
 # The first architecture with Mercury sections.
 FIRST_SM = 100
 
-# By target: the number of relocatable cubins with Mercury debug sections, and of distinct sums of
-# their digests. Equal cubins have equal sums; different ones may have, too, so they are compared.
+# By target and architecture: the number of relocatable cubins with Mercury debug sections, and the
+# number of distinct sums of their digests. Equal cubins have equal sums. Different cubins may have
+# equal sums as well, so a link compares them.
 _TARGETS = """
 WITH sums AS (
     SELECT object, sum(hash(family, suffix, size, digest)::HUGEINT) AS sum
@@ -77,7 +79,11 @@ WHERE sm >= ? AND NOT linked AND fault IS NULL ORDER BY target, sm, place, file"
 
 @dataclass(frozen=True)
 class Task:
-    """A target for one architecture, with its files; `tied` says that something may fold."""
+    """A target for one architecture, with its files.
+
+    `key` names its stored result, and `tied` says that two objects have equal digests of their
+    Mercury debug sections, so that something may fold.
+    """
 
     key: str
     target: str
@@ -115,8 +121,8 @@ def fold(
 ) -> dict[str, Any]:
     """Compute results of targets, by their keys, reusing stored ones.
 
-    Targets without ties are omitted unless `every` is set. Results are stored if the index is
-    writable.
+    Targets with one object are omitted, and those in which nothing may fold (`tied` is False),
+    unless `every` is set. Results are stored if the index is writable.
     """
     with contextlib.suppress(OSError):
         directory = os.path.join(index.directory, "folding")
@@ -139,7 +145,7 @@ def fold(
 
 
 def fold_target(task: Task) -> tuple[Task, bytes]:
-    """Compare and link one target; returns the result as JSON."""
+    """Compare and link one target; returns the task, and its result as JSON."""
     result = _fold_target(task)
     return task, (json.dumps(result, sort_keys=True) + "\n").encode()
 
@@ -194,7 +200,7 @@ def _link_failure(sink: ErrorCollector) -> str:
 
 
 def _make_failure(task: Task, note: str) -> dict[str, Any]:
-    """Return the rows for a target that could not be compared, with the reason."""
+    """Return the rows for a target that could not be compared; `note` is the reason."""
     saving = dict.fromkeys(SAVING["saving"], None) | {
         "target": task.target,
         "sm": task.sm,

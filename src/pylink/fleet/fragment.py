@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from pylink.fleet.parts import Part
     from pylink.fleet.walk import Files
 
-# Kinds that the native reader gives to files; "" for a file that needs `contents`.
+# Kinds of files in the index by those of the native reader; "" for a file that `contents` reads.
 NATIVE_KINDS = {IndexedKind.CUBIN: CUBIN, IndexedKind.OTHER: OTHER, IndexedKind.UNDECIDED: ""}
 
-# Faults of an object.
+# Texts of an object's faults; {} stands for the number of the section.
 FAULTS = {
     IndexFault.HEADER: "it has no ELF header of a cubin",
     IndexFault.TABLE: "its section headers do not lie in the file",
@@ -60,8 +60,8 @@ FAULTS = {
 }
 
 
-# Bytes of a native row of an object (ObjectItem of sectioncolumns.pxd). Indices of its fields: four
-# of the row as numbers of 32 bits, two of the row as numbers of 64 bits.
+# Bytes of an ObjectItem (sectioncolumns.pxd), the native row of an object. FAULT to TYPE are
+# indices of its fields in an array of 32-bit numbers, SIZE and COUNT in an array of 64-bit numbers.
 OBJECT_SIZE = 32
 FAULT, SECTION, SM, TYPE = range(4)
 SIZE, COUNT = 2, 3
@@ -141,7 +141,8 @@ def _make_files_table(
 ) -> Table:
     """Make the table of files, whose first row has the number `first`.
 
-    `kind_numbers` has an IndexedKind for each file that exists; `results` replaces it.
+    `kind_numbers` has an IndexedKind for each file that exists. For files that `contents` read,
+    `results` has the kind instead, by row.
     """
     count = files.rows
     kinds: list[str | None] = [
@@ -183,13 +184,13 @@ def _split_texts(column: Texts) -> list[bytes]:
 
 
 class FragmentRows:
-    """Collects objects and sections, batch by batch."""
+    """Collects objects and sections, batch by batch; `first` is the number of the first object."""
 
     def __init__(self, first: int) -> None:
         self.count = 0
         self._first = first
         self._files: list[int] = []
-        self._sources: dict[int, CodeSource] = {}  # of objects that are not a file of their own
+        self._sources: dict[int, CodeSource] = {}  # by object, unless it is a whole file
         self._natives: list[bytes] = []
         self._sections: list[Columns] = []
 
@@ -201,7 +202,10 @@ class FragmentRows:
     def add_cubins(
         self, rows: Sequence[int], sources: Sequence[CodeSource] | None, native: Columns
     ) -> None:
-        """Add cubins that are the files of these rows or, with `sources`, are in them."""
+        """Add cubins that are the files in these rows or, with `sources`, lie in these files.
+
+        `native` has their objects and sections, as list_sections returns them.
+        """
         self._natives.append(native[0])
         self._sections.append(native)
         self._add(rows, sources)
@@ -216,7 +220,7 @@ class FragmentRows:
         self._add([source.file for source in sources], sources)
 
     def _add(self, rows: Sequence[int], sources: Sequence[CodeSource] | None) -> None:
-        """Record the files of the next objects and, with `sources`, their places in these."""
+        """Record in which files the next objects are and, with `sources`, where in these files."""
         if sources is not None:
             self._sources.update(enumerate(sources, self.count))
         self._files += rows
@@ -249,13 +253,13 @@ class FragmentRows:
         }
 
     def _packed_sizes(self, sizes: array[int]) -> array[int]:
-        """Replace unpacked by packed sizes, for objects that are not a file of their own."""
+        """Replace unpacked by packed sizes in `sizes`, except for objects that are whole files."""
         for row, source in self._sources.items():
             sizes[row] = source.packed
         return sizes
 
     def _members(self, sm: bytes) -> Table:
-        """Return the columns that say where objects are in their files, and their kind and SM."""
+        """Return the columns that say where in their files objects are, their kinds and SMs."""
         members, entries, kinds = [""] * self.count, [0] * self.count, [CUBIN] * self.count
         for row, source in self._sources.items():
             members[row], entries[row], kinds[row] = source.member, source.entry, source.kind

@@ -1,13 +1,15 @@
 """An index on disk: a directory with fragments, targets, and results of folding.
 
-    INDEX/index.json           format, indexed directories, description of targets
-    INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet, and their sums
+    INDEX/index.json           format, indexed directories, name of the description of targets
+    INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet; sums: checksums
     INDEX/state                the known files in one file, see `state`
     INDEX/targets.parquet      the files of each target, if there is a description
     INDEX/folding/KEY.json     the result of folding for one target, see `folding`
 
-A fragment is made under a temporary name and renamed when it is complete. So the complete fragments
-of an interrupted run count. Only one run at a time writes an index.
+A target is what a build links from several files. A description is a file of the build that says
+which files each target has, see `manifest`. A fragment is made under a temporary name and renamed
+when it is complete, so an interrupted run keeps its complete fragments. Only one run at a time
+writes an index.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ if TYPE_CHECKING:
     from pylink.fleet.walk import Stamp
 
 
-# Every change after which an older index cannot be updated increments this.
+# Number of the index's format. A change after which older indexes cannot be updated increments it.
 FORMAT = 3
 
 SETTINGS_FILE = "index.json"
 UNFINISHED = ".unfinished"  # prefix of the name of a fragment that is not complete
 SUMS = "sums"  # file with the checksums of a fragment's tables
-AGAIN = "remove the index and make it again"
+AGAIN = "remove the index and make it again"  # advice at the end of messages
 _DIRECTORIES = ("fragments", "folding")
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
@@ -50,9 +52,10 @@ class BrokenIndex(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FragmentName:
-    """The name of a fragment: RUN-PART, or FIRST+LAST.SERIAL of a merged one.
+    """The name of a fragment: RUN-PART, or FIRST+LAST.SERIAL of one that replaces others.
 
-    `serial` is larger than the serials of its sources, 0 for a fragment that was not merged.
+    FIRST and LAST are the RUN-PART of the first and the last of these, and SERIAL is larger than
+    their serials. In the other form, `first` and `last` are RUN-PART, and `serial` is 0.
     """
 
     first: str
@@ -104,12 +107,12 @@ class Index:
         return cls(directory)
 
     def refresh(self) -> None:
-        """Read the settings again, since another run may have written them; needs the lock."""
+        """Read the settings again, which another run may have changed; the caller has the lock."""
         self.settings = _read_settings(self.directory)
 
     @property
     def fragments(self) -> list[str]:
-        """The names of the current fragments, oldest first."""
+        """The names of the fragments that were not merged into another one, oldest first."""
         try:
             entries = os.listdir(self.fragment_path())
         except OSError as error:
@@ -131,21 +134,21 @@ class Index:
         return run
 
     def check(self, fragments: Iterable[str]) -> None:
-        """Compare tables with their stored checksums; BrokenIndex if one differs.
+        """Compare the tables of fragments with their checksums; BrokenIndex if one differs.
 
         Readers of Parquet detect only some damage.
         """
         for fragment in fragments:
             try:
                 sums = _read(self.fragment_path(fragment, SUMS))
-                faults = [
+                checksum_lines = [
                     _checksum_line(name, _read(self.fragment_path(fragment, f"{name}.parquet")))
                     for name in TABLES
                 ]
             except OSError as error:
                 raise _unreadable(self.fragment_path(fragment), error) from error
-            if sums != b"".join(faults):
-                lines = zip(TABLES, faults, strict=True)
+            if sums != b"".join(checksum_lines):
+                lines = zip(TABLES, checksum_lines, strict=True)
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
                 raise BrokenIndex(
                     f"{self.fragment_path(fragment, wrong[0])}: it is damaged: {AGAIN}"
@@ -154,7 +157,8 @@ class Index:
     def check_stamps(self, fragments: Iterable[str], since: int) -> None:
         """Check the sizes and times of tables, which is faster than `check`; BrokenIndex on damage.
 
-        Checksums are compared only in fragments with a file that was modified after `since` (ns).
+        Checksums are compared only in fragments in which a size differs from the stored one, or a
+        file was modified after `since` (ns).
         """
         for fragment in fragments:
             try:
@@ -166,12 +170,12 @@ class Index:
             except OSError as error:
                 raise _unreadable(self.fragment_path(fragment), error) from error
             youngest = max(youngest, *(status.st_mtime_ns for status in tables))
-            paths = [line.rpartition(b" ")[0] for line in sums]
-            damaged = [
+            stored_sizes = [line.rpartition(b" ")[0] for line in sums]
+            sizes = [
                 f"{name} {status.st_size}".encode()
                 for name, status in zip(TABLES, tables, strict=True)
             ]
-            if paths != damaged or youngest > since:
+            if stored_sizes != sizes or youngest > since:
                 self.check([fragment])
 
     def read_files(self, fragment: str, columns: list[str]) -> Any:
@@ -190,7 +194,7 @@ class Index:
         return count
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
-        """Add a fragment, atomically."""
+        """Add a fragment of these Parquet files, by the name of the table, atomically."""
         unfinished = self.fragment_path(UNFINISHED + name)
         _remove(unfinished)
         files = {f"{table}.parquet": tables[table] for table in TABLES}
@@ -205,7 +209,10 @@ class Index:
         os.rename(unfinished, self.fragment_path(name))
 
     def remove_leftovers(self) -> None:
-        """Remove outdated fragments unless a process reads the index; the caller holds the lock."""
+        """Remove merged and incomplete fragments, unless a process reads the index.
+
+        The caller holds the lock.
+        """
         current = set(self.fragments)
         outdated = [entry for entry in os.listdir(self.fragment_path()) if entry not in current]
         if outdated and is_unread(self.fragment_path()):
@@ -213,14 +220,20 @@ class Index:
                 _remove(self.fragment_path(entry))
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
-        """Return whether the table of targets was made from this version of the description."""
+        """Return whether the table of targets was made from this version of the description.
+
+        False if `stamp` is None.
+        """
         stored = (self.settings["targets"], self.settings.get("described"))
         return stamp is not None and stored == (description, [*stamp])
 
     def write_targets(
         self, description: str | None, stamp: Stamp | None, table: bytes | None
     ) -> None:
-        """Store the name of the description, and replace the table of targets."""
+        """Store the name and stamp of the description, and replace the table of targets.
+
+        `table` is a Parquet file; None keeps the table that the index has.
+        """
         if table is not None:
             self._update_settings(described=None)  # until the table matches the description
             write_whole(os.path.join(self.directory, "targets.parquet"), table)
@@ -282,7 +295,7 @@ def _is_free(directory: str | os.PathLike[str]) -> bool:
 
 
 def _remove(directory: str) -> None:
-    """Remove a directory that is not a fragment, if it is there."""
+    """Remove a directory, such as an outdated fragment, if it exists."""
     if os.path.exists(directory):
         from shutil import rmtree
 
@@ -290,7 +303,7 @@ def _remove(directory: str) -> None:
 
 
 def _checksum_line(table: str, data: bytes) -> bytes:
-    """Return a line of a fragment's checksums."""
+    """Return the line of a table in the file with checksums: name, size, CRC-32."""
     return f"{table} {len(data)} {zlib.crc32(data):08x}\n".encode()
 
 

@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 
-WRITER = "lock"
+WRITER = "lock"  # file that the writer locks
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -20,7 +20,7 @@ class BusyIndex(Exception):
 
 
 class Writing:
-    """The right to change the index in a directory, for one process at a time."""
+    """The right to change an index, held in a `with` block; BusyIndex if another process has it."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = os.fspath(directory)

@@ -1,7 +1,7 @@
 """Reads a description of targets: which target has which files.
 
-The file has rules of make, as compilers and linkers write them, a ninja build, or JSON of the form
-{"target": ["file or pattern", ...]}. A file may belong to several targets.
+The description is a file with rules of make, as compilers and linkers write them, a ninja build, or
+JSON of the form {"target": ["file or pattern", ...]}. A file may belong to several targets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BadDescription(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`target` has the file `path` below `root`, as its input number `place`."""
+    """A file of a target: `path` below `root`; `place` is its number among the target's inputs."""
 
     target: str
     root: bytes
@@ -109,13 +109,13 @@ def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
     }
 
 
-# One name in a rule of make or ninja, which may have quoted blanks.
+# One name in a rule of make or ninja, which may have blanks after a backslash or a dollar sign.
 _MAKE_WORD = re.compile(rb"(?:\\.|[^\s\\])+")
 _NINJA_WORD = re.compile(rb"(?:\$.|[^\s$])+")
 
 
 def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
-    """Read rules `target: inputs`; a backslash at the end of a line continues it."""
+    """Read rules `targets: inputs`; a backslash at the end of a line continues it."""
     files_of: dict[bytes, list[bytes]] = {}
     for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
         names, colon, inputs = line.partition(b": ")
@@ -127,12 +127,15 @@ def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
 
 
 def _unquote(word: bytes) -> bytes:
-    """Return a name in a rule of make without quotes."""
+    """Return a name in a rule of make without backslashes, and with `$` for `$$`."""
     return re.sub(rb"\\(.)", rb"\1", word).replace(b"$$", b"$")
 
 
 def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
-    """Read `build outputs: rule inputs | implicit || order-only`, with the first output only."""
+    """Read `build outputs: rule inputs | implicit || order-only`.
+
+    The first output is the target; `inputs` and `implicit` are its files.
+    """
     files_of: dict[bytes, list[bytes]] = {}
     for line in re.sub(rb"\$\r?\n\s*", b" ", data).splitlines():
         if not line.startswith(b"build "):

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 
 class Numbers(NamedTuple):
-    """A column of values of one size (a byte for booleans); a 0 in `valid` marks a null."""
+    """A column of values of one size (a byte for booleans); a 0 in `valid` marks a null row."""
 
     values: bytes
     valid: bytes | None = None
 
 
 class Texts(NamedTuple):
-    """A column of text, or a dictionary and its number for each row, see `columnpages`."""
+    """A column of texts: text `i` is from `ends[i]` to `ends[i + 1]` (int64) of `text`.
+
+    With `numbers`, these texts are a dictionary, and each row has the number of its text (int32),
+    -1 for null.
+    """
 
     ends: bytes
     text: bytes
@@ -40,7 +44,7 @@ class Texts(NamedTuple):
 
 Table = dict[str, Numbers | Texts]
 
-# Rows of a row group, which readers hold in memory; bytes of a page, whose size has 32 bits.
+# Limits: rows of a row group, which readers hold in memory; bytes of a page, a number of 31 bits.
 GROUP_ROWS = 1 << 20
 MOST_BYTES = (1 << 31) - 1
 
@@ -55,7 +59,7 @@ _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _LZ4_RAW = 7
 
-# By column type: physical type, converted type, bytes of a value.
+# By column type of `columns`: physical type, converted type, bytes of a value (0 for texts).
 TYPES: dict[str, tuple[int, int | None, int]] = {
     "bool_": (_BOOLEAN, None, 1),
     "int32": (_INT32, None, 4),
@@ -73,7 +77,10 @@ TYPES: dict[str, tuple[int, int | None, int]] = {
 
 
 def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
-    """Pack columns (name to type) into a Parquet file; OverflowError if one is too large."""
+    """Pack a table into a Parquet file; `columns` has the type of each column by its name.
+
+    OverflowError if a column is too large.
+    """
     rows = {_count_rows(kind, table[name]) for name, kind in columns.items()}
     if len(rows) != 1:
         raise ValueError("columns differ in length")
@@ -108,7 +115,7 @@ def texts(values: Sequence[bytes]) -> Texts:
 
 
 def words(values: Sequence[str | None]) -> Texts:
-    """Return a column of repeated texts, or nulls, with a dictionary."""
+    """Return a column of texts that repeat, or None for null, with a dictionary."""
     numbers: dict[str | None, int] = {None: -1}
     rows = [numbers.setdefault(value, len(numbers) - 1) for value in values]
     del numbers[None]
@@ -116,12 +123,12 @@ def words(values: Sequence[str | None]) -> Texts:
 
 
 def numbered(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
-    """Return a column of texts by their numbers in a dictionary, -1 for null."""
+    """Return a column whose rows have numbers of texts in `dictionary`, -1 for null."""
     return Texts(ends_of(dictionary), b"".join(dictionary), array("i", rows).tobytes())
 
 
 def constant(value: str | None, rows: int) -> Texts:
-    """Return a column with one text, or null, in all rows."""
+    """Return a column with the text `value`, or null for None, in all of `rows` rows."""
     return numbered([] if value is None else [value.encode()], [-(value is None)] * rows)
 
 
@@ -158,7 +165,10 @@ def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers 
 def _pack_chunk(
     name: str, kind: str, column: Numbers | Texts, rows: int, offset: int
 ) -> tuple[list[bytes], bytes, int]:
-    """Return the pages of a column at `offset` of the file, their metadata, and unpacked bytes."""
+    """Return the pages of a column, their metadata, and the number of unpacked bytes.
+
+    `offset` is where the pages will be in the file.
+    """
     if isinstance(column, Texts):
         dictionary, count, data = columnpages.text_pages(*column)
     elif kind == "bool_":
@@ -195,7 +205,7 @@ def _pack_chunk(
 
 
 def _pack_page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
-    """Return a page with its header, and the unpacked bytes of both."""
+    """Return a page, after its header, and the number of unpacked bytes of both."""
     if len(data) > MOST_BYTES:
         raise OverflowError("one column of a fragment has more than 2 GiB")
     packed: bytes = need("lz4.block").compress(data, store_size=False)
@@ -205,7 +215,7 @@ def _pack_page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list
 
 
 def _pack_schema(columns: Mapping[str, str]) -> list[bytes]:
-    """Return the schema: its root, and each column."""
+    """Return the elements of the schema: its root, and one for each column."""
     schema = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
     for name, kind in columns.items():
         number, meaning, width = TYPES[kind]

@@ -1,18 +1,18 @@
-"""Common questions, each a row: title, query, and the columns that a plot shows."""
+"""Common questions about an index, each a row: title, query, and the columns that a plot shows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The first and last column, if a query's names are not known.
+# Names for the first and the last column of a query whose columns are not known.
 FIRST, LAST = "(first)", "(last)"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question: `label` and `value` are the columns that a plot shows, in `unit`.
+    """One question, whose title is `about`; a plot shows the column `value` by the column `label`.
 
-    `needs` are tables beyond those that every database has.
+    `unit` is that of the values. `needs` are tables beyond those that every database has.
     """
 
     about: str
@@ -23,7 +23,8 @@ class Question:
     needs: tuple[str, ...] = ()
 
 
-# Sections of equal family, size and digest have one content; all copies except for one repeat it.
+# Sections of equal family, size and digest have equal contents; all except for one repeat these.
+# The size is `own`, so that bytes which two sections of a file share count once.
 _CONTENTS = """
     SELECT family, digest, own, count(*) AS copies
     FROM sections WHERE own > 0 GROUP BY family, digest, own"""
@@ -149,7 +150,7 @@ ORDER BY path, member, reason"""),
 }
 # fmt: on
 
-# Queries that compare two builds; `before` and `after` are their schemas.
+# Bytes and repeated bytes by target and family; {0} is the schema of a build: before or after.
 _SUMS = """
     SELECT target, family, sum(copies * own)::BIGINT AS bytes,
            sum((copies - 1) * own)::BIGINT AS repeated
@@ -158,8 +159,8 @@ _SUMS = """
           WHERE own > 0 GROUP BY ALL)
     GROUP BY target, family"""
 
-# Sums that identify the objects of a place, over all directories that have it. Equal objects have
-# equal sums. PTX and LTO-IR have no sections.
+# By path, member, entry and architecture: the objects there, in all roots together, with a sum that
+# is equal for equal objects. PTX and LTO-IR have no sections, and so no sum: only sizes count.
 _OBJECTS = """
     SELECT path, member, entry,
            coalesce(CASE WHEN kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || sm, '') AS arch,

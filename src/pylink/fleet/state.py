@@ -1,10 +1,10 @@
 """The file `INDEX/state`: all that fragments say of files, in one file.
 
-A run with few changes must be cheap: it neither reads Parquet nor loads packages for it. The file
-has blocks, each with the fragments that it covers. The first block has all files known when it was
-written; later runs append blocks. If the covered fragments are the first of the existing ones, only
-the others are read and added; else all are read. A damaged block ends the file. So an interrupted
-write, or removing the file, only costs time.
+A run with few changes must be cheap: it neither reads Parquet nor loads packages that do. The
+file has blocks, each with the files of some fragments, and the names of these fragments. The first
+block has all files known when it was written; later runs append blocks. If the fragments in blocks
+are the oldest ones of the index, only the others are read and added; else all are read. A damaged
+block and all after it are ignored. So an interrupted write, or removing the file, only costs time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Rows:
 
 
 def saved_at(index: Index) -> int:
-    """Return the modification time of the file in ns; 0 without one."""
+    """Return the modification time of the state file in ns; 0 if it does not exist."""
     try:
         return os.stat(os.path.join(index.directory, STATE_FILE)).st_mtime_ns
     except OSError:
@@ -62,7 +62,7 @@ def saved_at(index: Index) -> int:
 
 
 class State:
-    """The known files of an index; `is_saved` says that the file has all of them."""
+    """The known files of an index; `is_saved` says that the state file has all of them."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -78,12 +78,12 @@ class State:
         """Forget everything."""
         self.census = Census()
         self.is_saved = False
-        self._rows_by_fragment: dict[bytes, int] = {}  # by `_fragment_key`
+        self._rows_by_fragment: dict[bytes, int] = {}  # row counts, by `_fragment_key`
         self._added: list[bytes] = []  # blocks that the file does not have
         self._rows: list[int] = []  # number of rows of each block
 
     def _load(self, data: bytes) -> bool:
-        """Load the file; False if a block is damaged."""
+        """Load the file up to a damaged block; False if there is one, or if the file is empty."""
         offset = 0
         while offset < len(data):
             if len(data) - offset < _HEAD.size:
@@ -113,7 +113,7 @@ class State:
         return bool(self._rows)
 
     def read_rest(self) -> None:
-        """Add the fragments that are not covered; BrokenIndex if one cannot be read."""
+        """Add the fragments that the state file lacks; BrokenIndex if one cannot be read."""
         for fragment in self._index.fragments[len(self._rows_by_fragment) :]:
             self.add(self._read(fragment))
             self.is_saved = False
@@ -134,7 +134,8 @@ class State:
     def save(self) -> None:
         """Write the file if it is not up to date; the caller holds the lock.
 
-        A merged fragment has the same rows as its sources.
+        If fragments were merged meanwhile, the known files are the same, but the whole file is
+        written, since it names other fragments.
         """
         fragments = [*map(self._fragment_key, self._index.fragments)]
         is_same = fragments == [*self._rows_by_fragment]
@@ -153,11 +154,11 @@ class State:
                 self._write_all(fragments)
 
     def _write_all(self, fragments: Sequence[bytes]) -> None:
-        """Write the file again, as one block that covers these fragments."""
+        """Write the file again, as one block for these fragments, which are all of the index."""
         counts = {}
         for fragment in fragments:
             count = self._rows_by_fragment.get(fragment)
-            # None for a merged fragment, whose rows are known by its sources.
+            # A fragment that was merged by this run has no count yet, though its files are known.
             counts[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
         files = Files(*self.census.export_rows())
         slots = build_slots(files.roots, files.ends, files.text)
@@ -172,13 +173,16 @@ class State:
         return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
 
     def _fragment_key(self, fragment: str) -> bytes:
-        """Return the key of a fragment: name and size, since another one may get its name."""
+        """Return the name and size of a fragment, since a later one may get the same name."""
         size = os.stat(self._index.fragment_path(fragment, "files.parquet")).st_size
         return b"%s %d" % (os.fsencode(fragment), size)
 
 
 def _pack_block(counts: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
-    """Return a block; `counts` are the numbers of rows by the fragments that it covers."""
+    """Return a block; `counts` are numbers of rows, by the keys of the fragments in it.
+
+    `slots`, a hash table, is for the first block, and `gone` for later ones; else they are empty.
+    """
     fragments = b"".join(b"%s %d\n" % entry for entry in counts.items())
     names = b"".join(root + b"\0" for root in files.names)
     columns = (files.ends, files.stamps, files.roots, slots, files.text)

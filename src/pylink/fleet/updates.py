@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 
 class NothingToRead(Exception):
-    """A directory to index cannot be entered; the text names it."""
+    """There is no directory to index, or one is not indexed yet or cannot be entered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
     """The result of a run.
 
-    `files`, `read` and `gone` are numbers of files. `closed` has the directories that could not be
-    entered, with the reason, and `outside` counts listed names that are in no indexed directory.
+    `files`, `read` and `gone` are numbers of files: in the index now, read by this run, removed.
+    `closed` has the directories that could not be entered, with the reason, and `outside` counts
+    listed names that are in no indexed directory.
     """
 
     files: int
@@ -56,10 +57,11 @@ def update(
 ) -> Update:
     """Index the files below `roots`, absolute paths; without roots, below those of the index.
 
-    Files of other roots are not checked. With `names`, only files of these names are checked, and
-    all files in directories of these names. `progress` is called with the bytes done and in total.
-    `targets` is a description of targets, empty for targets by directory, None for the stored one.
-    Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex, and EngineError.
+    Files of other roots are not checked. With `names`, only the files that these name are checked,
+    and all files in directories that these name. `progress` is called with the bytes done and in
+    total. `targets` is the path of a description of targets, empty for targets by directory, None
+    for the description that the index names. Raises NothingToRead, BadDescription, BrokenIndex,
+    BusyIndex, and EngineError.
     """
     with Writing(index.directory):
         index.refresh()
@@ -104,7 +106,7 @@ def update(
 def _find_files(
     index: Index, census: Census, roots: Sequence[bytes], names: Sequence[bytes] | None
 ) -> tuple[Tree, int]:
-    """Find the files below the roots, or those with one of the names; and names outside."""
+    """Return the files below the roots, or at `names`; and the number of names below no root."""
     if not roots:
         raise NothingToRead(
             f"{index.directory}: nothing is indexed yet: name the directories to index"
@@ -127,7 +129,7 @@ def _find_files(
 
 
 def _find_gone(tree: Tree, roots: Sequence[bytes]) -> Files:
-    """Return the removed files, without files in directories that could not be read."""
+    """Return the removed files of these roots, except in directories that could not be read."""
     unreadable = tuple(directory.rstrip(b"/") + b"/" for directory, _ in tree.closed)
     unseen = tree.unseen
     root_numbers = {number for number, name in enumerate(unseen.names) if name in roots}
@@ -138,7 +140,10 @@ def _find_gone(tree: Tree, roots: Sequence[bytes]) -> Files:
 
 
 def _stamp_description(description: str | None) -> Stamp | None:
-    """Return the stamp of the description; None if missing, or too young to detect a change."""
+    """Return the stamp of the description file.
+
+    None if it is missing, or so young that it may change again and keep its stamp.
+    """
     if not description:
         return None
     try:
@@ -156,7 +161,7 @@ def _read_targets(description: str, files: Iterable[tuple[bytes, bytes]]) -> byt
 
 
 def make(part: Part) -> Fragment:
-    """Make the fragment of a part; imports the code for it."""
+    """Make the fragment of a part, and import `fragment` only now."""
     from pylink.fleet.fragment import make_fragment
 
     return make_fragment(part)

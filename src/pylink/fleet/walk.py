@@ -29,7 +29,7 @@ TICK_NS = 100_000_000
 # Times and inode of a file that must be read again.
 UNKNOWN = (0, 0, 0)
 
-# Values in the columns of files: a stamp, two neighboring ends, the number of a root.
+# Formats of values in `Files`: a stamp, two neighboring ends of paths, the number of a root.
 _STAMP = Struct("=4q")
 _PAIR = Struct("=2q")
 _NUMBER = Struct("=i")
@@ -48,7 +48,7 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def fits(self, path: bytes) -> bool:
-        """Return whether the file is unchanged; only the size counts if times are unknown."""
+        """Return whether the file at `path` has this stamp; UNKNOWN times fit every file."""
         try:
             now = Stamp.of(os.stat(path))
         except OSError:
@@ -74,7 +74,10 @@ class TreeFile:
 
 
 class Files(NamedTuple):
-    """Files as columns of a census (`Columns` of census.pyi); loops over all of them are native."""
+    """Files as columns, over which native code loops; `Columns` of census.pyi describes them.
+
+    `names` are the roots, and `roots` the number of each file's root among them.
+    """
 
     names: list[bytes]
     roots: bytes
@@ -127,7 +130,7 @@ class Files(NamedTuple):
         )
 
     def followed_by(self, other: Files) -> Files:
-        """Return the rows of both tables."""
+        """Return the rows of this object, and after them those of `other`."""
         if not other.rows:
             return self
         names = list(dict.fromkeys((*self.names, *other.names)))
@@ -146,9 +149,8 @@ class Files(NamedTuple):
 class Tree:
     """The files found below some roots, compared with an index.
 
-    `changed` are new and changed files, in order of paths. `unseen` are files of the index, below
-    any root, that were not found. `closed` are the directories that could not be entered, with the
-    reason.
+    `changed` are new and changed files, in order of paths. `unseen` are files of the index that
+    were not found. `closed` are the directories that could not be entered, each with the reason.
     """
 
     changed: Files
@@ -159,7 +161,7 @@ class Tree:
 def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     """Find all files below the roots (absolute paths), except for the directory `skipped`.
 
-    `unseen` of the result covers all roots of the index.
+    `unseen` of the result also has the files of the index that are below other roots.
     """
     closed = []
     for root in roots:
@@ -170,7 +172,7 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
 def find_listed(
     census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes = b""
 ) -> Tree:
-    """Find only some files: `paths` below roots, of files or of whole directories."""
+    """Find only the files at `paths` (by root: paths below it), and in directories at them."""
     closed, missing_paths = [], []
     for root, names in paths.items():
         inner = _path_below(root, skipped)
@@ -186,7 +188,7 @@ def find_listed(
 
 
 def _path_below(root: bytes, directory: bytes) -> bytes:
-    """Return the path of a directory below a root, with links resolved; empty if elsewhere."""
+    """Return the path of a directory as the walk of `root` meets it; empty if it is elsewhere."""
     start = _resolve_directory(root)
     real = os.path.realpath(directory)
     return os.path.join(root, real[len(start) :]) if directory and real.startswith(start) else b""
@@ -203,7 +205,10 @@ def ends_of(values: Iterable[bytes]) -> bytes:
 
 
 def youngest() -> int:
-    """Return the time (ns) after which a file may change without new times."""
+    """Return the time (ns) one clock tick ago.
+
+    A file that changed later may change again within its tick, and so keep its times.
+    """
     return time.time_ns() - TICK_NS
 
 
@@ -212,8 +217,9 @@ def split_by_root(
 ) -> tuple[dict[bytes, list[bytes]], int]:
     """Return names of files as paths below the roots, and the number of names below no root.
 
-    Links in directories are resolved, so names and roots may use different ones. A link at the end
-    of a name is kept.
+    The name of a directory above a root becomes the empty path, which is the root. Links in
+    directories are resolved, so names and roots may use different ones. A link at the end of a name
+    is kept.
     """
     real = {root: _resolve_directory(root) for root in roots}
     paths: dict[bytes, list[bytes]] = {root: [] for root in roots}
