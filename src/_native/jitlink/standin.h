@@ -5,7 +5,7 @@
 
    The interface is that of nvJitLink.h: each function has a plain name and one with each minor
    release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it:
-   it is a jump to that of the real library.
+   here it is a jump to the real library's function of this name.
 
    Handles are numbers of the installer, which is a Python object. Code that cleans up may call
    while an exception of Python is set: that exception is set aside during the call. If the
@@ -26,7 +26,7 @@ enum { SUCCESS = 0, ERROR_INTERNAL = 6, ERROR_NULL_INPUT = 10 };
 
 typedef uintptr_t Handle;
 
-/* The results of a link that get_size and get return; numbers of src/pylink/jitlink. */
+/* The results of a link that get_size and get return: indices of RESULTS in jitlink/real.py. */
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
 /* The object whose methods `call_installer` calls, or NULL. Methods get addresses as numbers.
@@ -111,7 +111,7 @@ static int call_installer(int otherwise, const char* method, const char* format,
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Set the installer, or no installer (NULL). Called with the GIL held. */
+/* Set the installer, or remove it (NULL). The caller holds the GIL. */
 PUBLIC void pylink_standin_install(PyObject* installed) {
     Py_XINCREF(installed);
     PyObject* before = installer;
@@ -119,6 +119,7 @@ PUBLIC void pylink_standin_install(PyObject* installed) {
     Py_XDECREF(before);
 }
 
+/* ALIASES(f) defines a second name of `f` for each minor release: __f_13_0 to __f_13_9. */
 #define ALIAS_(name, major, minor)                                                                 \
     extern __typeof__(name) __##name##_##major##_##minor PUBLIC __attribute__((alias(#name)));
 #define ALIAS(name, major, minor) ALIAS_(name, major, minor)
@@ -171,20 +172,21 @@ PUBLIC int nvJitLinkComplete(Handle handle) {
 }
 ALIASES(nvJitLinkComplete)
 
-/* Set the size in bytes of a result of the link. */
+/* Set the size in bytes of `content`, a result of the link such as ERROR_LOG. */
 static int get_size(Handle handle, int content, size_t* size) {
     if (handle == 0 || size == NULL)
         return ERROR_NULL_INPUT;
     return call_installer(ERROR_INTERNAL, "get_size", "(nin)", N(handle), content, N(size));
 }
 
-/* Copy a result of the link to the caller's buffer, which has room for it. */
+/* Copy `content`, a result of the link, to the caller's buffer, which has room for it. */
 static int get(Handle handle, int content, char* buffer) {
     if (handle == 0 || buffer == NULL)
         return ERROR_NULL_INPUT;
     return call_installer(ERROR_INTERNAL, "get", "(nin)", N(handle), content, N(buffer));
 }
 
+/* Define the two functions of a result: one returns its size, the other its contents. */
 #define RESULT(name, content)                                                                      \
     PUBLIC int nvJitLinkGet##name##Size(Handle handle, size_t* size) {                             \
         return get_size(handle, content, size);                                                    \

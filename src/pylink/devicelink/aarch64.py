@@ -37,11 +37,11 @@ R_ADR_GOT_PAGE, R_LD64_GOT_LO12_NC = 311, 312
 # The type of the GNU property, and its bits.
 AARCH64_FEATURE_1_AND, BTI, PAC = 0xC0000000, 1, 2
 
-# Instructions: those with operands of their own, then those whose operands are bits to add.
+# Instructions: complete ones, then those to which the bits of their operands are added.
 BTI_C, PACIASP, AUTIASP, RET = 0xD503245F, 0xD503233F, 0xD50323BF, 0xD65F03C0
 SAVE_PAIR, LOAD_PAIR = 0xA9BE7BFD, 0xA8C27BFD  # x29 and x30, with 32 bytes of stack
 SET_FRAME = 0x910003FD  # mov x29, sp
-# ADRP, ADD and LDR are for x0 (LDR from [x0]); branches are to themselves.
+# Without further bits, ADRP and ADD set x0, LDR sets x0 from [x0], and branches go to themselves.
 ADRP, ADD, LDR, B, BL = 0x90000000, 0x91000000, 0xF9400000, 0x14000000, 0x94000000
 MOVZ_W6, MOVK_W6_16 = 0x52800006, 0x72A00006  # set w6; set its upper 16 bits
 B_NE, B_HS, B_LO = 0x54000001, 0x54000002, 0x54000003
@@ -58,7 +58,7 @@ class AArch64(Machine):
     elf_machine = EM_AARCH64
     instruction_size = 4
     code_align = 4
-    fatbin_align = 256  # `.align 8` is a power of two for its assembler
+    fatbin_align = 256  # for this machine's assembler, `.align 8` is 2 to the 8
     absolute_type = R_ABS64
     relative_type = R_PREL32
     gnu_property = (AARCH64_FEATURE_1_AND, BTI | PAC)

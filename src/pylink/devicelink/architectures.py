@@ -21,7 +21,7 @@ NOT_LINKED = ("compute_", "lto_")  # prefixes of PTX and of LTO-IR
 def find_architectures(
     arch: str | None, codes: Sequence[str], specifications: Sequence[str]
 ) -> list[str]:
-    """Return the architectures, such as `sm_90a`.
+    """Return the architectures, such as `sm_90a`, by the values of -arch, -code and -gencode.
 
     LeftToNvcc if nvcc must decide or refuse the options.
     """
@@ -54,7 +54,7 @@ def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> 
     if arch in ("all", "all-major"):
         if codes:
             raise LeftToNvcc(option="-code")
-        chosen: dict[int, int] = {}  # by SM number; for all-major the first of each major version
+        chosen: dict[int, int] = {}  # SM number, by itself or by major version for all-major
         for sm in sorted(ARCHITECTURES):
             chosen.setdefault(sm if arch == "all" else sm // 10, sm)
         for sm in chosen.values():
@@ -114,7 +114,10 @@ def _real_name(virtual: str, code: str) -> str | None:
 
 
 def architecture_parts(name: str, prefix: str) -> tuple[int, str] | None:
-    """Return number and letter of an architecture, 90 and `a` of `sm_90a`; None for others."""
+    """Return number and letter of an architecture: 90 and `a` for `sm_90a`; None for other names.
+
+    The letter is empty if the name has none.
+    """
     number = name.removeprefix(prefix)
     letter = number[-1:] if number.endswith(("a", "f")) else ""
     digits = number.removesuffix(letter)

@@ -45,15 +45,16 @@ if TYPE_CHECKING:
 
 # Environment variables with arguments of nvcc: those in front of the others, and those after them.
 PREPEND, APPEND = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
-MAX_FILES = 1000  # options files of one command; more are files that name each other in a circle
+MAX_FILES = 1000  # limit of options files of one command, for files that name each other
 
 
 class ParsedArguments:
     """The parsed arguments.
 
     `flags`, `texts` and `lists` have the options without a value, with one and with several, by the
-    attribute of their row. `unknown` has the options without a row, which may be for the host
-    compiler. `options_files` are the paths of the files whose arguments were read.
+    attribute of their row in the table of options. `unknown` has the options without a row, which
+    may be for the host compiler. `options_files` are the paths of the files whose arguments were
+    read. `as_nvcc` is that of `read_request`.
     """
 
     __slots__ = ("as_nvcc", "flags", "inputs", "lists", "options_files", "texts", "unknown")
@@ -176,7 +177,7 @@ def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
 
 
 def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
-    """Return the request that the parsed arguments state; `environment` has the variables."""
+    """Return the request that the parsed arguments and these environment variables state."""
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
         raise LeftToNvcc(option="-dlink")
@@ -226,16 +227,16 @@ def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Re
 
 
 def default_output(form: str, directory: str | None) -> str:
-    """Return the name of an output without -o.
+    """Return the path of the output if -o does not name it.
 
-    Only objects are written to the directory of -odir.
+    Only objects are written to `directory`, that of -odir.
     """
     name = DEFAULT_OUTPUTS[form]
     return os.path.join(directory, name) if directory and form in (OBJECT, UNIT) else name
 
 
 def _set_link_options(request: Request, parsed: ParsedArguments, environment: str) -> None:
-    """Set the options of the links: those of nvcc and the arguments of -Xnvlink.
+    """Set the options of the links from nvcc's options, among them the arguments of -Xnvlink.
 
     `environment` is the value of pylink's own environment variable, which has options.
     """
@@ -267,14 +268,15 @@ def _set_link_options(request: Request, parsed: ParsedArguments, environment: st
 
 
 def split_host_words(argv: Sequence[str]) -> list[str]:
-    """Return the options for the host compiler, one by one: an argument may be several, in
-    quotes.
-    """
+    """Return the options for the host compiler one by one: an argument may quote several."""
     return [part for text in argv for part in text.strip("'\"").split()]
 
 
 def _hides_functions(argv: Sequence[str]) -> bool:
-    """Return whether options for the host compiler hide the functions of the object."""
+    """Return whether options for the host compiler hide the functions of the object.
+
+    LeftToNvcc if one may change the object in another way.
+    """
     hides = False
     for word in argv:
         if word in (HOST_HIDDEN, HOST_DEFAULT):

@@ -50,11 +50,10 @@ MODES = {
 
 
 def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
-    """Return the mode by name.
+    """Return the mode with this name.
 
-    With `debug` (-G) or `compress_all` it compresses entries of any size.
-
-    `none` never compresses, and `size` keeps its level.
+    With `debug` (-G) or `compress_all` it compresses entries of any size, at the level of its name.
+    `none` never compresses.
     """
     mode = MODES[name]
     if mode is NEVER or not (debug or compress_all):

@@ -1,7 +1,8 @@
 """Fat binaries of linked cubins, as fatbinary writes them for the device-link step.
 
-A container has its entries back to back. An entry is its header, a name, a copy of `.nv.compat`,
-and the payload. The pieces are not joined, since a payload may be large.
+A container is a header and entries without gaps. An entry is its header, a name, a copy of
+`.nv.compat`, and the payload. All are kept as lists of byte strings, the pieces, which are not
+joined, since a payload may be large.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Container:
 class EntryForm:
     """The common properties of all entries of a container.
 
-    `name` is the name of each entry. `debug` marks the entries as compiled with -G.
+    `mode` says how they are compressed. `name` is the name of each entry. `debug` marks the entries
+    as compiled with -G.
     """
 
     __slots__ = ("debug", "mode", "name")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Option of nvcc for a link without a device-link step.
 NO_STEP = "--no-device-link"
 ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_[0-9]+[af]?", re.ASCII)
-# The variable is set for an nvcc that pylink starts, so that its own `pylink dlink` does not start
-# nvcc again.
+# The variable is set for an nvcc that pylink starts. If this nvcc starts `pylink dlink`, that does
+# not start nvcc again.
 STARTED_VARIABLE = "PYLINK_DLINK_HANDED_ON"
 
 
@@ -66,15 +66,13 @@ def start_nvcc(
 
 
 def _find_dropped_arch(option: str) -> str | None:
-    """Return the first architecture in an option, if CUDA has dropped or renamed it, or else
-    None.
-    """
+    """Return the first architecture in an option; None if CUDA has not dropped or renamed it."""
     match = ARCHITECTURE.search(option)
     return match[0] if match and dropped_note(match[0]) else None
 
 
 def nvcc_environment() -> dict[str, str]:
-    """Return the environment for an nvcc that must not start nvcc again by way of pylink."""
+    """Return the environment for an nvcc, with the variable that keeps it from starting another."""
     return {**os.environ, STARTED_VARIABLE: "1"}
 
 

@@ -1,9 +1,10 @@
 """The interface of host machines, and the symbols and the data that their code refers to.
 
-A unit is an object with relocatable device code; it arrives when its constructor calls the host
-object. `.bss` of the host object holds, in order: the handle of the registered container, the
-number of units that arrived, a pointer to the id of each unit, the containers of the units that
-arrived with a null after them, and their callbacks.
+A unit is an object with relocatable device code, in a container (a fat binary); its wrapper is the
+structure with the address of the container. A unit arrives when its constructor calls the host
+object. `.bss` of the host object holds, in order: the handle of the registered container; the
+number of units that arrived; a pointer to the id of each unit; pointers to the containers of the
+units that arrived, and a null; pointers to their callbacks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pylink.devicelink.machinecode import Code
 
 TEXT, BSS, MODULE_IDS, SEGMENT = ".text", ".bss", "__nv_module_id", ".nvFatBinSegment"
-# Names of the functions that are made: of the host object, then of an object of -r.
+# Names of generated functions: in the host object (two lines), then in an object of -r.
 UNREGISTER, COMMON = "unregister_linked_binary", "register_linked_binary"
 EMPTY_CALLBACK = "lend_nothing"
 USE_ID, CALLBACK, CONSTRUCTOR = "use_module_id", "register_entities", "register_unit"
@@ -38,7 +39,7 @@ def host_cpu_arch(machine: int) -> str | None:
 
 
 class Layout:
-    """Offsets in `.bss` of a host object that registers `count` units; `size` is that of `.bss`."""
+    """Offsets in `.bss` of a host object that registers `count` units; `size` is its size."""
 
     __slots__ = ("_offsets", "count", "size")
 
@@ -69,7 +70,7 @@ class Machine(ABC):
     """
 
     elf_machine: int
-    instruction_size: int  # of the smallest instruction, in bytes
+    instruction_size: int  # size of the smallest instruction, in bytes
     code_align: int
     fatbin_align: int
     absolute_type: int

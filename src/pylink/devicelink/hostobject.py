@@ -1,4 +1,4 @@
-"""The object of a device-link step: the container, and the code that registers it.
+"""The object of a device-link step: the container (a fat binary), and code that registers it.
 
 Each linked unit has a constructor, which calls a function of this object with the unit's wrapper.
 The last such call registers everything. See docs/format-notes/device-link.md.
@@ -56,9 +56,9 @@ SHT_INIT_ARRAY = 14
 NT_GNU_PROPERTY_TYPE_0 = 5
 
 # Roles of a unit.
-OWN = 0  # its own constructor calls this object
-LENT = 1  # only a library contains it, which lends it: this object has a constructor for it
-OPTIONAL = 2  # a library and a member of an archive contain it: OWN if the member is linked
+OWN = 0  # the unit's own constructor calls this object
+LENT = 1  # only a shared library contains the unit: this object has a constructor for it
+OPTIONAL = 2  # an archive's member contains it, too: like OWN if that is linked, else like LENT
 # The start of a unit's text in the section of module ids, by role.
 ID_PREFIXES = {OWN: "def", OPTIONAL: "def lend"}
 
@@ -66,9 +66,9 @@ ID_PREFIXES = {OWN: "def", OPTIONAL: "def lend"}
 class Unit:
     """A linked module; `id` is its module id, such as `_5f_a_cu_1`.
 
-    The wrapper of a `hidden` unit is visible only in its library, which passes it on. `anchor` is a
-    symbol of that library that keeps it in the link, or empty. If `role` is not OWN, the object
-    itself has a constructor for the unit.
+    The wrapper of a `hidden` unit is visible only in its shared library, which passes its address.
+    `anchor` is a symbol of that library, or empty; the object refers to it, so that the host linker
+    keeps the library. If `role` is not OWN, the object itself has a constructor for the unit.
     """
 
     __slots__ = ("anchor", "hidden", "id", "role")
@@ -190,10 +190,10 @@ def emit_units(
     host: Machine,
     code: Code,
 ) -> None:
-    """Emit the function of each unit.
+    """Emit the function of each unit, which its constructor calls.
 
-    They differ only in the symbols of their relocations: one is made for hidden units and one for
-    others, with WRAPPER in place of the wrapper, and then copied.
+    These functions differ only in the symbols of their relocations. So one for hidden units and one
+    for others are made, with the symbol WRAPPER in place of a wrapper, and then copied.
     """
     patterns = {}
     for hidden in {unit.hidden for unit in units}:

@@ -130,7 +130,7 @@ def open_step_reports(
 
 def refuse_shared_files(request: Request, sink: Sink) -> None:
     """End the step with an error if links for two architectures would write the same file."""
-    first_arch: dict[OutputIdentity, str] = {}  # that writes a file
+    first_arch: dict[OutputIdentity, str] = {}  # by file: the first architecture to write it
     for arch in request.archs:
         values = {option: request.values.get(option) for option in LINK_FILES}
         expanded: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
@@ -152,7 +152,7 @@ def step_reports(request: Request) -> dict[str, Value]:
     """Return the files of reports that the step writes once, not for each link, by option."""
     reports: dict[str, Value] = {}
     for option in REPORTS:
-        names = []  # for the first and the last architecture: equal if they do not depend on it
+        names = []  # with the first and the last architecture: equal if names do not contain it
         for arch in dict.fromkeys((request.archs[0], request.archs[-1])):
             values = {option: request.values.get(option), "arch": arch}
             expand_names(values, request.report_name)
@@ -179,16 +179,14 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
 
 
 def thread_count(request: Request) -> int:
-    """Return the number of links that run at once: that of the request, or else the number of
-    cores.
-    """
+    """Return the number of links that run at once: the request's, or that of the cores."""
     return request.threads or count_cores()
 
 
 class LastLink:
     """The end of the last of `count` links, for which threads wait.
 
-    `raised` gets what their threads raise: a link that is interrupted may not end.
+    The list `raised` gets the exceptions of their threads, since an interrupted link may never end.
     """
 
     __slots__ = ("_ended", "_lock", "_raised", "_unfinished")
@@ -229,9 +227,9 @@ def link_all(
 ) -> list[Link]:
     """Link the shared inputs for each architecture, in order; LinkError if a link failed.
 
-    `pack` is called with each finished link. Links in parallel call it in their threads. Threads
-    that have no more links call the functions of `when_linked`, each once, if all links have ended
-    and none has failed. Others may still pack.
+    `pack` is called with each finished link, in the threads of the links if these run in parallel.
+    Threads that have no more links wait until all have ended, and if none has failed, call the
+    functions of `when_linked`, each once. Meanwhile, other threads may still pack.
     """
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
@@ -243,7 +241,7 @@ def link_all(
     last_link = LastLink(len(links), raised)
 
     def work(number: int) -> None:
-        """Do a link and pack its result; numbers after the last one are of `when_linked`."""
+        """Do a link and pack its result; numbers from the count of links on are `when_linked`'s."""
         if number >= len(links):
             if last_link.wait() and not any(map(has_failed, links)):
                 when_linked[number - len(links)](shared, links)
@@ -258,9 +256,9 @@ def link_all(
             pack(current)
 
     def link(current: Link) -> bool:
-        """Return whether a link had a result; none begins after an earlier one failed."""
-        # Messages of this link are not shown if one for an earlier architecture failed. A failure
-        # of a later one does not matter.
+        """Do a link, unless one for an earlier architecture has failed; False without a result."""
+        # If one for an earlier architecture failed, messages of this link are not shown. A failure
+        # of one for a later architecture does not matter.
         if any(other.failed for other in links[: links.index(current)]):
             return False
         start = now()
@@ -279,7 +277,7 @@ def link_all(
         except LinkError:
             current.failed = True
         except BaseException:
-            current.failed = True  # nobody uses what there is of its result
+            current.failed = True  # an incomplete result is not used
             raise
         current.link_ms = elapsed_ms(start, now())
         if callbacks.on_link_end is not None:
@@ -307,7 +305,7 @@ def order_to_begin(archs: Sequence[str]) -> list[int]:
     those of newer architectures are longer. Links of the longest family alternate with others:
     equal links that begin together also wait for the interpreter and the memory together.
     """
-    orders: dict[bool, list[int]] = {True: [], False: []}  # for links of the longest family, or not
+    orders: dict[bool, list[int]] = {True: [], False: []}  # of links of the longest family, others
     for number in reversed(range(len(archs))):
         orders[Target(archs[number]).family == FAMILY_C].append(number)
     pairs = zip_longest(orders[True], orders[False])
@@ -421,8 +419,9 @@ def is_plain(values: Mapping[str, Value]) -> bool:
 
 
 def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, Value]:
-    """Return the options of the links, as nvcc passes them to nvlink: outputs have a note with
-    them.
+    """Return the options of the links, as nvcc passes them to nvlink.
+
+    They are the same as nvcc's, since a note in the output lists them.
     """
     values: dict[str, Value] = {
         "machine": 64,

@@ -42,8 +42,8 @@ class Function:
 class CopiedRelocations:
     """Relocations of `count` copies of the same code, in the order of the copies.
 
-    They are kept by column, and packed by column: as a row each, those of thousands of units would
-    take longer than all else in their object.
+    They are kept and packed as columns. As one row each, the relocations of thousands of units
+    would take longer than all else in the object.
     """
 
     __slots__ = ("columns", "count")
@@ -76,10 +76,7 @@ class CopiedRelocations:
 
 
 class Code:
-    """The code of one section. `instruction_size` is that of the smallest instruction, in bytes.
-
-    `_jumps` are rows of the offset, the label, and the function that encodes the instruction.
-    """
+    """The code of one section. `instruction_size` is that of the smallest instruction, in bytes."""
 
     __slots__ = (
         "_frame_offset",
@@ -97,7 +94,7 @@ class Code:
         self.relocations: list[Relocation | CopiedRelocations] = []
         self.functions: list[Function] = []
         self._labels: dict[str, int] = {}
-        # The offsets of equal words, the label that they jump to, and what encodes them.
+        # Offsets of equal instructions, their target, and the function that encodes the distance.
         self._jumps: list[tuple[range, str, Callable[[int, int], int]]] = []
         self._frame_offset = 0  # up to here, the operations of the function describe the frame
 
@@ -155,15 +152,15 @@ class Code:
     ) -> None:
         """Append a copy of the only function of `other` under each of the names.
 
-        `moves` maps symbols of relocations to the symbol in all copies or in each, and to the
-        number of bytes that each copy adds to the addend. All is done by column, not by copy: a
-        step may have thousands of units.
+        `moves` says how relocations with a symbol change: the symbol of all copies, or a list of
+        the symbols of the copies; and for each copy the number that its addend grows by. All is
+        done by column, not by copy, since a step may have thousands of units.
         """
         function, step, count = other.functions[0], len(other.data), len(names)
         first, size = len(self.data), step * count
 
         def places(offset: int) -> range:
-            """Return where the copies have what is at an offset in `other`."""
+            """Return the offsets at which the copies have the byte at `offset` in `other`."""
             return range(first + offset, first + offset + size, step)
 
         self.data += other.data * count
@@ -194,7 +191,7 @@ class Code:
 
 
 def _set_words(data: bytearray, places: range, words: list[int]) -> None:
-    """Set a word of 4 bytes at each of the places."""
+    """Set a word of 4 bytes at each of the offsets `places`."""
     encoded = struct.pack(f"<{len(words)}I", *words)
     for byte in range(4):
         data[places.start + byte : places.stop + byte : places.step] = encoded[byte::4]
@@ -243,7 +240,7 @@ class FrameTable:
 
 
 def _frame_of(function: Function) -> tuple[int, bytearray]:
-    """Return what the record of a function depends on."""
+    """Return the size and the frame operations of a function, on which its record depends."""
     return function.size, function.frames
 
 

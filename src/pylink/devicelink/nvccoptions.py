@@ -164,8 +164,8 @@ OPTIONS = (
 SPELLINGS = {f"--{row.long}": row for row in OPTIONS} | {f"-{row.short}": row for row in OPTIONS}
 JOINED = {f"-{row.short}": row for row in OPTIONS if row.joined}
 
-# Options of a host compiler, and prefixes of such, that change nothing in the object of the step
-# except the code of nvcc's stub.
+# Options of a host compiler, by prefix and as whole words, that change nothing in nvcc's object of
+# the step except machine code, which pylink makes itself.
 HOST_PREFIXES = ("-f", "-m", "-W", "-O", "-g", "-D", "-I", "-std=", "-pedantic")
 HOST_WORDS = ("-w", "-pipe", "-pthread", "-ansi")
 # Prefixes of options that HOST_PREFIXES would accept, but that change the object in unknown ways.

@@ -1,4 +1,4 @@
-"""Writes the table of nvcc's options as a header for the launcher when that is built.
+"""Makes a C header with nvcc's options for the launcher, when the launcher is built.
 
 The `nvcc` of an overlay uses it to recognize device-link steps without starting Python.
 """
@@ -52,7 +52,7 @@ USES = {
 
 
 def header_text() -> str:
-    """Return the text of the header, a C array of options and some of strings."""
+    """Return the text of the header: an array of options, and arrays of strings."""
     lines = [f"    {row}," for option in OPTIONS for row in _spelling_rows(option)]
     texts_of_array = {
         "LINKED": LINKED_EXTENSIONS,

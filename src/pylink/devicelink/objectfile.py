@@ -38,7 +38,7 @@ IDENT = (ELF_MAGIC + b"\2\1\1").ljust(16, b"\0")  # 64 bit, little-endian, Syste
 class Section:
     """A section with the contents `pieces`, or with `size` bytes without contents.
 
-    `relocations` name a symbol or section.
+    Each of the `relocations` names a symbol or a section.
     """
 
     __slots__ = (
@@ -120,7 +120,7 @@ class ObjectFile:
     def define_functions(
         self, functions: Sequence[Function], section: Section, visibilities: Sequence[int]
     ) -> None:
-        """Define a global symbol for each of the functions, with one of the visibilities each."""
+        """Define a global symbol for each function; `visibilities` has one value for each."""
         shndx, info = self.sections.index(section) + 1, STB_GLOBAL << 4 | STT_FUNC
         offsets = self._add_names([function.name for function in functions])
         for function, offset, visibility in zip(functions, offsets, visibilities, strict=True):
@@ -131,7 +131,7 @@ class ObjectFile:
     def _add_names(self, names: Sequence[str]) -> list[int]:
         """Add names of symbols to .strtab and return their offsets there."""
         sizes_before = accumulate(map(len, names), initial=len(self._names))
-        # Each name before has a zero byte after it.
+        # Each of the names in front has a zero byte after it.
         offsets = [size + number for number, size in enumerate(sizes_before)]
         self._names += "\0".join([*names, ""]).encode("ascii")
         return offsets[:-1]

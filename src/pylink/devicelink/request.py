@@ -31,13 +31,14 @@ class Request:
 
     * `archs`: the architectures, in the order of the links.
     * `compiler`: path of the host compiler, or of its directory; None if it is not named.
-    * `cudadevrt`: whether to link the toolkit's library of this name.
+    * `compress_mode`: name of the mode of compression, such as default.
+    * `cudadevrt`: whether to link the toolkit's library libcudadevrt.
     * `debug`, `line_info`, `optimizes`, `verbose`: -G, -lineinfo, -dlto, -v.
     * `form`: the form of the output, such as OBJECT.
     * `hides`: functions of the object have hidden visibility.
     * `inputs`: paths.
-    * `libraries`, `library_path`: those of the user.
-    * `links_program`: nvcc then links a program with the object.
+    * `libraries`, `library_path`: the values of -l and of -L.
+    * `links_program`: after the step, nvcc links a program with its object.
     * `machine`: -cpu-arch name for a step without host objects; None for the compiler's.
     * `optimizes_host`: module ids are in reverse order, like those of an optimizing compiler.
     * `options_files`: files with arguments.

@@ -58,7 +58,7 @@ def make_step(
 
     `opened` are the inputs (default: the files that the request names); those with data are not
     read from files. `stream` gets the messages (default: standard error). With `keeps_cubins` the
-    links keep their images, which take memory beside the container.
+    links of the result keep their images, which take memory beside the fat binary.
     """
     if opened is None:
         opened = [Input(name) for name in request.inputs]
@@ -84,11 +84,11 @@ def make_step(
         unmap_inputs(request, shared, keeps=shows_messages(sink, links))
 
     def prepare(_: SharedInputs, links: list[Link]) -> None:
-        """Make what of the host object does not depend on the container."""
+        """Make the parts of the host object that do not depend on the fat binary."""
         prepared.append(prepare_object(request, links[-1], machine))
 
-    # A program that writes an input waits while it is mapped. Compilers and slow compression may
-    # take longer than it should wait.
+    # While an input is mapped, a program that writes it must wait. Inputs are not mapped if
+    # compilers or slow compression would make it wait too long.
     maps = not request.optimizes and form.mode.is_fast
     with SharedInputs(
         request.archs, optimizes=request.optimizes, maps=maps, threads=thread_count(request)
@@ -141,7 +141,10 @@ def shows_messages(sink: Sink, links: Sequence[Link]) -> bool:
 
 
 def unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None:
-    """Unmap the inputs while other threads still pack; threads that have ended help."""
+    """Unmap the inputs while other threads still pack, with the help of threads that are free.
+
+    With `keeps` the inputs are copied, for diagnostics.
+    """
     threads_before = use_threads(thread_count(request))
     try:
         shared.unmap(keeps=keeps)
@@ -150,7 +153,7 @@ def unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None
 
 
 def prepare_object(request: Request, link: Link, machine: str) -> HostObject:
-    """Return the host object of the step, without the container; `link` is the step's last one."""
+    """Return the host object of the step, without the fat binary; `link` is the step's last one."""
     return HostObject(
         find_units(link), machine, hides=request.hides, backwards=request.optimizes_host
     )
@@ -200,8 +203,9 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 
 
 def find_units(link: Link) -> list[Unit]:
-    """Return the units that the object registers: like nvcc, those that the step's last link
-    lists.
+    """Return the units, i.e. linked modules, that the object registers.
+
+    Like nvcc, it registers those that `link`, the last one of the step, lists.
     """
     registered = link.registered
     libraries = registered.libraries

@@ -8,7 +8,7 @@ from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED_NAMES, release_named
 from pylink.subtools.programs import cuda_tools
 
-# Options that nvcc does not have: the path of the toolkit, and acceptance of any command line.
+# Options of `pylink dlink` alone: the toolkit's path; to accept any command line of nvcc.
 CUDA_OPTION, AS_NVCC = "--cuda", "--as-nvcc"
 
 DEVICE_RUNTIME = "libcudadevrt.a"
@@ -81,7 +81,10 @@ def find_release(binaries: str) -> str | None:
 
 
 def wants_notes(root: str | None) -> bool | None:
-    """Return True for an overlay that asks for notes after nvlink's lines; None otherwise."""
+    """Return True if the toolkit in `root` is an overlay made to show notes; else None.
+
+    `pylink toolkit-overlay` makes overlays. The notes follow lines that are the same as nvlink's.
+    """
     return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
 
 
@@ -117,7 +120,7 @@ def _read_text(path: str) -> str:
 def _profile_library(binaries: str) -> str:
     """Return the library directory that the profile beside nvcc names: `lib` or `/lib64`.
 
-    The latter begins with a slash, since nvcc puts it after a part of the path that is empty.
+    `/lib64` begins with a slash since nvcc puts it after a part of the path that is empty.
     """
     text = _read_text(os.path.join(binaries, PROFILE))
     return "/lib64" if "$(_TARGET_DIR_)/lib$(_TARGET_SIZE_)" in text else "lib"

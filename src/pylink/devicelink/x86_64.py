@@ -44,7 +44,7 @@ STORE_EAX, STORE_RAX, STORE_RDI = "8905", "488905", "48893d"
 CALL, JUMP, JE, JNE, JB, JAE = "e8", "e9", "0f84", "0f85", "0f82", "0f83"
 CMP_EAX, CMP_EBX = "3d", "81fb"  # a number of 4 bytes follows
 RET = "c3"
-FIELD = bytes(4)  # of an address or a distance, which is relative to the end of the field
+FIELD = bytes(4)  # space for an address or a distance, which is relative to the end of the field
 
 
 class X86_64(Machine):

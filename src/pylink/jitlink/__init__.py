@@ -23,7 +23,7 @@ __all__ = ["MAJORS", "install", "is_installed"]
 # Major releases of CUDA whose library can be replaced.
 MAJORS = (12, 13)
 
-# The loaded stand-ins by major release.
+# The loaded stand-ins, which are libraries in place of nvJitLink, by major release.
 _installed: dict[int, Standin] = {}
 _lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""One handle of nvJitLink: collects inputs for the link, by pylink if nothing is compiled.
+"""One handle of nvJitLink: collects inputs, which pylink links if nothing must be compiled.
 
 As soon as an option or an input needs a compiler, the handle and its inputs are forwarded to the
 real library. Result codes and logs are those of nvJitLink 13.0: a refused input is dropped, and the
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pylink.jitlink.real import Real, RealHandle
     from pylink.options.table import Value
 
+ANY = 10  # NVJITLINK_INPUT_ANY
 # By number of nvJitLinkInputType in nvJitLink.h: its name there, and the kinds of files that it
 # accepts.
-ANY = 10
 INPUT_TYPES = {
     1: ("CUBIN", (inputkinds.CUBIN,)),
     2: ("PTX", (inputkinds.PTX,)),
@@ -68,7 +68,7 @@ INPUT_TYPES = {
 # Kinds of files that only the real library can link, since it compiles them.
 COMPILED_KINDS = (inputkinds.PTX, inputkinds.LTOIR)
 
-# Options of every link, like the real library.
+# Options of every link, with which pylink does what the real library always does.
 FIXED_OPTIONS: dict[str, Value] = {
     "allow_empty": True,
     "ignore_host_info": True,
@@ -88,9 +88,9 @@ LOGS = ("ErrorLog", "InfoLog")
 
 
 class Handle:
-    """The handle of nvJitLinkCreate; methods return nvJitLinkResult numbers.
+    """A handle of nvJitLink; methods return nvJitLinkResult numbers.
 
-    `created` is the result of the creation.
+    `created` is the result that nvJitLinkCreate returns.
     """
 
     def __init__(self, options: Sequence[bytes], real: Real) -> None:
@@ -130,7 +130,7 @@ class Handle:
         return self._add(kind, path, data)
 
     def complete(self) -> int:
-        """Link the inputs; an error may be forwarded to the real library."""
+        """Link the inputs; after FORWARDED_ERRORS, the real library links them instead."""
         if self._forwarded is not None:
             return self._forwarded.complete()
         if self._settings is None or self._image is not None:
@@ -166,7 +166,7 @@ class Handle:
     def get_size(self, result_name: str) -> tuple[int, int]:
         """Return the result code, and the size of one of `real.RESULTS`.
 
-        A log has a NUL unless empty.
+        The size of a log that is not empty includes a NUL.
         """
         if self._forwarded is not None:
             return self._forwarded.get_size(result_name)

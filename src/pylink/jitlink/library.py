@@ -1,4 +1,4 @@
-"""The stand-in library: a small shared object with nvJitLink's name, whose calls come here.
+"""The stand-in library: a small shared object with nvJitLink's name, which calls Python code here.
 
 The dynamic linker resolves `libnvJitLink.so.13` to the library that is loaded under this DT_SONAME,
 for Python packages and for libraries that were linked with it.
@@ -43,7 +43,7 @@ def find_standin(major: int) -> str:
 
 
 class Standin:
-    """The loaded stand-in of a major release, whose calls come to a `Calls` until exit."""
+    """The loaded stand-in of a major release, which calls methods of a `Calls` until exit."""
 
     def __init__(self, major: int, real: Real) -> None:
         # RTLD_GLOBAL, like a program's own libraries, for libraries that are loaded later and need
@@ -58,7 +58,7 @@ class Standin:
 
 
 class Calls:
-    """The functions that `standin.h` calls: those of nvJitLink.h, and with their result numbers.
+    """The functions that `standin.h` calls for those of nvJitLink.h, with the same result numbers.
 
     Parameters that the library's caller passes as pointers are addresses here. A handle is the
     number that `create` gave it; `create` itself takes the address for that number.
@@ -108,7 +108,7 @@ class Calls:
         return self._handles[handle].get(RESULTS[result_number], address)
 
     def version(self, major: int, minor: int) -> int:
-        """Write the release of the real library, or else the one that links follow."""
+        """Write the release of the real library, else the one that links follow, to two addresses."""
         try:
             numbers = self._real.version()
         except OSError:
@@ -118,6 +118,6 @@ class Calls:
         return SUCCESS
 
     def find_api(self, address: int) -> int:
-        """Write the address of the real library's table of functions."""
+        """Write the address of the real library's function `__nvJitLinkAPI` to `address`."""
         ctypes.c_void_p.from_address(address).value = self._real.api()
         return SUCCESS

@@ -30,7 +30,7 @@ WITH_VALUE = {
     "-split-compile-extended=": "",
     "-jump-table-density=": "",
 }
-# Options without a value, likewise.
+# By option without a value: pylink's attribute, or "" as above.
 FLAGS = {
     "-g": "debug",
     "-r": "relocatable_link",

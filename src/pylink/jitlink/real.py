@@ -31,7 +31,7 @@ def find(major: int) -> str | None:
 
 
 class Real:
-    """The library, loaded when first needed; OSError if it is not installed."""
+    """The real library, loaded when first needed; OSError if it is not installed."""
 
     def __init__(self, path: str | None, major: int) -> None:
         self._path = path

@@ -7,11 +7,11 @@
 #   add_executable(terrain main.cu)
 #   target_link_libraries(terrain PRIVATE noise)
 #
-# A shared library with relocatable device code stays open: the program that uses it links its code. If a MODULE library
-# uses it as well, it is closed: it has a device link of its own, and programs and plugins borrow its code. Where
-# CUDA_RESOLVE_DEVICE_SYMBOLS is set, that decides. Each link that reaches such a library names it for the device;
-# users learn of that as they learn of its include directories, also those of another project whose
-# Config.cmake includes PylinkDeviceLink. In a project without CUDA the step is a command of its own.
+# A shared library with relocatable device code is open by default: the program that uses it links its code. If a
+# MODULE library uses it as well, it is closed: it has a device link of its own, and programs and plugins borrow its
+# code. Where CUDA_RESOLVE_DEVICE_SYMBOLS is set, that decides. The device link of each target that uses such a library,
+# directly or not, names the library, too. This is inherited like include directories, also by another project whose
+# Config.cmake includes PylinkDeviceLink. In a project without CUDA the device link is a command of its own.
 #
 # The work is done when all targets are known, after the last line of the project's CMakeLists.txt.
 
