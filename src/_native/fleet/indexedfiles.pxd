@@ -58,7 +58,7 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Return whether an index has the path, or that of a directory above: empty is the root."""
+    """Return whether an index has the path or a directory above it; an empty path is the root."""
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

@@ -55,7 +55,8 @@ class Census:
     def compare(self) -> Columns:
         """Return the files that were found and are new or changed, once each.
 
-        All methods below return files sorted by the names of their roots and their paths.
+        The files are sorted by the names of their roots and their paths, as also those of
+        `find_missing` and `find_missing_at`.
         """
 
     def files(self) -> list[tuple[bytes, bytes]]:

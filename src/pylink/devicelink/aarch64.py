@@ -74,7 +74,7 @@ class AArch64(Machine):
         code.end()
 
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the function that takes the wrapper in x0 and the callback in x1."""
+        """Emit the function that all units' functions call: wrapper in x0, callback in x1."""
         code.begin(COMMON)
         _emit_address(code, 2, BSS, COUNT)
         _emit(code, 0xB9400043)  # w3 = [x2]
@@ -117,9 +117,9 @@ class AArch64(Machine):
     def emit_unit(
         self, code: Code, name: str, wrapper: str | None, id_pointer: int, id_offset: int
     ) -> None:
-        """Emit the function that takes the callback in x0 and the wrapper in x1.
+        """Emit the function that a unit's constructor calls; see `Machine`.
 
-        x3 has the function that uses the id.
+        It gets the callback in x0, the wrapper in x1, and in x3 the function that uses the id.
         """
         code.begin(name)
         _emit(code, PACIASP)
@@ -153,10 +153,11 @@ class AArch64(Machine):
         code.end()
 
     def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
-        """Emit a constructor; see `Machine`.
+        """Emit a constructor for a unit that a library lends; see `Machine`.
 
         With `id_offset` it compares the id with each text among the module ids of the linked file.
-        If one is equal, it returns."""
+        If one is equal, it returns.
+        """
         code.begin(name)
         if id_offset is None:
             _emit(code, BTI_C)

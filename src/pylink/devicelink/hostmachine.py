@@ -85,16 +85,16 @@ class Machine(ABC):
 
     @abstractmethod
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the function that takes wrapper and callback of a unit.
+        """Emit the common function: all units' functions call it with their wrapper and callback.
 
-        Its last call, that of the last unit to arrive, registers everything.
+        The call for the last unit to arrive registers everything.
         """
 
     @abstractmethod
     def emit_unit(
         self, code: Code, name: str, wrapper: str | None, id_pointer: int, id_offset: int
     ) -> None:
-        """Emit the function that a unit's constructor calls.
+        """Emit the function that a unit's constructor calls, and that calls the common function.
 
         `wrapper` is the symbol of the unit's wrapper; if it is None, the wrapper is the second
         argument of the function. `id_pointer` is the offset in `.bss` of the pointer to the unit's
@@ -107,11 +107,11 @@ class Machine(ABC):
 
     @abstractmethod
     def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
-        """Emit a constructor that registers a wrapper with the empty callback.
+        """Emit a constructor for a unit whose device code is taken from a shared library.
 
-        `id_offset` is the offset of an id in the section of module ids; if the linked program or
-        library contains a module with this id, the constructor does nothing. With None it always
-        registers the wrapper.
+        It calls the common function with the unit's wrapper and the empty callback. `id_offset` is
+        the offset of an id in the section of module ids; if the linked program or library contains
+        a module with this id, the constructor does nothing. With None it always makes the call.
         """
 
     @abstractmethod

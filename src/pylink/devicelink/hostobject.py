@@ -81,7 +81,7 @@ class Unit:
 
 
 class HostObject:
-    """The object for a machine of `MACHINES`, which needs its container only at the end.
+    """The object for a machine of `MACHINES`; only `pieces`, at the end, needs its container.
 
     With `hides` the functions of units have hidden visibility, like with -fvisibility=hidden. With
     `backwards` the module ids are in reverse order, like those of gcc from -O1 on. `_payload` is

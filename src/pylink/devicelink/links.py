@@ -305,7 +305,7 @@ def order_to_begin(archs: Sequence[str]) -> list[int]:
     those of newer architectures are longer. Links of the longest family alternate with others:
     equal links that begin together also wait for the interpreter and the memory together.
     """
-    orders: dict[bool, list[int]] = {True: [], False: []}  # of links of the longest family, others
+    orders: dict[bool, list[int]] = {True: [], False: []}  # their numbers, by whether they are long
     for number in reversed(range(len(archs))):
         orders[Target(archs[number]).family == FAMILY_C].append(number)
     pairs = zip_longest(orders[True], orders[False])

@@ -81,7 +81,7 @@ def make_step(
     prepared: list[HostObject] = []  # one, unless the step has no host object
 
     def unmap(shared: SharedInputs, links: list[Link]) -> None:
-        unmap_inputs(request, shared, keeps=shows_messages(sink, links))
+        unmap_inputs(request, shared, keeps=has_diagnostics(sink, links))
 
     def prepare(_: SharedInputs, links: list[Link]) -> None:
         """Make the parts of the host object that do not depend on the fat binary."""
@@ -135,7 +135,7 @@ def make_step(
     return step
 
 
-def shows_messages(sink: Sink, links: Sequence[Link]) -> bool:
+def has_diagnostics(sink: Sink, links: Sequence[Link]) -> bool:
     """Return whether there are diagnostics, which may still read the inputs."""
     return bool(sink.diagnostics) or any(link.sink.diagnostics for link in links)
 
@@ -205,7 +205,7 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 def find_units(link: Link) -> list[Unit]:
     """Return the units, i.e. linked modules, that the object registers.
 
-    Like nvcc, it registers those that `link`, the last one of the step, lists.
+    Like nvcc's object, it registers those that `link`, the last one of the step, lists.
     """
     registered = link.registered
     libraries = registered.libraries

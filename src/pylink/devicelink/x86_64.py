@@ -68,7 +68,7 @@ class X86_64(Machine):
         code.end()
 
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the function that takes the wrapper in rdi and the callback in rsi."""
+        """Emit the function that all units' functions call: wrapper in rdi, callback in rsi."""
         code.begin(COMMON)
         _emit_address(code, LOAD_EAX, BSS, COUNT)
         _emit_address(code, LEA_RDX, BSS, layout.offset(CONTAINER_LIST))
@@ -103,9 +103,9 @@ class X86_64(Machine):
     def emit_unit(
         self, code: Code, name: str, wrapper: str | None, id_pointer: int, id_offset: int
     ) -> None:
-        """Emit the function that takes the callback in rdi and the wrapper in rsi.
+        """Emit the function that a unit's constructor calls; see `Machine`.
 
-        rcx has the function that uses the id.
+        It gets the callback in rdi, the wrapper in rsi, and in rcx the function that uses the id.
         """
         code.begin(name)
         _emit(code, ENDBR64, "57")  # push rdi
@@ -135,10 +135,11 @@ class X86_64(Machine):
         code.end()
 
     def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
-        """Emit a constructor; see `Machine`.
+        """Emit a constructor for a unit that a library lends; see `Machine`.
 
         With `id_offset` it compares the id with each text among the module ids of the linked file.
-        If one is equal, it returns."""
+        If one is equal, it returns.
+        """
         code.begin(name)
         _emit(code, ENDBR64)
         if id_offset is not None:

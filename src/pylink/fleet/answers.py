@@ -123,7 +123,7 @@ def _column(answer: Answer, name: str) -> int:
 
 
 def _bars(question: Question, answer: Answer) -> Sequence[tuple[str, float]]:
-    """Return labels and their summed values, the largest first.
+    """Return the bars of a plot: labels and sums of their values, the MOST_BARS largest first.
 
     ValueError if no row has a number.
     """

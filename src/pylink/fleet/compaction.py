@@ -30,9 +30,10 @@ MANY_FRAGMENTS = 64
 
 
 def compact(index: Index, file_count: int, counts: Mapping[str, int]) -> None:
-    """Apply both rules to an index of `file_count` existing files; the caller holds the lock.
+    """Merge small fragments and remove outdated rows, if there are many; the caller holds the lock.
 
-    `counts` are the numbers of file rows by the name of the fragment.
+    `file_count` is the number of existing files in the index, and `counts` are the numbers of file
+    rows by the name of the fragment.
     """
     rows_of = {fragment: counts[fragment] for fragment in index.fragments}
     if sum(rows_of.values()) > 2 * file_count + SMALL_FRAGMENT:

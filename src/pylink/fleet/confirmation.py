@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
-# Number of pairs of sections after which a task ends with the first file of its last pair, and
-# number of files whose objects it caches.
+# A task ends after this many pairs of sections, at the next file with first sections. It caches the
+# objects of this many files.
 TASK_PAIRS = 1 << 16
 KEPT_FILES = 256
 

@@ -139,7 +139,7 @@ class Database:
             raise BadQuery(_shorten_message(error)) from error
 
     def check_query(self, text: str) -> None:
-        """Check that a text is one query (BadQuery), since other statements could write."""
+        """Check that a text is one query; BadQuery if not, since other statements could write."""
         try:
             kinds = [statement.type.name for statement in self._connection.extract_statements(text)]
         except self._duckdb.Error as error:

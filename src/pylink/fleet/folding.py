@@ -119,10 +119,10 @@ def fold(
     every: bool,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Compute results of targets, by their keys, reusing stored ones.
+    """Return the results of targets, stored or computed, by the keys of the tasks.
 
-    Targets with one object are omitted, and those in which nothing may fold (`tied` is False),
-    unless `every` is set. Results are stored if the index is writable.
+    Targets with one object are omitted. Unless `every` is set, so are those in which nothing may
+    fold (`tied` is False). Results are stored if the index is writable.
     """
     with contextlib.suppress(OSError):
         directory = os.path.join(index.directory, "folding")

@@ -25,7 +25,7 @@ NO_FILES = Files.of(())
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One task of a run: `files` are read, and `gone` were removed."""
+    """One task of a run, which makes a fragment: `files` are read, and `gone` were removed."""
 
     run: int
     number: int

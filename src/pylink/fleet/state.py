@@ -198,7 +198,7 @@ def _checksum(body: bytes | memoryview) -> int:
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
-    """Return key and number of rows of a fragment, from a line of a block."""
+    """Return key and number of rows (a text) of a fragment, from a line of a block."""
     name, _, count = line.rpartition(b" ")
     return name, count
 

@@ -27,8 +27,8 @@ def directory_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
     """
     directories, are_containers, numbers = directories_of(ends, text, list(_ARCHIVES))
     names = [
-        show_bytes(name) if is_alone else _target_of(name)
-        for name, is_alone in zip(directories, are_containers, strict=True)
+        show_bytes(name) if is_container else _target_of(name)
+        for name, is_container in zip(directories, are_containers, strict=True)
     ]
     return names, numbers
 

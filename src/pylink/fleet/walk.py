@@ -48,7 +48,7 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def fits(self, path: bytes) -> bool:
-        """Return whether the file at `path` has this stamp; UNKNOWN times fit every file."""
+        """Return whether the file at `path` has this stamp, or if times are UNKNOWN, this size."""
         try:
             now = Stamp.of(os.stat(path))
         except OSError:

@@ -192,7 +192,7 @@ class Handle:
         return SUCCESS if self._forwarded is None else self._forwarded.destroy()
 
     def _add(self, kind: int, name: str, data: bytes) -> int:
-        """Add contents of the nvJitLinkInputType `kind`, or forward the handle; the result."""
+        """Add contents of the nvJitLinkInputType `kind`, or forward; return the result."""
         label, takes = INPUT_TYPES.get(kind, ("", ()))
         if not data:
             return INVALID_INPUT

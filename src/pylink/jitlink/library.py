@@ -62,6 +62,7 @@ class Calls:
 
     Parameters that the library's caller passes as pointers are addresses here. A handle is the
     number that `create` gave it; `create` itself takes the address for that number.
+    `result_number` is an index of RESULTS.
     """
 
     def __init__(self, major: int, real: Real) -> None:
@@ -108,7 +109,7 @@ class Calls:
         return self._handles[handle].get(RESULTS[result_number], address)
 
     def version(self, major: int, minor: int) -> int:
-        """Write the release of the real library, else the one that links follow, to two addresses."""
+        """Write the release of the real library, else of what links follow, to two addresses."""
         try:
             numbers = self._real.version()
         except OSError:
