@@ -57,7 +57,7 @@ cdef class Census:
     cdef list roots             # paths of the trees: bytes, in order of mention
     cdef list buffers           # bytes that rows point into
     cdef Base base              # files of the index as the first block of its state file has them
-    cdef Vec indexed_files      # Indexed: files that changed after that, or that this run found
+    cdef Vec indexed_files      # Indexed: files changed since the base, or found by this run
     cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
     cdef Vec directories        # Directory: those that this run reads
     cdef TextPool paths         # texts of `path` of all directories

@@ -54,7 +54,7 @@ cdef packed struct ObjectItem:
     uint64_t count              # number of listed sections
 
 
-# Distinct names in order of mention, which is their number.
+# Distinct names in order of mention; a name's number is its place in this order.
 ctypedef struct Dictionary:
     NameIndex index             # number of each name
     Vec ends                    # int64_t: where each name ends in `text`; a 0 before the first

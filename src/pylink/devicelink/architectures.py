@@ -44,7 +44,7 @@ def find_architectures(
     other_names = {name for name in names if not name.endswith("f")}
     if any(name.removesuffix("f") in other_names for name in names if name.endswith("f")):
         raise LeftToNvcc(option="-gencode")  # nvcc refuses both sm_100 and sm_100f
-    if not names:  # the result has no code, only registrations
+    if not names:  # nvcc's result then has no code, only registrations
         raise LeftToNvcc(option=f"-arch {arch}" if arch else f"-gencode {specifications[0]}")
     return names
 
@@ -54,7 +54,7 @@ def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> 
     if arch in ("all", "all-major"):
         if codes:
             raise LeftToNvcc(option="-code")
-        chosen: dict[int, int] = {}  # SM number, by itself or by major version for all-major
+        chosen: dict[int, int] = {}  # SM numbers; for all-major by major version, else by number
         for sm in sorted(ARCHITECTURES):
             chosen.setdefault(sm if arch == "all" else sm // 10, sm)
         for sm in chosen.values():

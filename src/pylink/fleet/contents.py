@@ -39,7 +39,7 @@ KIND_NAMES = {
 }
 SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
-# Bytes of the head of a file, which has the ELF header and all segments of any usual file.
+# Bytes of the head of a file, which has the ELF and program headers of any usual file.
 HEAD_SIZE = 1 << 12
 # Fields of the ELF header: type; offset, entry size and number of program headers.
 _HEADER = struct.Struct("<16xH14xQ14xHH6x")

@@ -204,7 +204,7 @@ class Index:
             try:
                 _write(os.path.join(unfinished, file), data)
             except OSError as error:
-                error.filename = self.fragment_path(name, file)  # a full disk names none
+                error.filename = self.fragment_path(name, file)  # a full disk's error has none
                 raise
         os.rename(unfinished, self.fragment_path(name))
 

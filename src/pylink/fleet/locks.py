@@ -36,7 +36,7 @@ class Writing:
             os.close(self._descriptor)
             if isinstance(error, BlockingIOError):
                 raise BusyIndex(f"{self._directory}: another run is writing this index") from error
-            error.filename = path  # of a file system without locks
+            error.filename = path  # the error of a file system without locks names no file
             raise
         return self
 

@@ -44,7 +44,7 @@ class Texts(NamedTuple):
 
 Table = dict[str, Numbers | Texts]
 
-# Limits: rows of a row group, which readers hold in memory; bytes of a page, a number of 31 bits.
+# Limits: rows of a row group, which readers hold in memory; bytes of a page, a signed i32.
 GROUP_ROWS = 1 << 20
 MOST_BYTES = (1 << 31) - 1
 

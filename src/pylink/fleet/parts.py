@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PART_FILES = 4096
 PART_BYTES = 128 << 20
 
-# Files above this size are opened twice, the first time for their head.
+# A file above this size is read only up to its head, unless that shows that it may have device code.
 LARGE_FILE = 1 << 20
 
 NO_FILES = Files.of(())
