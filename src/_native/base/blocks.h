@@ -13,42 +13,44 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 #define PYLINK_RECYCLED_RUNS 64 /* entries for runs of neighboring pages */
-/* Recycled pages, for all native modules: the address of each run plus the number of its pages, or
-   0. The sum is unique, since addresses are multiples of the size of a large page. */
+/* Recycled pages, for all native modules. An entry is 0 if it is free, otherwise the address of a
+   run plus the number of its pages: addresses are multiples of the size of a large page, so the
+   number is what remains after a division by it. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
-/* The process keeps no pages. */
+/* Nonzero if the process keeps no pages of freed blocks. */
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
-/* The system is not told about recycled pages, in a process that ends after a few links. */
+/* Nonzero in a process that ends after a few links: the system may not take recycled pages back,
+   and is not told that they are unused. */
 __attribute__((weak, visibility("hidden"))) int pylink_keeps_pages;
 
-/* Return entry `at`. */
+/* Return entry `at` of the recycled pages, and leave it there; 0 if it is free. */
 static inline uint64_t pylink_peek_run(size_t at) {
     return __atomic_load_n(&pylink_recycled[at], __ATOMIC_RELAXED);
 }
 
-/* Return entry `at` and clear it, so that the run is the caller's; 0 if it had none. */
+/* Return entry `at` and clear it, so that its pages are the caller's; 0 if it was free. */
 static inline uint64_t pylink_detach_run(size_t at) {
     return __atomic_exchange_n(&pylink_recycled[at], 0, __ATOMIC_ACQ_REL);
 }
 
-/* Set entry `at`. Returns whether it was free. */
+/* Set entry `at` to `run` if it is free. Returns whether it was. */
 static inline int pylink_put_run(size_t at, uint64_t run) {
     uint64_t none = 0;
     return __atomic_compare_exchange_n(&pylink_recycled[at], &none, run, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
 }
 
-/* Recycled pages that medium blocks share: the address of each page plus a bit for each of its
-   parts that is in use, or 0. */
+/* Recycled pages that medium blocks share. An entry is 0 if it is free, otherwise the address of a
+   page plus a bit for each of its parts that a block uses. */
 #define PYLINK_DIVIDED 32 /* entries for such pages */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_divided[PYLINK_DIVIDED];
 
-/* Return entry `at`. */
+/* Return entry `at` of the shared pages; 0 if it is free. */
 static inline uint64_t pylink_peek_divided(size_t at) {
     return __atomic_load_n(&pylink_divided[at], __ATOMIC_ACQUIRE);
 }
 
-/* Change entry `at` from one value to another. Returns whether it had the first. */
+/* Change entry `at` to `to` if it is `from`. Returns whether it was. */
 static inline int pylink_set_divided(size_t at, uint64_t from, uint64_t to) {
     return __atomic_compare_exchange_n(&pylink_divided[at], &from, to, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
@@ -74,7 +76,8 @@ static inline int pylink_set_aside(char* start, size_t size) {
 #endif
 }
 
-/* Let child processes see these pages again. Returns whether they can be used. */
+/* Prepare pages that were set aside for use: child processes see their bytes again. Returns whether
+   they can be used. */
 static inline int pylink_bring_back(char* start, size_t size) {
     if (pylink_keeps_pages)
         return 1;
@@ -89,7 +92,7 @@ static inline int pylink_bring_back(char* start, size_t size) {
 
 /* Move pages to another address, `to`, where they replace what is mapped. Returns the bytes moved.
    Pages are moved one at a time: they may come from several mappings. Linux before 6.17 cannot move
-   these together, and refuses only after it has unmapped what is at `to`. */
+   pages of several together, and refuses only after it has unmapped what is at `to`. */
 static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
     size_t moved = 0;
 #ifdef MREMAP_FIXED
@@ -120,7 +123,8 @@ static inline size_t pylink_part_with_pages(char* from, size_t size, char* to) {
     return moved;
 }
 
-/* Map address space for new large pages, at a multiple of their size. Returns NULL without. */
+/* Map `size` bytes of address space for new large pages, at a multiple of their size. Returns NULL
+   if that fails. */
 static inline char* pylink_new_pages(size_t size) {
     size_t before;
     char* start = (char*)mmap(NULL, size + PYLINK_LARGE_PAGE, PROT_READ | PROT_WRITE,

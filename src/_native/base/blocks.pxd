@@ -49,10 +49,10 @@ cdef enum:
     # Blocks of this size (bytes) and larger are large: zeroing a large page takes as long as
     # getting 0.5 MB of small pages.
     LARGE_BLOCK = 1 << 20
-    # Pages. The tables of a link of 1,600 inputs take 40, of 10,000 300, their files as many. Those of
-    # 100,000 tiny inputs take 600, their files 500.
+    # Most pages that are kept. The tables of a link take 40 for 1,600 inputs and 300 for 10,000,
+    # and the bytes of its files about as many. For 100,000 tiny inputs, they take 600 and 500.
     MOST_RECYCLED = 1280
-    RENEWAL_BYTES = 2           # of a link's files, for each ns that `renew_recycled` may take
+    RENEWAL_BYTES = 2           # bytes of a link's files that give `renew_recycled` 1 ns of time
 
 
 cdef inline void drop_recycled() noexcept nogil:
@@ -80,9 +80,9 @@ cdef inline void release_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline char* take_run(size_t size) noexcept nogil:
-    """Return recycled pages in one piece, not zeroed, or NULL.
+    """Return `size` bytes of recycled pages in one piece, not zeroed.
 
-    They are taken from the smallest run that has `size` bytes.
+    They are taken from the smallest run that has as many; NULL if none has.
     """
     cdef size_t best, least, have, i
     cdef uint64_t run
@@ -105,12 +105,15 @@ cdef inline char* take_run(size_t size) noexcept nogil:
                 return first
             munmap(first, size)
             return NULL
-        if have:    # another thread was faster, and this is another run
+        if have:    # another thread took that run, and this one is too short
             release_pages(first, have)
 
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
-    """Move recycled pages to the start of a room. Returns their bytes, which are not zeros."""
+    """Move up to `size` bytes of recycled pages to the start of a room, i.e. an address range.
+
+    Returns how many bytes of the room they fill, with any values.
+    """
     cdef size_t done = 0, have, used, moved, i
     cdef uint64_t run
     cdef char* first
@@ -133,7 +136,7 @@ cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline char* reserve_addresses(size_t size) noexcept nogil:
-    """Return address space for whole pages, or NULL."""
+    """Return `size` bytes of new address space for whole pages, or NULL."""
     cdef char* start = NULL
     if size <= <size_t>-1 // 2:
         start = new_pages(size)
@@ -144,7 +147,10 @@ cdef inline char* reserve_addresses(size_t size) noexcept nogil:
 
 
 cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
-    """Give a room its pages. Returns how many bytes at its start are recycled, thus not zeros."""
+    """Give an address range its pages. Returns how many bytes at its start are on recycled ones.
+
+    These have any values, all others are zeros.
+    """
     cdef size_t used = reuse_pages(start, size)
     request_large_pages(start + used, size - used)
     return used
@@ -165,11 +171,11 @@ cdef inline bint has_recycled() noexcept nogil:
 
 
 cdef inline void renew_recycled(uint64_t size) noexcept nogil:
-    """Make large pages of recycled small ones, also while a large page is slow to get.
+    """Give recycled memory large pages in place of its small ones, even if they are slow to get.
 
-    A link on small pages takes up to a third more time, and each later link recycles them. So a
-    slow page pays after three or four links. A link that reads `size` bytes spends up to a quarter
-    of its time here, and leaves the rest to others.
+    A link on small pages takes up to a third more time, and so does each later link that gets the
+    same memory. So even a slow large page pays after three or four links. `size` is the bytes that
+    this link reads, and limits the time to a quarter of the link's. Later links do the rest.
     """
     cdef size_t i, k, count
     cdef uint64_t run, end = nanoseconds(CLOCK_MONOTONIC) + size // RENEWAL_BYTES
@@ -192,7 +198,7 @@ cdef inline void renew_recycled(uint64_t size) noexcept nogil:
 
 
 cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
-    """Recycle the pages of an address range that its owner keeps; it then reads as zeros.
+    """Recycle the pages of an address range, which stays its owner's and then reads as zeros.
 
     Pages that the system cannot move stay where they are.
     """
@@ -208,7 +214,7 @@ cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline uint64_t mask_of(size_t parts) noexcept nogil:
-    """Return the bits of the first `parts` parts of a page."""
+    """Return the bits that mark the first `parts` parts of a page as used."""
     return (<uint64_t>1 << parts) - 1
 
 
@@ -229,7 +235,7 @@ cdef inline void* allocate_parts(size_t size) noexcept nogil:
             elif set_divided(i, page, page | mask << k):
                 return <char*>(page - page % LARGE_PAGE) + k * PART_SIZE
             else:
-                page = peek_divided(i)      # another thread took or gave up a part
+                page = peek_divided(i)      # another thread took or gave up a part, so search again
                 k = 0
     start = take_run(LARGE_PAGE)
     if start == NULL:
@@ -242,7 +248,7 @@ cdef inline void* allocate_parts(size_t size) noexcept nogil:
 
 
 cdef inline bint is_in_parts(const void* block) noexcept nogil:
-    """Return whether a medium block is in a recycled page."""
+    """Return whether a medium block is in a recycled page that blocks share, not in the heap."""
     cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page
     cdef size_t i
     for i in range(DIVIDED):
@@ -255,7 +261,7 @@ cdef inline bint is_in_parts(const void* block) noexcept nogil:
 cdef inline bint release_parts(void* block, size_t size) noexcept nogil:
     """Give up a medium block, if it is in a recycled page. Returns whether it is.
 
-    With its last part the page itself is given up.
+    A page whose last part in use is given up is given up itself.
     """
     cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page, remaining
     cdef uint64_t mask = mask_of((size + PART_SIZE - 1) // PART_SIZE)
@@ -274,7 +280,7 @@ cdef inline bint release_parts(void* block, size_t size) noexcept nogil:
 
 
 cdef inline void* block_zeros(size_t size) noexcept nogil:
-    """Return a block of zeros, or NULL."""
+    """Return a block of `size` bytes that are zeros, or NULL."""
     cdef char* start
     if size < LARGE_BLOCK:
         start = <char*>allocate_parts(size) if size >= MEDIUM_BLOCK else NULL
@@ -307,7 +313,7 @@ cdef inline void block_free(void* block, size_t size) noexcept nogil:
 
 
 cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept nogil:
-    """Do what `block_widen` does, to less than a large block."""
+    """Do what `block_widen` does, for fewer than LARGE_BLOCK bytes."""
     cdef void* start
     if wider < MEDIUM_BLOCK:
         return realloc(block, wider)
@@ -323,10 +329,10 @@ cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept 
 
 
 cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept nogil:
-    """Return the block with `wider` bytes, whose new ones have any values.
+    """Return a block that is enlarged from `size` to `wider` bytes; its address may change.
 
-    It may move. Without memory the result is NULL, and the block stays as it was. NULL is a block
-    of 0 bytes.
+    The new bytes have any values. Without memory the result is NULL, and the block stays as it was.
+    A `block` of NULL is one of 0 bytes.
     """
     cdef size_t before = whole_pages(size) if size >= LARGE_BLOCK else 0
     cdef size_t after = whole_pages(wider), moved

@@ -30,17 +30,18 @@ cdef packed struct TimeRow:
 
 
 cdef inline uint64_t nanoseconds(clockid_t clock) noexcept nogil:
-    """Return the time of a clock."""
+    """Return the time of a clock, in nanoseconds."""
     cdef timespec moment
     clock_gettime(clock, &moment)
     return <uint64_t>moment.tv_sec * 1000000000 + <uint64_t>moment.tv_nsec
 
 
 cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexcept nogil:
-    """Begin the item of `row`, which is NULL in a link that is not profiled.
+    """Begin timing an item in `row`; do nothing if it is NULL, as in a link without a profile.
 
-    `spent` has the processor time of each lane at the end of its last item, 0 before the first. It
-    is also the time at the start of the next item, since threads do nothing between items.
+    `lane` is the number of this thread. `spent` has the processor time of each thread at the end of
+    its last item, 0 before the first. The next item begins at that processor time, since threads do
+    nothing between items.
     """
     if row != NULL:
         row.lane = lane
@@ -50,7 +51,7 @@ cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexce
 
 
 cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
-    """End the item of `row`. The processor time of a SHORT one is its wall time."""
+    """End timing the item of `row`. If it took up to SHORT, its wall time is its processor time."""
     cdef uint64_t now
     if row == NULL:
         return
@@ -64,7 +65,7 @@ cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
 
 
 cdef inline TimeRow* time_rows(bytearray times, Py_ssize_t count) except? NULL:
-    """Return the rows of `times` for `count` items; NULL if it is None."""
+    """Return `times` as rows for `count` items; NULL if it is None, ValueError for another size."""
     if times is None:
         return NULL
     if PyByteArray_GET_SIZE(times) != count * <Py_ssize_t>sizeof(TimeRow):

@@ -16,20 +16,20 @@ cdef extern from "base/threads.h" nogil:
 
 
 def count_cores():
-    """Return the threads of this process: PYLINK_THREADS, or the processors that it may use."""
+    """Return how many threads this process may use: PYLINK_THREADS, or its number of processors."""
     return pylink_core_count()
 
 
 def read_quota(bytes groups, bytes root):
-    """Return the processors that quotas of a control group and its parents allow, rounded up."""
+    """Return how many processors quotas of a control group and its parents allow, rounded up."""
     return pylink_read_quota(groups, root)
 
 
 def take_threads(size_t most):
-    """Reserve up to `most` threads of the total for the caller."""
+    """Reserve up to `most` of the threads that this process may use; return how many."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
-    pylink_link_threads = 0     # claim from the total: any thread may return them
+    pylink_link_threads = 0     # claim from all of the process: any thread may return them
     count = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
     return count
@@ -45,14 +45,14 @@ def return_threads(size_t count):
 
 
 def spare_threads(size_t most, uint64_t size):
-    """Count the threads that the link of the calling thread may use besides it, up to `most`."""
+    """Return how many more threads the calling thread's link may use, at most `most`."""
     cdef size_t spare = claim(size, most + 1, most)
     release_threads(spare)
     return spare
 
 
 def use_threads(size_t count):
-    """Set the number of threads for links of the calling thread; 0 for the total."""
+    """Set how many threads links of the calling thread use; 0: those that the process has free."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = count
@@ -60,7 +60,7 @@ def use_threads(size_t count):
 
 
 def set_worth(uint64_t size):
-    """Set the bytes for which one more thread is used, 0 for any; returns the previous size."""
+    """Set how many bytes of work one more thread is used for, 0 for any; return the old number."""
     global pylink_thread_worth
     cdef uint64_t before = pylink_thread_worth
     pylink_thread_worth = size

@@ -1,5 +1,5 @@
 # ELF64 structures as they lie in a file, and unaligned loads.
-# Source: System V gABI, chapter 4. pylink/facts/elf.py has the numbers of their fields.
+# Source: System V gABI, chapter 4. pylink/facts/elf.py has the values of their fields.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -73,19 +73,21 @@ cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
 
 
 cdef inline uint16_t load16(const uint8_t* data) noexcept nogil:
-    """Return the little-endian number at an address of any alignment; so do the next two."""
+    """Return the little-endian number of 16 bits at an address of any alignment."""
     cdef uint16_t value
     memcpy(&value, data, 2)
     return value
 
 
 cdef inline uint32_t load32(const uint8_t* data) noexcept nogil:
+    """Return the little-endian number of 32 bits at an address of any alignment."""
     cdef uint32_t value
     memcpy(&value, data, 4)
     return value
 
 
 cdef inline uint64_t load64(const uint8_t* data) noexcept nogil:
+    """Return the little-endian number of 64 bits at an address of any alignment."""
     cdef uint64_t value
     memcpy(&value, data, 8)
     return value

@@ -40,7 +40,8 @@ ctypedef struct ElfFile:
 
 cdef inline int set_elf_fault(ElfFile* elf, int fault, uint64_t value,
                               uint64_t limit) noexcept nogil:
-    """Record what is wrong. Returns `fault`."""
+    """Record the wrong `value`, and `limit`, which would be right or is the most. Returns `fault`.
+    """
     elf.value = value
     elf.limit = limit
     return fault
@@ -85,7 +86,7 @@ cdef inline int open_table(ElfFile* elf) noexcept nogil:
 
 
 cdef inline bint is_in_file(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """Return whether the bytes of a section are in the file, if it has any."""
+    """Return whether the offset and the size of a section lie inside the file."""
     return section.sh_offset <= elf.size and section.sh_size <= elf.size - section.sh_offset
 
 
@@ -107,7 +108,7 @@ cdef inline int open_names(ElfFile* elf) noexcept nogil:
 
 
 cdef inline int open_sections(ElfFile* elf, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Find header, section headers and names of a file; return an ElfFault."""
+    """Open a file of `size` bytes as `elf`, with section headers and names; return an ElfFault."""
     cdef int fault = open_elf(elf, data, size)
     if fault == ELF_GOOD:
         fault = open_table(elf)
@@ -120,7 +121,7 @@ cdef inline const char* name_at(const ElfFile* elf, const Shdr* section) noexcep
 
 
 cdef inline bint has_bytes(uint32_t type) noexcept nogil:
-    """Return whether sections of a type have bytes in the file: not those of uninitialized memory.
+    """Return whether sections of a type have bytes in the file: false for uninitialized memory.
     """
     return type not in (SHT_NULL, SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED,
                         SHT_CUDA_RESERVED_SHARED)

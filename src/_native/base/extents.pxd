@@ -1,11 +1,12 @@
-# Extents of the files of an arena: for each file its offset and its size in bytes, both uint64.
+# Extents of the files in an arena, the buffer that holds all of them: for each file its offset and
+# its size in bytes, both uint64.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint64_t
 
 
 cdef inline Py_ssize_t count_files(bytes arena, bytes extents) except -1:
-    """Return the number of files; IndexError for one that runs past the arena."""
+    """Return the number of files in `extents`; IndexError for one that runs past the arena."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t file_count = PyBytes_GET_SIZE(extents) // 16, i
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)

@@ -9,7 +9,7 @@
 #include <malloc.h>
 #endif
 /* Let the heap grow by steps of `step` bytes, and grow it by the first one. Returns the bytes by
-   which it grew; `before` gets the address of these. */
+   which it grew; `before` is set to the address of the first one. */
 static size_t pylink_grow_heap(size_t step, void** before) {
 #ifdef __GLIBC__
     void* volatile block;                /* compilers drop a malloc that is only freed */

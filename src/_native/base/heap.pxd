@@ -3,7 +3,7 @@
 # giving out pages and taking them back.
 #
 # `widen_heap` is for a process that links many inputs and ends, `keep_heap` for one that links
-# again and again. Other C libraries than glibc do without.
+# again and again. Only glibc's heap has such settings.
 
 from libc.stddef cimport size_t
 
@@ -19,14 +19,15 @@ cdef extern from "base/heap.h":
 
 cdef enum:
     HEAP_STEP = 256 << 20       # bytes of address space: memory is used as it is touched
-    # Freed blocks of this size (bytes) and larger return to the system; glibc allows no larger one.
+    # Freed blocks of this size (bytes) and larger return to the system, smaller ones are kept.
+    # glibc allows no larger limit.
     KEPT_BLOCK = 32 << 20
 
 
 cdef inline void widen_heap() noexcept nogil:
     """Grow the heap by a large step on large pages, and recycle no pages.
 
-    Only the first page is timed, since most of the step stays unused.
+    Only the first large page is timed (hugepages.pxd), since most of the step stays unused.
     """
     cdef void* before = NULL
     cdef size_t step = grow_heap(HEAP_STEP, &before)

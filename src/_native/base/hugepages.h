@@ -1,5 +1,5 @@
-/* A test whether large pages are faster than small ones now: one of each step of a buffer is timed
-   (hugepages.pxd). */
+/* A test whether large pages are faster than small ones now: the first page of each step of a
+   buffer is timed (hugepages.pxd). */
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 
@@ -12,12 +12,12 @@
 #endif
 #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
 #define PYLINK_SLOW_PAGE  1000000   /* ns: a large page that takes longer does not pay */
-#define PYLINK_SLOW_FOR   500000000 /* ns for which others are taken to be slow: about one link */
-/* The time in ns at which a large page was slow, for all kernels; 0 before the first one. A fast
+#define PYLINK_SLOW_FOR   500000000 /* ns for which all count as slow after one: about one link */
+/* The last time in ns at which a large page was slow, for all native modules; 0 before that. A fast
    page says little about the next one: a hypervisor may have a few at hand, and take others from
    elsewhere. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_slow_page;
-/* Whether one was slow, so that memory with small pages was taken instead. */
+/* Whether a large page was slow, so that memory with small pages was taken instead. */
 __attribute__((weak, visibility("hidden"))) int pylink_took_small_pages;
 /* Return the time of a clock in ns. */
 static inline uint64_t pylink_time(clockid_t clock) {
@@ -26,7 +26,7 @@ static inline uint64_t pylink_time(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Return whether a large page was slow of late. */
+/* Return whether a large page was slow in the last PYLINK_SLOW_FOR ns. */
 static inline int pylink_large_pages_slow(void) {
     uint64_t slow = __atomic_load_n(&pylink_slow_page, __ATOMIC_RELAXED);
     return slow != 0 && pylink_time(CLOCK_MONOTONIC) - slow < PYLINK_SLOW_FOR;
@@ -37,7 +37,8 @@ static inline void pylink_note_slow_page(void) {
     __atomic_store_n(&pylink_slow_page, pylink_time(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 }
 
-/* Return whether large pages pay. `page` is a large page of new memory; sets a byte in it to 0. */
+/* Return whether large pages pay, i.e. the system provides one quickly enough. `page` is a large
+   page of new memory, in which a byte is set to 0 to time that. */
 static inline int pylink_large_pages_pay(char* page) {
     uint64_t start;
     if (pylink_large_pages_slow())
@@ -52,8 +53,8 @@ static inline int pylink_large_pages_pay(char* page) {
     return 0;
 }
 
-/* Make a large page of the small ones at `page`, with their bytes; nothing happens to one that is
-   large. Returns 0 if that cannot be done. */
+/* Replace the small pages at `page` by a large one that has their bytes; nothing happens if it is
+   large already. Returns 0 if that cannot be done. */
 static inline int pylink_collapse_page(char* page) {
     return madvise(page, PYLINK_LARGE_PAGE, MADV_COLLAPSE) == 0;
 }

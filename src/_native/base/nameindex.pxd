@@ -15,7 +15,7 @@ from base.vector cimport Vec, vec_append, vec_extend, vec_free, vec_init, vec_re
 cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
     """Return a hash of a name, made word by word of 8 bytes.
 
-    The start is the golden ratio's, the multipliers are those of MurmurHash3.
+    It starts from the golden ratio's bits. The multipliers are those of MurmurHash3.
     """
     cdef uint64_t hash = 0x9e3779b97f4a7c15ULL ^ size, word
     while size >= 8:
@@ -47,7 +47,7 @@ ctypedef struct NameIndex:
 
 
 cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
-    """Start an empty index with room for `room` names; False without memory."""
+    """Start an empty index for `room` names, which can grow later; False without memory."""
     cdef size_t capacity = 64
     while capacity < 2 * room:
         capacity *= 2
@@ -67,7 +67,7 @@ cdef inline void index_free(NameIndex* index) noexcept nogil:
 
 
 cdef inline void scratch_index(Scratch* scratch, NameIndex* index, size_t room) noexcept nogil:
-    """Start an empty index with room for `room` names, which `scratch` frees."""
+    """Start an empty index for `room` names, which can grow later, and which `scratch` frees."""
     index.slots = NULL
     scratch_owns(scratch, <Release>index_free, index)
     if scratch.failed or not index_init(index, room):
@@ -96,8 +96,8 @@ cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
                                  uint32_t size) noexcept nogil:
     """Return the slot of a name, with the value -1 if the name is new; NULL without memory.
 
-    The caller then may set `value`, and counts the name with `index.count += 1`. The index points
-    to the text, which must not move.
+    To add a new name, the caller sets `value` to its number, and counts it with `index.count += 1`.
+    The index points to the text, which must not move.
     """
     return index_find_hashed(index, text, size, <uint32_t>hash_name(text, size))
 
@@ -155,7 +155,7 @@ cdef inline void strings_free(StringTable* table) noexcept nogil:
 
 
 cdef inline void scratch_strings(Scratch* scratch, StringTable* table) noexcept nogil:
-    """Start a string table that `scratch` frees, except for the text if `detach_rows` has it."""
+    """Start a string table that `scratch` frees, unless `detach_rows` gave its text to a table."""
     table.text.data = NULL
     table.cells = NULL
     scratch_owns(scratch, <Release>strings_free, table)
@@ -227,7 +227,10 @@ cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
 
 cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
-    """Return the offset of a string without NUL, added if it is new; -1 without memory."""
+    """Return the offset of a string, which is added if the table lacks it; -1 without memory.
+
+    `text` need not end with NUL: the table adds one, which `size` does not count.
+    """
     return strings_enter(table, text, size, <uint32_t>hash_name(text, size))
 
 
@@ -316,9 +319,9 @@ cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t pref
 
 cdef inline uint8_t* pool_join_text(TextPool* pool, const char* prefix, const uint8_t* text,
                                     uint32_t* size) noexcept nogil:
-    """Do what `pool_join` does, with a prefix that stands in the source.
+    """Do what `pool_join` does, with a prefix that ends with NUL, such as a literal.
 
-    `size` is the size of `text`, and is set to that of the result.
+    `size` is the number of bytes of `text`, and is set to that of the result.
     """
     cdef uint32_t prefix_size = <uint32_t>strlen(prefix), text_size = size[0]
     size[0] += prefix_size

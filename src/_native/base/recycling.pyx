@@ -1,5 +1,8 @@
 # cython: auto_pickle=False
-"""Recycled pages under arenas, which are `bytes`: links give them back when nobody reads them."""
+"""Arenas (`bytes`) on recycled pages: memory of freed blocks that the process keeps for the next.
+
+Links give the pages back when nobody reads an arena any more.
+"""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -14,15 +17,16 @@ cdef extern from "<unistd.h>" nogil:
     int getpid()
 
 cdef enum:
-    # Large pages of the largest arena that gets recycled ones: half of those that are kept.
+    # Most large pages of an arena that gets recycled ones: half of MOST_RECYCLED (blocks.pxd).
     MOST_PAGES = 640
-    # References to an arena that nobody else has: the range, and the variable that looks at it.
+    # References to an arena that only this class uses: from its row in `ranges`, and from a
+    # variable of `give_back`.
     OWN_REFERENCES = 2
 
 
 @cython.no_gc
 cdef class RecycledPages:
-    """The recycled pages of some arenas; empty at first."""
+    """The arenas that lie on recycled pages, with the addresses of these; empty at first."""
 
     def __cinit__(self):
         self.ranges = []

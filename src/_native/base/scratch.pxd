@@ -92,9 +92,10 @@ cdef inline void scratch_owns(Scratch* scratch, Release release, void* owner) no
 
 
 cdef inline void scratch_vector(Scratch* scratch, Vec* vec, size_t row) noexcept nogil:
-    """Start a Vec of rows of `row` bytes that `scratch` frees, unless `detach_rows` has its memory.
+    """Start a Vec of rows of `row` bytes that `scratch` frees, unless a table took its memory.
 
-    If this request fails, the Vec cannot grow, since nothing would free its memory.
+    `detach_rows` gives the memory to a table. If this request fails, the Vec cannot grow, since
+    nothing would free its memory.
     """
     vec_init(vec, row)
     scratch_owns(scratch, <Release>vec_free, vec)
@@ -102,7 +103,7 @@ cdef inline void scratch_vector(Scratch* scratch, Vec* vec, size_t row) noexcept
 
 
 cdef inline void scratch_reserve(Scratch* scratch, Vec* vec, size_t count) noexcept nogil:
-    """Make room for `count` rows in a Vec that `scratch` frees."""
+    """Make room for `count` rows in a Vec that `scratch` frees; sets `failed` without memory."""
     if not scratch.failed and not vec_reserve(vec, count):
         scratch.failed = True
 

@@ -1,6 +1,6 @@
-"""Sizes and times of sources, compared before a bundle of their code is used.
+"""Sizes and times of Python files, compared before a bundle of their compiled code is used.
 
-The process has no other module of the package then, so this one needs none.
+No other module of the package is loaded then, so this one imports none.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING

@@ -13,13 +13,13 @@ static inline uint64_t pylink_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Return the exclusive or of both halves of a product. */
+/* Return the exclusive or of both halves of the product of two numbers, which has 128 bits. */
 static inline uint64_t pylink_fold_product(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Return how many leading bytes two words share, of which `difference` is the exclusive or. */
+/* Return how many leading bytes two words share. `difference` is their exclusive or, not 0. */
 static inline size_t pylink_equal_bytes(uint64_t difference) {
     return (size_t)__builtin_ctzll(difference) / 8; /* little endian: lowest byte first */
 }

@@ -1,6 +1,6 @@
 # Byte strings that belong to Python objects (spans), their comparison, and hash tables by key.
 #
-# A key is a hash of 64 bits. Rows with one key can be different: callers compare fields and bytes.
+# A key is a hash of 64 bits. Different rows can have the same key, so callers also compare rows.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -18,7 +18,8 @@ cdef enum:
     # it is small enough to be still in the first-level cache, and large enough for the calls to
     # take little time.
     BLOCK = 16384
-    # Rows between the fetch of a slot and its use: a cache miss lasts as long as this many probes.
+    # Rows between the fetch of a slot into the cache and its use: a fetch takes as long as this
+    # many searches.
     KEYS_AHEAD = 16
 
 cdef struct Span:
@@ -52,9 +53,9 @@ cdef inline size_t first_difference(const uint8_t* a, const uint8_t* b, size_t s
 
 
 cdef inline uint64_t mix(uint64_t key, uint64_t word) noexcept nogil:
-    """Return a key that also depends on `word`, with every bit of it in the low bits.
+    """Return a key that also depends on `word`: each bit of `word` changes its low bits.
 
-    The numbers are odd and have bits without a pattern.
+    The two constants are odd and have bits without a pattern.
     """
     return fold_product(key ^ word ^ <uint64_t>0x9e3779b97f4a7c15, <uint64_t>0xd1b54a32d192ed03)
 
@@ -76,8 +77,8 @@ cdef inline uint64_t mix_bytes(uint64_t key, const uint8_t* data, size_t size) n
 
 
 # A hash table from a key to the numbers of the rows that have it: open addressing over the keys,
-# and rows of one key chained in the order of insertion. A slot has the upper half of the key; the
-# lower half gives the place of the slot, so the two tell most keys apart.
+# and rows of one key chained in the order of insertion. A slot has the upper half of the key, and
+# its position mostly follows from the lower half, so both together tell most keys apart.
 
 cdef struct KeySlot:
     uint32_t tag                # upper half of the key
@@ -86,7 +87,7 @@ cdef struct KeySlot:
 cdef struct KeyTable:
     KeySlot* slots
     uint32_t* next              # by row: 1 + the next row with the same key, or 0
-    uint32_t* last              # by first row of a chain of several: 1 + the last row, else 0
+    uint32_t* last              # by first row of a chain: 1 + its last row, 0 if it has one row
     size_t mask                 # number of slots, a power of two, less 1
 
 

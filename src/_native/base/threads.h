@@ -8,7 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Claim the next `run` items of a row, and return the number of the first. */
+/* Claim the next `run` items of a row, and return the number of the first. `next` points to the
+   number of the first item that no thread has claimed. */
 #define claim_items(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
 /* Set a byte to 1 that several threads may set, and none clears. Only the first of them writes:
    each write would take the cache line away from the others. */
@@ -17,7 +18,7 @@ static inline void set_mark(uint8_t* mark) {
         __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
 }
 
-/* Threads of the process that work besides the first of each link; for all native modules. */
+/* The number of threads that work now besides the first of each link; for all native modules. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
 /* Bytes to move for which one more thread is used. Starting a thread takes as long as moving 0.1 MB
    does, and a thread whose core has nothing of the data in its cache begins slowly. */
@@ -55,8 +56,8 @@ static inline int pylink_has_space(void) {
 }
 
 /* Claim up to `most` threads besides the caller's, for work on `items` items that moves `size`
-   bytes. Returns their number. They are taken from the total of the process, and must be released,
-   unless the caller of the link asked for a number of threads. */
+   bytes. Returns how many it claimed. They count against the threads of the process until they are
+   released, unless the caller of the link asked for a number of threads. */
 static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;
     size_t wanted = worth < most ? (size_t)worth : most;
@@ -77,6 +78,7 @@ static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     return got;
 }
 
+/* Release `count` threads that pylink_claim returned. */
 static inline void pylink_release_threads(size_t count) {
     if (count && !pylink_link_threads)
         __atomic_fetch_sub(&pylink_helpers, count, __ATOMIC_RELAXED);

@@ -24,9 +24,9 @@ cdef extern from "base/threads.h" nogil:
 
 cdef enum:
     RUN = 4                     # most items that a thread takes at a time
-    SHARES = 8                  # least number of runs for each helper
-    MOST_THREADS = 32           # for one row of items
-    FILE_COST = 16 << 10        # bytes moved in the time of a walk over the rows of one file
+    SHARES = 8                  # least number of runs for each helper, a thread besides the link's
+    MOST_THREADS = 32           # most threads that work on one row of items
+    FILE_COST = 16 << 10        # work on the rows of one file, in bytes moved in the same time
 
 
 # A function that works on one item of a row.
@@ -39,7 +39,7 @@ ctypedef struct Work:
     size_t count                # number of items
     size_t run                  # items that a thread takes at a time
     size_t next                 # the first item that no thread has taken
-    size_t threads              # number of threads that have started
+    size_t threads              # number of threads that have started, the link's included
 
 
 cdef inline void run_items(Work* work) noexcept nogil:
@@ -74,7 +74,7 @@ cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
 
 
 cdef inline void run_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
-    """Call `task` for items 0 to `count` - 1, on threads for moving `size` bytes in all."""
+    """Call `task` for items 0 to `count` - 1, on as many threads as moving `size` bytes needs."""
     cdef size_t helpers = claim(size, count, MOST_THREADS - 1)
     cdef Work work
     work.task = task
@@ -86,10 +86,10 @@ cdef inline void run_each(Task task, void* context, size_t count, size_t size) n
 
 
 cdef inline void run_parts(Task task, void* context, size_t parts) noexcept nogil:
-    """Call `task` for each part of work whose parts have memory of their own, each on a thread.
+    """Call `task` for parts 0 to `parts` - 1 of some work, each on a thread of its own.
 
-    The caller has claimed `parts` - 1 threads, and releases them. All parts are done even if no
-    thread can be started.
+    A part writes to memory of its own. The caller has claimed `parts` - 1 threads, and releases
+    them. All parts are done even if no thread can be started.
     """
     cdef Work work
     work.task = task

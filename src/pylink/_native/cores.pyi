@@ -4,42 +4,39 @@ A kernel uses one more thread for each 4 MiB that it moves, at most 32.
 """
 
 def count_cores() -> int:
-    """Return the threads of this process: PYLINK_THREADS, or the processors that it may use.
+    """Return how many threads this process may use: PYLINK_THREADS, or its number of processors.
 
-    These follow from its affinity and the quota of its control group; at least 1. Links that run
-    side by side share the threads.
+    The processors are those that its affinity and the quota of its control group allow, at least 1.
+    Links that run side by side share the threads.
     """
 
 def read_quota(groups: bytes, root: bytes) -> int:
-    """Return the processors that quotas of a control group and its parents allow, rounded up.
+    """Return how many processors quotas of a control group and its parents allow, rounded up.
 
     `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups. Without a
     quota, the result is 0.
     """
 
 def take_threads(most: int) -> int:
-    """Reserve up to `most` threads of the total for the caller.
-
-    Returns the number of reserved threads.
-    """
+    """Reserve up to `most` of the threads that this process may use; return how many."""
 
 def return_threads(count: int) -> None:
     """Release threads that `take_threads` reserved."""
 
 def spare_threads(most: int, size: int) -> int:
-    """Count the threads that the link of the calling thread may use besides it, up to `most`.
+    """Return how many more threads the calling thread's link may use, at most `most`.
 
-    These are never more than moving `size` bytes is worth. None is reserved.
+    They are never more than moving `size` bytes is worth. None is reserved.
     """
 
 def use_threads(count: int) -> int:
-    """Set the number of threads for links of the calling thread; 0 for the total.
+    """Set how many threads links of the calling thread use; 0: those that the process has free.
 
     Returns the previous number.
     """
 
 def set_worth(size: int) -> int:
-    """Set the bytes for which one more thread is used, 0 for any; returns the previous size.
+    """Set how many bytes of work one more thread is used for, 0 for any; return the old number.
 
     For tests, which have small inputs.
     """

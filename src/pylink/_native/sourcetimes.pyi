@@ -1,4 +1,4 @@
-"""Compares sources with the rows of a bundle of their code."""
+"""Compares Python files with the rows of a bundle of their compiled code."""
 
 from collections.abc import Iterable
 
