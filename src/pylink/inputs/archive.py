@@ -1,4 +1,4 @@
-"""Archives: turns the members that a link may need into sources.
+"""Archives: turns the members that a link may need into sources (rows of `inputs/sources.py`).
 
 nvlink links every host object of an archive, even if nothing needs it, and overlooks all other
 members: cubins, fat binaries, members of nested archives, and everything after the first member
@@ -30,7 +30,8 @@ _CODE = bytes([inputkinds.CUBIN, inputkinds.HOST, inputkinds.FATBIN])
 _WHOLE_CODE = _CODE + bytes([inputkinds.PTX, inputkinds.LTOIR])
 _ARCHIVES = {inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE}
 
-# By kind: whether nvlink stops reading at such a member, and the demand of a member that it reads.
+# By kind of member: whether nvlink stops reading the archive there, and the Demand (when it is
+# linked) of a member that nvlink reads.
 _STOPS = bytes(kind not in (inputkinds.HOST, inputkinds.CUBIN) for kind in range(256))
 _DEMANDS = bytes(
     Demand.ALWAYS if kind == inputkinds.HOST else Demand.TOGETHER for kind in range(256)
@@ -53,7 +54,7 @@ class _ArchiveTotals:
         self._archives = self._members = self._size = 0
 
     def add(self, *, archives: int = 0, members: int = 0, size: int = 0) -> None:
-        """Count before expanding; a fatal diagnostic above a limit. `size` is in bytes."""
+        """Count them before they are read; a fatal diagnostic above a limit. `size` is in bytes."""
         self._archives += archives
         self._members += members
         self._size += size
@@ -77,8 +78,8 @@ def read_members(
 ) -> Iterator[SourceBatch]:
     """Yield the members of `archive` with code, in its order; damage ends the link.
 
-    With `whole_archive` all members are linked, else with `lazy` only members that are needed.
-    `overlooked` says that nvlink would not read the archive.
+    With `whole_archive` all of them are linked. Otherwise `lazy` links only members that define a
+    symbol which another file needs. `overlooked` says that nvlink would not read the archive.
     """
     code = _WHOLE_CODE if whole_archive else _CODE
     totals = _ArchiveTotals(archive.name, sink)
@@ -99,7 +100,7 @@ def read_members(
 
 
 def _count_seen(batch: SourceBatch) -> int:
-    """Return the number of members that nvlink reads."""
+    """Return how many members at the start of a batch nvlink reads; it overlooks the others."""
     stops = (batch.kinds.translate(_STOPS).find(1), batch.marks.find(OVERLOOKED))
     return min((end for end in stops if end >= 0), default=len(batch.names))
 
@@ -112,10 +113,10 @@ def _walk(
     plan: OutputPlan,
     sink: Sink,
 ) -> Iterator[tuple[SourceBatch, int]]:
-    """Yield the members that are not archives, in batches with their nesting depth.
+    """Yield the members that are not archives, in batches, each with its nesting depth from 1 on.
 
-    `path` is the file that holds `archive`, and `outer_files` are the files of the archives around
-    it.
+    Members of nested archives are among them. `path` is the file that holds `archive`. By archive
+    around this one, `outer_files` has the identity of its file if it is thin, otherwise None.
     """
     if len(outer_files) == MAX_DEPTH:
         sink.fatal(
@@ -149,10 +150,11 @@ def _walk(
 
 
 def _internal_members(archive: Source, rows: bytes) -> SourceBatch:
-    """Return the members of an archive that is not thin."""
+    """Return the members of an archive that is not thin, from its MemberRows."""
     names, member_kinds, extents, inline = archives.split_rows(
         archive.arena, rows, f"{archive.name}:"
     )
     batch = SourceBatch(archive.arena, names, member_kinds, extents)
-    batch.marks = inline.replace(b"\1", bytes([OVERLOOKED]))  # nvlink reads the name as contents
+    # A name in front of the contents (`inline`) is a part of the contents for nvlink.
+    batch.marks = inline.replace(b"\1", bytes([OVERLOOKED]))
     return batch

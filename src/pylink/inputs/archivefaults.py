@@ -1,4 +1,4 @@
-"""Texts for damage of archives."""
+"""Texts that say how an archive is damaged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pylink._native import archives
 
-# Reasons of `archives.list_members` about the archive, and about a member.
+# Texts by the reason that `archives.list_members` gives: about the archive, and about a member.
 ARCHIVE_FAULTS = {
     ArchiveFault.CUT: "the header at {header:#x} is cut short",
     ArchiveFault.END: "the header at {header:#x} does not end as a header does",
@@ -31,7 +31,10 @@ MEMBER_FAULTS = {
 
 
 def describe_fault(data: bytes | mmap, start: int, fault: archives.MemberFault) -> tuple[str, str]:
-    """Return the text for a fault of `archives.list_members`, and the member's name or ""."""
+    """Return the text for a fault of `archives.list_members`, and the member's name or "".
+
+    `start` is the offset of the archive in `data`.
+    """
     reason, header, value, limit = fault
     if reason in ARCHIVE_FAULTS:
         return ARCHIVE_FAULTS[reason].format(header=header), ""

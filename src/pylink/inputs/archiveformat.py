@@ -29,7 +29,7 @@ THIN_MAGIC = b"!<thin>\n"
 # Bytes of a MemberRow of archives.pyx.
 ROW_SIZE = 48
 
-# Members that are read at first, since a caller may need no more.
+# Number of members that `read_archive` reads at first, since its caller may need no more.
 FIRST_MEMBERS = 16
 
 
@@ -103,7 +103,7 @@ def list_member_rows(data: bytes, start: int, size: int, max_members: int) -> by
 
 
 def _member(data: Buffer, row: bytes) -> ArchiveMember:
-    """Make the member of a MemberRow, whose first five fields are numbers of 8 bytes."""
+    """Make an ArchiveMember of a MemberRow, whose first five fields are numbers of 8 bytes."""
     header, offset, size, place, name = memoryview(row)[:40].cast("q")
     length = int.from_bytes(row[40:44], "little")
     entry = ArchiveMember(data[name : name + length], header, offset, size, place)

@@ -1,4 +1,4 @@
-"""Checks whether an archive that -l found is for the host, by nvlink's rule."""
+"""Checks whether an archive that -l found has objects for this host, by nvlink's rule."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ELF_HEADER_SIZE = 64
 
 
 def is_for_host(file: str, machine: int, root: str = "") -> bool:
-    """Return whether nvlink would link the archive.
+    """Return whether nvlink would link the archive, for a host with the ELF machine `machine`.
 
-    It does if a member in front of the first one that is not an ELF file is for the host's
-    `machine`. Also True for an ELF file that is not an archive, and for a file that cannot be read:
-    its reader reports the error. `root` is prepended to absolute names of members.
+    nvlink looks at the members in front of the first one that is not an ELF file. One of them must
+    be for this machine. Also True for an ELF file that is not an archive, and for a file that
+    cannot be read: its reader reports the error. `root` is prepended to absolute names of members.
     """
     number = machine.to_bytes(2, "little")
     try:
@@ -33,10 +33,11 @@ def is_for_host(file: str, machine: int, root: str = "") -> bool:
 
 
 def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str = "") -> None:
-    """Report, as nvlink does, a file of -l that is not an archive for `machine`, and its kind.
+    """Report, as nvlink does, that -l skips a file: it is not an archive for `machine`.
 
-    An archive without members belongs to a library that is now part of another, such as -lpthread
-    of glibc. It is reported only if pylink runs in nvlink's place.
+    `library` is the value of -l. Hints say what kind of file it is. An archive without members
+    stands for a library that is now part of another one, such as -lpthread, a part of glibc. It is
+    reported only if pylink runs in nvlink's place.
     """
     from pylink.diagnostics.record import note
     from pylink.inputs.filehints import file_kind_hints, machine_name
@@ -83,7 +84,7 @@ def thin_members(file: str) -> list[str]:
 def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the first bytes of each member before the first that is not an ELF file.
 
-    The name of that member is added to `ends`.
+    The name of that first other member, if there is one, is added to `ends`.
     """
     with Incoming(file, pipes=False) as stream:
         if stream.size == 0:

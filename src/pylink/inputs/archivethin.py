@@ -26,13 +26,13 @@ MAX_SIZE = 1 << 32
 def external_members(
     archive: Source, path: str, plan: OutputPlan, sink: Sink
 ) -> tuple[SourceBatch, list[str]]:
-    """Read the members of the undamaged thin archive `archive`; also return each member's file.
+    """Read the members of the undamaged thin archive `archive`; return them and their files.
 
     `path` is the file of the archive: relative names start in its directory. Each file is read
     once, even if several members name it.
     """
     entries = list(read_archive(archive.arena, archive.offset, archive.size))
-    files: dict[str, tuple[int, int]] = {}  # by path: number of the file, and its bytes
+    files: dict[str, tuple[int, int]] = {}  # by path: number of the file, its size
     member_files = [member_file(entry.name, path, plan.root) for entry in entries]
     plan.members[path] = list(dict.fromkeys(member_files))
     total = 0
@@ -97,7 +97,10 @@ def _measure_file(
 def _read_files(
     archive: Source, files: dict[str, tuple[int, int]], sink: Sink
 ) -> tuple[bytes, memoryview]:
-    """Read the files: the arena with their contents, and the offset of each in it."""
+    """Return an arena with the contents of the files, and the offset of each file in it.
+
+    `files` has the number and the size of each file, by path.
+    """
     paths: list[bytes | None] = [os.fsencode(file) for file in files]
     sizes = [size for _, size in files.values()]
     try:
@@ -114,7 +117,10 @@ def _read_files(
 def _members_by_header(
     name: str, arena: bytes, offset: int, size: int, headers: set[int], sink: Sink
 ) -> dict[int, ArchiveMember]:
-    """Return the members with their header at one of the offsets `headers`, by this offset."""
+    """Return the members of an archive by the offset of their header, if it is in `headers`.
+
+    `offset` and `size` are those of the archive in `arena`, `name` is for diagnostics.
+    """
     try:
         if is_thin(arena, offset, size):
             raise ArchiveError("it is a thin archive, whose members are named by their files")

@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.facts.target import Target
 
-# Pairs of SM numbers (code, target) that run without FLAG_COMPATIBLE; other such code runs only on
-# its own architecture.
+# Pairs of SM numbers: of code, and of a target that runs it even without FLAG_COMPATIBLE. Other
+# code from sm_100 on without this flag runs only on its own architecture.
 ALWAYS_COMPATIBLE = ((120, 121),)
 
 
@@ -31,8 +31,8 @@ class Chooser:
     """Ranks entries for one target.
 
     `optimizes` prefers LTO-IR to all else. With `parts_accelerated`, as from 13.1 on, a target
-    without the suffix `a` does not take machine code with it. `met_accelerated` is True once an
-    entry was ranked that this option refuses.
+    without the suffix `a` does not take accelerated code, i.e. machine code with this suffix.
+    `met_accelerated` is True once an entry was ranked that `parts_accelerated` refuses, or would.
     """
 
     __slots__ = ("_optimizes", "_parts_accelerated", "_ranks", "_target", "met_accelerated")

@@ -7,7 +7,7 @@ class CompileInput:
     """One PTX text or LTO-IR module of the link, or the cubin that it became.
 
     `name` and `number` are those of its source, `kind` is PTX, LTOIR or, when compiled, CUBIN.
-    `embedded` says that it was an entry of a fat binary, `hosted` that this was part of a host
+    `embedded` says that it was an entry of a fat binary, `hosted` that the fat binary was in a host
     object. `arch` is the entry's SM number, 0 for a file. `options` is the text of ptxas options
     that a PTX entry contains. The data of an LTO-IR entry is a fat binary with only this entry,
     which nvJitLink can read; the payload alone is scrambled.

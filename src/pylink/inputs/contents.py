@@ -21,8 +21,9 @@ SOURCE_WORDS = SOURCE.size // 8
 class DeviceContents:
     """The device code in the host objects and fat binaries among the sources, by source number.
 
-    `rows` has a SourceRow for each source, `entries` the EntryRows of all. For a shared library the
-    containers and ids are the linked ones, once `restrict` has been called.
+    `rows` has a SourceRow for each source, `entries` the EntryRows of all. A source has a container
+    and an id for each of its modules, i.e. source files. For a shared library, these are only those
+    of the modules that are linked, once `restrict` has been called.
     """
 
     __slots__ = ("_all_registered", "_lock", "_restricted", "entries", "rows", "sources")
@@ -54,18 +55,18 @@ class DeviceContents:
         return memoryview(self.rows).cast("Q")[15::SOURCE_WORDS]
 
     def ids(self, number: int) -> list[bytes] | None:
-        """Return the ids of the modules, None without `__nv_module_id`."""
+        """Return the ids of a source's modules; None if it has no section `__nv_module_id`."""
         if number in self._restricted:
             return self._restricted[number]
         _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         return names_at(self.sources[number].arena, offset, size)
 
     def all_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
-        """Return the names that sources register: host objects, or files by their names.
+        """Return the names under which these sources are registered: ids of modules, or file names.
 
-        Each name has True if it is the id of a module.
-        The last list is cached: the links of a step mostly ask for the same numbers, of which there
-        may be thousands.
+        Each name comes with True if it is an id. Fat binaries, and host objects without ids, have
+        file names. The last list is cached: the links of a step mostly ask for the same sources,
+        of which there may be thousands.
         """
         with self._lock:
             cached = self._all_registered
@@ -74,14 +75,14 @@ class DeviceContents:
         return cached[1].copy()
 
     def _find_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
-        """Return the result of `all_registered` without its cache."""
+        """Compute what `all_registered` returns, without the cache."""
         sources, restricted = self.sources, self._restricted
         names, kinds, arenas = sources.names, sources.kinds, sources.arenas
         # Columns are read at once: a look at the row of each source takes four times as long.
         columns = memoryview(self.rows).cast("Q")
         counts, offsets, sizes = (columns[place::SOURCE_WORDS].tolist() for place in range(3))
         arena_numbers = memoryview(bytes(sources.arena_numbers)).cast("i").tolist()
-        texts: list[bytes] = []  # sections with ids, up to a source that has none or other ones
+        texts: list[bytes] = []  # sections with ids, up to the first source that has none
         for number in [] if restricted else numbers:
             offset = offsets[number]
             if not (kinds[number] in OF_HOST and counts[number] and offset):
@@ -108,7 +109,10 @@ class DeviceContents:
         return listed
 
     def has_complete_lists(self, number: int, count: int) -> bool:
-        """Return whether the lists of names are complete: each has a zero byte for each module."""
+        """Return whether a source's lists of kernels and of variables are complete.
+
+        A complete list has a zero byte or more for each of the `count` modules.
+        """
         # Numbers 3 to 14 of a SourceRow are offset and size of six lists: kernels and variables.
         row = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         arena = self.sources[number].arena
@@ -125,7 +129,7 @@ def decode_single_names(texts: Sequence[bytes]) -> list[str] | None:
     """
     encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
     joined = b"\0".join(texts).decode(encoding, errors)
-    # Two zeros are between two names. If there are no other ones, each text has one of them.
+    # Joining puts two zeros between two texts. If there are no other zeros, each text is one name.
     names = joined[:-1].split("\0\0")
     is_single = (
         all(texts)

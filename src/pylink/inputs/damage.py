@@ -44,7 +44,7 @@ REASONS = {
 
 
 def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
-    """Report each damaged source once."""
+    """Report each damaged source once; `faults` has a FaultRow for each."""
     for source, index, reason, value, limit in FAULT.iter_unpack(faults):
         origin = sources[source]
         sentence = REASONS[reason].format(value=value, limit=limit)

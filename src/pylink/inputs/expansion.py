@@ -68,10 +68,10 @@ def find_sources(
 
 
 def is_shared(source: Source) -> bool:
-    """Return whether nvlink ignores an input of the command line.
+    """Return whether an input is a shared library of the host, which nvlink ignores.
 
-    It ignores ELF files of the type of shared libraries and programs, and texts that host linkers
-    read in place of a library.
+    Programs count, too, since they have the same type in the ELF header, and so do texts with the
+    name of a library, which host linkers read.
     """
     if source.kind == inputkinds.UNKNOWN:
         return source.name.endswith(".so")
@@ -92,7 +92,7 @@ def find_members(
 ) -> Iterator[SourceBatch]:
     """Return the members of an archive that have code, in order; none if it was an input before.
 
-    `earlier_files` are the archives so far, to which this one is added.
+    `earlier_files` has the archives that were inputs before; this one is added.
     """
     from pylink.inputs.archive import read_members
 

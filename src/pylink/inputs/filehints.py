@@ -48,12 +48,12 @@ TEXTS = tuple(
     )
 )
 
-# Hints on files without device code.
+# Kinds of those hints of `find_hidden_code` that say that a file has no device code at all.
 WITHOUT_CODE = ("hidden-by-lto", "not-an-object")
 
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
 
-# Limit of files that are searched for hidden code; bytes of a file that tell its kind.
+# Limit of files that are searched for hidden code, and bytes of a file that tell its kind.
 MOST_FILES = 1000
 _HEAD_SIZE = 512
 
@@ -79,7 +79,7 @@ def _describe_kind(head: bytes) -> str | None:
         text = head.decode("utf-8", "strict" if len(head) < _HEAD_SIZE else "ignore")
     except UnicodeDecodeError:
         return None
-    if not text or not all(map(_is_of_text, text)):
+    if not text or not all(map(_is_in_texts, text)):
         return None
     return next((name for pattern, name in TEXTS if pattern.match(text)), "a text")
 
@@ -89,7 +89,8 @@ def machine_name(machine: int) -> str:
     return MACHINE_TITLES.get(machine, f"machine {machine}")
 
 
-def _is_of_text(character: str) -> bool:
+def _is_in_texts(character: str) -> bool:
+    """Return whether texts contain such a character: no control character except for blanks."""
     return character.isprintable() or character in "\t\n\r\f"
 
 
@@ -141,8 +142,8 @@ def _is_hidden(names: Collection[bytes]) -> bool:
 def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
     """Return a hint on a file whose device code a link cannot use; None for other files.
 
-    Such are objects whose fat binaries are not relocatable, files that are not objects, and shared
-    libraries without section headers.
+    These are objects whose fat binaries are not relocatable or are in GCC's bytecode, files that
+    are not objects, and shared libraries without section headers.
     """
     if not data.startswith(ELF_MAGIC):
         kind_name = (

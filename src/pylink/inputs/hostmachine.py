@@ -25,10 +25,11 @@ def this_machine() -> int:
 
 
 def warn_of_machines(job: Job, contents: DeviceContents, sink: Sink) -> None:
-    """Warn of objects for another host than -cpu-arch or, without it, than other objects.
+    """Warn of objects for another host than -cpu-arch says.
 
-    Their device code is linked, since it does not depend on the host. The host linker will not link
-    them.
+    Without -cpu-arch, objects for another host than this system are reported, but only if others
+    are for this system. Their device code is linked, since it does not depend on the host.
+    The host linker will not link them.
     """
     machine = host_machine(job.options)
     sources = contents.sources

@@ -34,9 +34,9 @@ CODE_PREFIXES = {EntryKind.ELF: "sm_", EntryKind.PTX: "compute_", EntryKind.LTOI
 def unpack_hosted(job: Job, scanned: ScannedInputs, sink: Sink) -> tuple[DeviceContents, Picks]:
     """Return the device code in the sources, and the entries that the link takes.
 
-    Damaged sources are reported. Sources without code for the target get a warning. Like nvlink,
-    this omits members of archives (except with --whole-archive) and the device runtime: most
-    links need little of them.
+    Damaged sources are reported. Sources without code for the target get a warning. Like nvlink's,
+    it omits members of archives (except with --whole-archive) and the device runtime, since most
+    links need little of these.
     """
     sources, libraries, contents = scanned.sources, scanned.libraries, scanned.contents
     if scanned.faults:
@@ -70,9 +70,9 @@ def scan(sources: Sources) -> tuple[DeviceContents, bytes]:
 def pick_entries(
     job: Job, contents: DeviceContents, faults: bytes, linked: dict[int, set[int]], sink: Sink
 ) -> tuple[Picks, list[int]]:
-    """Pick the entries that a link takes; also return the sources with code for other targets only.
+    """Pick the entries that a link takes; also return sources with code for other targets only.
 
-    Only containers with the numbers in `linked` are considered, for a source that it has.
+    If `linked` has a source, only its containers with the numbers there are considered.
     """
     sources = contents.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)
@@ -127,9 +127,10 @@ def pick_rows(contents: ScannedInputs, target: Target, *, optimizes: bool) -> by
 
 
 def follows_parting_release(picked: Picks) -> bool:
-    """Return whether the release of a picked cubin links `a` code only for `a` targets.
+    """Return whether a picked cubin is of a release that parts accelerated code from other code.
 
-    Called only if a link without the suffix has code for exactly its chip.
+    Such a release links code with the suffix `a` only for targets with it. The question matters
+    only if the target lacks the suffix, and an entry for its chip has it.
     """
     for number in range(len(picked.source_numbers)):
         pick = Pick(picked.rows, number)
@@ -142,7 +143,7 @@ def follows_parting_release(picked: Picks) -> bool:
 
 
 def read_toolkit(cubin: bytes) -> int:
-    """Return the toolkit that compiled a cubin, 131 for 13.1; 0 if it is damaged or has none."""
+    """Return the toolkit that compiled a cubin, 131 for 13.1; 0 if it is damaged or names none."""
     files, _, _, faults = elfread.parse(cubin, bytes(8) + len(cubin).to_bytes(8, "little"))
     return 0 if faults else files[0].toolkit
 

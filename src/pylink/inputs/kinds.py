@@ -12,13 +12,13 @@ MACHINE = slice(18, 20)  # e_machine in an ELF header
 # It is linked only if functions are undefined at its position.
 SYSTEM_LIBRARY = "cudadevrt"
 
-# Kinds in which the host compiler stores fat binaries.
+# Kinds of files of the host, in which compilers store fat binaries.
 OF_HOST = (HOST, SHARED)
 
 
 def kind_of(head: bytes) -> int:
     """Return the kind of a file with this head."""
-    from pylink._native.inputfiles import classify  # links ask it of all at once
+    from pylink._native.inputfiles import classify  # links classify all files at once
 
     classes = classify(head, bytes(8) + len(head).to_bytes(8, "little"))
     return classes[0] if classes else CUBIN

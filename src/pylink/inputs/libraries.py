@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pylink.options.plan import OutputPlan
 
 
-# The text for the directories in a diagnostic, without any -L.
+# The text in place of directories in a diagnostic, if there is no -L.
 NO_DIRECTORIES = "any directory, as -L names none"
 
 # Directories that host linkers search by default.
@@ -79,7 +79,7 @@ def candidate_files(name: str, options: Options) -> list[str]:
 
 
 def ignored_libraries(options: Options) -> list[Input]:
-    """Return the files of -l that a link ignores: shared libraries without code, linker scripts."""
+    """Return the files of -l that nvlink ignores: shared libraries, and linker scripts so named."""
     files = (file for name in options.library for file in candidate_files(name, options)[-1:])
     return [Input(file) for file in dict.fromkeys(files) if file.endswith(".so")]
 
@@ -121,7 +121,7 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
 def _search(
     name: str, directories: Sequence[str], machine: int, root: str = ""
 ) -> tuple[str | None, list[str]]:
-    """Return the file for a name or None, and the archives skipped for another host's objects."""
+    """Return the file for a value of -l, or None; also the archives skipped: for another host."""
     skipped: list[str] = []
     directories = [directory.rstrip("/") for directory in directories]
     exact = name[1:] if name.startswith(":") else f"lib{name}.so"

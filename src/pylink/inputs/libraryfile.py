@@ -32,9 +32,10 @@ _READ_SIZE = 1 << 20
 
 
 def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
-    """Read a library: its description and ELF header; (None, b"") for any other file.
+    """Return a library's description and its ELF header; (None, b"") for any other file.
 
-    The header is changed to have no sections. A read error is a fatal diagnostic.
+    Only what describes its device code is read. The header is changed to have no sections. A read
+    error is a fatal diagnostic.
     """
     try:
         # A pipe would wait for a writer.
@@ -62,7 +63,7 @@ class _PartialFile:
     __slots__ = ("_budget", "_data", "_descriptor")
 
     def __init__(self, descriptor: int, size: int) -> None:
-        # Empty memory needs no reserve in the system; the number is that of Linux.
+        # Memory that stays empty needs no reserve; the number is MAP_NORESERVE of Linux.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
         self._data = mmap.mmap(-1, size, flags=flags)
         self._descriptor = descriptor
@@ -75,7 +76,7 @@ class _PartialFile:
         self._data.close()
 
     def probe(self, path: str, sink: Sink) -> tuple[Library | None, bytes]:
-        """Read the description and header of the library; (None, b"") without device code."""
+        """Return what the function `probe` returns; (None, b"") without device code."""
         try:
             sections = self._sections()
         except ValueError:
@@ -93,7 +94,7 @@ class _PartialFile:
                 self._fill(sections[section.link].offset, sections[section.link].size)
         library = read_library(data, 0, len(data), path, sink)
         if library is not None and library.closed:
-            # Relocations tell which of these calls stay in the library.
+            # Relocations tell which calls of registration functions stay in the library.
             for section in sections:
                 if section.type in (SHT_RELA, SHT_DYNAMIC):
                     self._fill(section.offset, section.size)
@@ -116,7 +117,7 @@ class _PartialFile:
         return elfheaders.read_sections(self._data).sections
 
     def _section_extent(self, header: int) -> tuple[int, int]:
-        """Return offset and size of the section with this header; (0, 0) if it is outside."""
+        """Return offset and size of the section whose header is at `header`; (0, 0) if outside."""
         if header > len(self._data) - SHDR.size:
             return 0, 0
         fields = SHDR.unpack_from(self._data, header)

@@ -51,7 +51,7 @@ class OpenedInputs:
 
 
 class Candidates:
-    """All that a link could take: `loaded` before any choice among the sources of `opened`."""
+    """All that a link could take: `loaded` has the cubins of all sources in `opened`."""
 
     __slots__ = ("loaded", "opened")
 
@@ -68,8 +68,8 @@ class Loaded:
     has the sources that this cubin is linked with. `references` are the kernels that host code
     uses, None if all kernels are kept. `registered` lists the module ids (True) and file names
     (False) for --register-link-binaries, None for the names of all inputs. `libraries` are the
-    shared libraries with device code, and `candidates` what the link could have taken, until
-    modules have been borrowed.
+    shared libraries with device code. `candidates` is what the link could have taken, which is
+    needed until modules have been borrowed (`phases/borrow.py`).
     """
 
     __slots__ = (

@@ -43,7 +43,7 @@ _opened: set[tuple[int, Callable[[int, bytes], bool]]] = set()
 
 
 def open_libraries(codecs: int) -> None:
-    """Load the packages' libraries into native code, for these bits of codecs."""
+    """Load the library of each codec whose bit, 1 << codec, is in `codecs`, into native code."""
     for codec in (Codec.LZ4_BLOCK, Codec.ZSTD_FRAME):
         if codecs & 1 << codec:
             open_library(codec)
@@ -55,7 +55,10 @@ def open_library(codec: int) -> bool:
 
 
 def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
-    """Find the library of a codec's package and pass it to `use`, once; False if not found."""
+    """Find the library of a codec's package, and call `use(codec, path)` once; False if not found.
+
+    `use` returns whether it can use the library.
+    """
     key = codec, use
     if key not in _opened:
         package, directory, prefix = LIBRARIES[codec]
@@ -97,7 +100,10 @@ class Unpacker:
         self._zstd: Callable[[memoryview, int], bytes] | None = None
 
     def reserve(self, flags: int, stated_size: int) -> None:
-        """Count a payload of `stated_size` decompressed bytes; DamagedPayload above the limit."""
+        """Count a payload of `stated_size` decompressed bytes; DamagedPayload if it is refused.
+
+        It is if it exceeds the limit, or is marked with both codecs.
+        """
         if not is_compressed(flags):
             return
         if flags & FLAGS_OF_CODECS == FLAGS_OF_CODECS:
@@ -107,7 +113,7 @@ class Unpacker:
         self.remaining -= stated_size
 
     def refusal(self, stated_size: int, *, is_large: bool) -> DamagedPayload:
-        """Make the error of a payload that exceeds the limit, or is marked with both codecs."""
+        """Make the error of a payload that exceeds the limit (`is_large`) or has both codecs."""
         if not is_large:
             return DamagedPayload("it is marked as both LZ4 and Zstandard")
         return LargePayload(

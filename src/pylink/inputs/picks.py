@@ -67,8 +67,8 @@ class Picks:
     """The code that a link takes from `sources`: PickRows in `rows`, in order of the sources.
 
     `source_numbers` has the source of each row. `special` are the rows that are not plain cubins:
-    of these, `compile_inputs` has the compiled ones by row, `plain` the files that are read as
-    cubins, and all others are not linked. `bare` are the sources with host code only. `codecs` has
+    `compile_inputs` has those that are compiled, by row, `plain` those that are read as cubins, and
+    all others are not linked. `bare` are the sources with host code only. `codecs` has
     a bit for each codec that native code needs.
     """
 
@@ -99,7 +99,7 @@ class Picks:
         self.plain: set[int] = set()
 
     def is_taken(self, number: int) -> bool:
-        """Return whether the link takes a special row."""
+        """Return whether the link takes row `number`, one of `special`."""
         return number in self.compile_inputs or number in self.plain
 
     def taken_sources(self) -> list[int]:
@@ -110,11 +110,11 @@ class Picks:
         ]
 
     def compile_inputs_in_order(self) -> list[CompileInput]:
-        """Return the code that is compiled, in order of rows."""
+        """Return what is compiled, or was, in order of rows."""
         return [self.compile_inputs[number] for number in sorted(self.compile_inputs)]
 
     def cubins(self) -> tuple[bytes, Sequence[int]]:
-        """Return the rows of the cubins, compiled ones included, and their numbers."""
+        """Return the PickRows of all cubins, also of compiled ones, and their numbers in `rows`."""
         if not self.special:
             return self.rows, range(len(self.source_numbers))
         dropped = set(self.special) - self.plain
@@ -134,7 +134,10 @@ class Picks:
         return rows, numbers
 
     def take_cubin(self, number: int, sink: Sink) -> bytes:
-        """Return a cubin that native code does not have: damaged, or compiled and now freed."""
+        """Return the cubin of row `number`: a compiled one, or one that native code cannot unpack.
+
+        A compiled one is not kept. If the cubin is damaged, that is reported; the result is empty.
+        """
         compile_input = self.compile_inputs.get(number)
         if compile_input is None:
             return self.unpack(Pick(self.rows, number), sink)

@@ -1,4 +1,4 @@
-"""Host objects' lists of module ids, and of the kernels and variables that host code uses.
+"""Host objects' lists of modules to register, and of kernels and variables that host code uses.
 
 The compiler lists in a host object the kernels that its host code names: in `.nvHRKE` the ones that
 are visible to other files, in `.nvHRKI` the others, which have unique names. `.nvHRDE`, `.nvHRDI`,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class References:
-    """Patterns for the kernels that host code uses, with global (`external`) or `internal` names.
+    """Patterns for the kernels that host code uses: with global (`external`) or `internal` names.
 
     `variables` has the patterns for variables of both kinds.
     """
@@ -38,9 +38,10 @@ class References:
 def host_references(numbers: list[int], contents: DeviceContents) -> References | None:
     """Return the kernels that the host code of these sources uses; None if not known.
 
-    They are not known if one source has no list, or no list has a name. Host linkers may have
-    dropped lists of a shared library, but never its code: its lists count if they are long enough
-    for the code. A library of which nothing is linked does not count.
+    `numbers` are the sources. The kernels are not known if one source has no list, or no list has a
+    name. Host linkers may have dropped some lists of a shared library, but never its code. So they
+    are not known either if its lists are too short for its number of modules. A library of which
+    nothing is linked is ignored.
     """
     sources = contents.sources
     if bytes(map(sources.kinds.__getitem__, numbers)).translate(None, bytes(OF_HOST)):

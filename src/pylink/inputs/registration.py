@@ -7,7 +7,7 @@ function is an exported symbol: the loader takes the first definition in its sea
 the file was linked to bind its own. Hence an image
 
 * is never registered if one of its modules calls the function of another image,
-* is incomplete if a module calls twice: the callback of another comes too late,
+* is incomplete if a module calls twice: it is registered before another module has called,
 * is not needed if all of its modules call elsewhere.
 
 No error appears before the first launch. `find_losses` follows the calls of the files that a link
@@ -48,8 +48,9 @@ class Module:
 class Loss:
     """A module whose registration fails because of two files, in command-line order.
 
-    A file is a library, or None for the output of this link, which comes first. With `is_double`,
-    both call one image for the module. Else one image waits for a call that the other one gets.
+    `id` is the module. A file is a library, or None for the output of this link, which comes first.
+    With `is_double`, both files call one image for the module. Otherwise the image of one file
+    waits for a call that the image of the other file gets.
     """
 
     __slots__ = ("first", "id", "is_double", "second")
@@ -64,10 +65,11 @@ class Loss:
 
 
 class _File:
-    """A file of the program, with the ids whose function it calls, and defines (`answers`).
+    """A file of the program.
 
-    Calls of the ids in `self_answered` go to the file itself, in any load order. `rank` is its
-    position among the files.
+    `calls` are the ids of the modules whose registration function it calls, and `answers` those
+    whose function it defines. Calls for the ids in `self_answered` go to the file itself, in any
+    load order. `rank` is its position among the files.
     """
 
     __slots__ = ("answers", "calls", "library", "rank", "self_answered")
@@ -88,7 +90,10 @@ class _File:
 
 
 def find_contained(static: dict[bytes, Module], libraries: Sequence[Library]) -> set[bytes]:
-    """Return the modules of `static` whose host code the host linker will put into the output."""
+    """Return the ids of `static` whose host code the host linker will put into the output.
+
+    `static` has the modules of objects and archives, by id.
+    """
     return {
         wrapper
         for wrapper, module in static.items()
@@ -109,9 +114,9 @@ def find_losses(
 ) -> list[Loss]:
     """Find the losses of a program with this link's output, at most one for each pair of files.
 
-    The link registers the modules of `static` and the `chosen` ones of libraries. Libraries are in
-    command-line order. The `optional` modules are registered in the output if it contains them, by
-    hidden functions.
+    The link registers the modules of `static` (objects and archives), and those of libraries with
+    the ids `chosen`. Libraries are in command-line order. `is_shared` is for an output that is a
+    shared library; it registers the `optional` modules, by hidden functions, if it contains them.
     """
     registered = {*static, *chosen}
     contained = find_contained(static, libraries)
@@ -129,7 +134,7 @@ def find_losses(
             files.append(
                 _File(len(files) + 1, library, library.contained, library.closed, self_answered)
             )
-    # The message names the first of several modules.
+    # If several modules are lost, the message names the first in this order.
     ids = list(static)
     for library in libraries:
         ids += [*library.open, *library.closed, *sorted(library.contained)]
@@ -154,9 +159,9 @@ def _is_omitted(library: Library, static: dict[bytes, Module], contained: set[by
 def _follow_calls(
     order: Sequence[_File], places: dict[bytes, int], losses: dict[tuple[int, int], Loss]
 ) -> None:
-    """Follow each call to the file that answers in this load order; adds to `losses`.
+    """Follow each call to the file that answers in this load order; add what is lost to `losses`.
 
-    `places` gives the order of the modules.
+    `places` gives each module's position in the order in which losses are found.
     """
     definers: dict[bytes, list[_File]] = {}
     callers_of: dict[bytes, list[_File]] = {}
@@ -165,8 +170,8 @@ def _follow_calls(
             definers.setdefault(symbol, []).append(file)
         for symbol in file.calls:
             callers_of.setdefault(symbol, []).append(file)
-    # `reached` has, by rank of a file and by module, the files whose calls come to it. `takers` has
-    # the file that gets the call of each module.
+    # `reached` has, by rank of a file and by module, the files whose calls for the module come to
+    # that file. `takers` has the file that gets the first call for each module.
     reached: dict[int, dict[bytes, list[_File]]] = {file.rank: {} for file in order}
     takers: dict[bytes, _File] = {}
     for symbol in definers.keys() | callers_of.keys():
@@ -195,7 +200,7 @@ def _follow_calls(
 
 
 def _add_loss(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
-    """Add a loss between two files; a plain loss replaces a double one, others stay."""
+    """Add a loss between two files, which keep one: the first that is not double, or the first."""
     pair = (min(file.rank, other.rank), max(file.rank, other.rank))
     if file.rank > other.rank:
         loss.first, loss.second = loss.second, loss.first

@@ -28,10 +28,10 @@ def find_system(job: Job, names: list[str]) -> set[int]:
 
 
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
-    """Return the link with only the cubins that it takes; `sources` are their sources, if known.
+    """Return the link with only the cubins that it takes; `sources` are None if all are files.
 
-    The result of LTO has the number after all sources, and is always taken. Borrowed modules have
-    the numbers after that; `lent` has their demands.
+    The result of LTO has the source number after all sources, and is always taken. Modules that are
+    borrowed from shared libraries have the numbers after that; `lent` has a Demand for each.
     """
     job, source_numbers = loaded.job, loaded.source_numbers
     count = len(loaded.names)

@@ -41,10 +41,10 @@ DAMAGE = {
 }
 
 # Entries of `__nv_module_id` that are not ids of modules: a fixed word for each module that is not
-# relocatable, and the prefix of entries by registration functions of a device link.
+# relocatable, and this prefix of an id for each registration function of a device link.
 NOT_RELOCATABLE = b"__NV_MODULE_ID"
 DEFINED = b"def "
-# Follows that prefix if the file registers the module only if it contains it.
+# This follows DEFINED if the file registers the module only if it has the module's host code.
 LENT = b"lend "
 
 
@@ -83,16 +83,16 @@ def read_library(
 class Libraries:
     """The shared libraries of a link that have device code.
 
-    `libraries` has all of them in the order of the inputs, and `registered` the modules that the
-    link registers. `anchors` has the linked ids whose wrapper no other file sees, each with a
-    symbol of its library.
+    `libraries` has all of them in the order of the inputs, and `registered` the ids of the modules
+    that the link registers. `anchors` maps each linked id whose wrapper its library does not export
+    to another symbol of the library, or "".
 
-    Borrowed code is linked here and registered by another file. `lent` has the ids of modules in
-    libraries whose wrapper this link passes on. `optional` has ids of modules in archives, which
-    are registered here only if the host linker takes the member. Kernels of the sources in
-    `borrowed` are not roots. `copied` maps sources whose variables are in another image, too, to
-    the file of this image. `written` has patterns for the variables that host code of the
-    libraries names, None if not known.
+    Borrowed code is linked here and registered by another file. `lent` has the ids of borrowed
+    modules whose wrapper, which a library exports, the output passes to its own image. `optional`
+    has ids of modules in archives, which are registered here only if the host linker takes the
+    member. Kernels of the sources in `borrowed` are not roots. `copied` maps sources whose
+    variables are also in the image of another file to that file. `written` has patterns for the
+    variables that host code of the libraries names; None if they are not known.
     """
 
     __slots__ = (
@@ -110,9 +110,9 @@ class Libraries:
         self.written: list[bytes] | None = None
 
     def lenders(self) -> dict[Library, set[bytes]]:
-        """Return the modules that other images register, by library in order.
+        """Return the ids of the modules that this link can borrow, by library in order.
 
-        Modules of the link are not among them, and each file counts once.
+        Another image registers each of them, and this link does not. Each file counts once.
         """
         owned = {identifier for library in self.libraries for identifier in library.closed}
         lenders: dict[Library, set[bytes]] = {}
@@ -130,9 +130,10 @@ class Libraries:
     def add(
         self, source: Source, library: Library | None, place: int, sink: Sink
     ) -> Library | None:
-        """Add a shared library, reading it without `library`; None if the link takes no code of it.
+        """Add a shared library and return it; None if it has no code that the link may take.
 
-        `place` is the number of sources in front of it.
+        It is read from `source`, unless `library` describes it. `place` is the number of sources in
+        front of it.
         """
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
@@ -195,11 +196,11 @@ class Libraries:
         libraries: Sequence[Library],
         contents: DeviceContents,
     ) -> set[bytes]:
-        """Find modules of archives that another library registers, if the link is for a shared one.
+        """Find the modules of archives that a library registers, too, if the output is shared.
 
-        The host linker may omit the member if the library has all its symbols. So the file
-        registers such a module if it contains it, and passes on the library's wrapper if not. Sets
-        `optional`, `copied` and `borrowed`.
+        The host linker may omit the archive's member if the library has all its symbols. So the
+        output registers such a module only if it contains the member. Otherwise it passes the
+        library's wrapper to its own image. Sets `optional`, `copied` and `borrowed`.
         """
         if not job.options.shared or not job.executable:
             return set()
@@ -236,7 +237,7 @@ class Libraries:
         return list(distinct.values())
 
     def _report_unusable(self, library: Library, ids: list[bytes], sink: Sink) -> None:
-        """Report what keeps a program from using these modules; sets `anchors`."""
+        """Report what keeps a program from using the library's modules `ids`; sets `anchors`."""
         if library.has_runtime:
             sink.report("library-runtime", file=library.file)
         for identifier in ids:

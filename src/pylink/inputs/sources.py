@@ -5,16 +5,16 @@ from __future__ import annotations
 from pylink.facts.inputkinds import SHARED
 from pylink.tables import extent, extent_at
 
-# Marks of a source: all of its archive is linked; nvlink would not read it.
-WHOLE_ARCHIVE = 1
-OVERLOOKED = 2
+# Marks of a source, bits.
+WHOLE_ARCHIVE = 1  # it is a member of an archive of which all is linked
+OVERLOOKED = 2  # nvlink would not read it
 
 
 class Library:
     """A shared library, as its dynamic symbols describe it.
 
     `open` and `closed` are ids (see `inputs/sharedlib.py`), `wrappers` the ids whose wrapper is
-    exported, and `interposable` the closed ones for which a program's definition would be taken.
+    exported, and `interposable` the closed ids whose registration function a program can replace.
     `contained` are the modules in the file; a library that only has a device link contains none.
     `place` is the number of sources in front of it. `anchor` is a function that only this library
     defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is the
@@ -64,7 +64,7 @@ class Source:
 
 
 class SourceBatch:
-    """Sources in one arena, in columns: those of `Sources` except for arenas and groups."""
+    """Sources in one arena, as columns like those of `Sources`, except for arenas and groups."""
 
     __slots__ = ("arena", "demands", "extents", "kinds", "marks", "names")
 
@@ -81,7 +81,7 @@ class SourceBatch:
         return Source(number, self.names[number], self.kinds[number], self.arena, offset, size)
 
     def as_library(self, number: int) -> SourceBatch:
-        """Return a batch of one source, as a shared library."""
+        """Return a batch of the source `number` alone, with the kind of shared libraries."""
         row = self.extents[16 * number : 16 * number + 16]
         return SourceBatch(self.arena, [self.names[number]], bytes([SHARED]), row)
 
@@ -122,11 +122,11 @@ class SourceBatch:
 class Sources:
     """Columns with a row for each input and archive member, in the order of the link.
 
-    `names` are for diagnostics. `kinds` has a byte of `kinds.py` each, `extents` offset and size
-    (u64) in one of the `arenas`, and `arena_numbers` its number (int32). `demands` say when the
-    source is linked (ALWAYS and so on), `groups` have the number of its archive (int32, 0 for
-    none), `marks` have WHOLE_ARCHIVE and OVERLOOKED. `libraries` are descriptions of shared
-    libraries, by source number. `size` has the bytes of the files that these came from.
+    `names` are for diagnostics. `kinds` has a byte of `inputkinds` each, `extents` offset and size
+    (u64) in one of the `arenas`, and `arena_numbers` its number (int32). `demands` has a Demand,
+    i.e. when the source is linked, and `marks` WHOLE_ARCHIVE and OVERLOOKED. `groups` has the
+    archive of a member (int32): 1 + the number of that input, 0 for none. `libraries` are
+    descriptions of shared libraries, by source number. `size` has the bytes of all files.
     """
 
     __slots__ = (
@@ -148,11 +148,11 @@ class Sources:
         self.libraries: dict[int, Library] = {}
 
     def add(self, batch: SourceBatch, group: int = 0) -> None:
-        """Append a batch; `group` is the number of its archive, 0 for none."""
+        """Append a batch; `group` is 1 + the number of its archive among the inputs, 0 for none."""
         arena_number = self._arena_number_by_id.setdefault(id(batch.arena), len(self.arenas))
         if arena_number == len(self.arenas):
             self.arenas.append(batch.arena)
-            if group:  # files that a thin archive names
+            if group:  # a new arena of members has the files that a thin archive names
                 self.size += len(batch.arena)
         count = len(batch.names)
         self.names += batch.names
@@ -174,7 +174,7 @@ class Sources:
         return Source(number, self.names[number], self.kinds[number], arena, offset, size)
 
     def group(self, number: int) -> int:
-        """Return the number of the archive of a source, 0 for none."""
+        """Return 1 + the number of a source's archive among the inputs; 0 for none."""
         return int.from_bytes(self.groups[4 * number : 4 * number + 4], "little")
 
     def overlooked(self) -> set[int]:

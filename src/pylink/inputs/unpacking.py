@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pylink.timing import CsvTiming
 
     class Shared(Protocol):
-        """Inputs that links share; `pylink.phases.sharing` implements it."""
+        """Inputs that links share; SharedInputs of `pylink.phases.sharing` says what each does."""
 
         def batches_for(self, job: Job) -> list[SourceBatch] | None: ...
 
@@ -68,7 +68,7 @@ def unpack(
     sink: Sink,
     shared: Shared | None = None,
 ) -> Loaded:
-    """Unpack the cubins of the inputs, given in batches; LinkError after errors.
+    """Return the cubins of the inputs, which are given in batches; LinkError after errors.
 
     `shared` has inputs that other links have scanned and decompressed.
     """
@@ -125,7 +125,7 @@ def scan_inputs(job: Job, batches: Sequence[SourceBatch], sink: Sink) -> Scanned
 
 
 def _refuse_without_code(job: Job, contents: DeviceContents, sink: Sink) -> None:
-    """Report that no input has code for the target, if some have code for others."""
+    """Report that no input has code for the target, if inputs have device code at all."""
     options = job.options
     if sink.errors or options.suppress_arch_warning or options.allows_no_code:
         return
@@ -139,7 +139,7 @@ def _refuse_without_code(job: Job, contents: DeviceContents, sink: Sink) -> None
 
 
 def known_references(loaded: Loaded) -> References | None:
-    """Return the kernels that host code uses, before LTO compiles the program; None for all."""
+    """Return the kernels that host code uses, before LTO compiles the program; None: keep all."""
     assert loaded.opened is not None
     if not loaded.job.compiles_by_host_info:
         return None
@@ -184,9 +184,10 @@ def find_lto_position(loaded: Loaded) -> int:
 
 
 def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") -> Loaded:
-    """Select what the link takes from all sources, and what host code registers and uses.
+    """Select the cubins that the link takes, and list what host code registers and uses.
 
-    Borrowed modules have the numbers after all sources, with the demands `lent`.
+    Modules that are borrowed from shared libraries have numbers after those of all sources; `lent`
+    has a Demand for each.
     """
     job, sources, contents = loaded.job, opened.sources, opened.contents
     libraries = opened.libraries
@@ -257,7 +258,7 @@ def gather_cubins(
 
 
 def classify_files(picked: Picks, sink: Sink) -> None:
-    """Classify sources that are neither cubins nor have entries; refuse unknown files."""
+    """Classify the sources that are not cubins and have no entries; refuse unknown files."""
     sources = picked.sources
     host_files = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
     files = [
@@ -283,7 +284,7 @@ def classify_files(picked: Picks, sink: Sink) -> None:
 
 
 def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
-    """Report a file that is not an input, like nvlink; `is_host` is for a host's `*.cubin`."""
+    """Report, like nvlink, a file that cannot be an input; `is_host`: a host object `*.cubin`."""
     from pylink.inputs.filehints import file_kind_hints
 
     hints = file_kind_hints(source.data)
@@ -295,7 +296,7 @@ def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
 
 
 def compile_ptx(job: Job, picked: Picks, timing: CsvTiming, sink: Sink) -> None:
-    """Compile all picked PTX to cubins."""
+    """Compile all picked PTX to cubins, which replace it in `picked`."""
     numbers = [
         number
         for number in sorted(picked.compile_inputs)
