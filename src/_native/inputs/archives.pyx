@@ -26,8 +26,8 @@ cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive
     uint64_t offset             # offset of the contents; unused for thin archives
     uint64_t size               # bytes of the contents
-    int64_t place               # PLACE of `/OFFSET:PLACE`, or -1
-    uint64_t name               # offset of the name: in the header, before the contents, or long
+    int64_t place               # PLACE of a name `/OFFSET:PLACE` (archiveformat.py), or -1
+    uint64_t name               # offset of the name in a header, the long names, or the contents
     uint32_t name_size
     uint8_t kind                # an InputKind; 0 in thin archives, which lack the contents
     uint8_t inline              # the name stands before the contents
@@ -112,7 +112,7 @@ def split_rows(bytes data, bytes rows, str prefix):
 cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     """Read the header at `next`, add its member, and move `next` to the header after it.
 
-    Sets `reason` to an ArchiveFault instead if it cannot. False when memory is exhausted.
+    If the header is damaged, sets `reason` to an ArchiveFault instead. False without memory.
     """
     cdef const uint8_t* header = walk.data + walk.next
     cdef uint64_t remaining = walk.end - walk.next, size = 0, offset = walk.next + HEADER_SIZE
@@ -172,9 +172,10 @@ cdef bint parse_size(const uint8_t* header, uint64_t* size) noexcept nogil:
 
 
 cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* reason) noexcept nogil:
-    """Add the member whose header is at `next`; `length` is its name field's without blanks.
+    """Add the member of `size` bytes whose header is at `next`; False without memory.
 
-    If the name has a fault, no member is added and `reason` is set. False when memory is exhausted.
+    `length` is that of the name in the header, without the blanks at its end. If the name has a
+    fault, no member is added, and `reason` is set.
     """
     cdef const uint8_t* header = walk.data + walk.next
     cdef MemberRow* row = <MemberRow*>vec_push(&walk.rows)

@@ -40,7 +40,8 @@ static void* pylink_zstd_context(void) {
     return context;
 }
 
-/* inputs/codecs.pxd describes this, and pylink_decompress. */
+/* Open the library at `path` for a codec. Returns whether it has what the codec needs;
+   pylink_decompress uses it from then on. */
 static int pylink_open_codec(int codec, const char* path) {
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL)
@@ -60,6 +61,8 @@ static int pylink_open_codec(int codec, const char* path) {
     return pylink_zstd != NULL;
 }
 
+/* Decompress the `size` bytes at `from` to `to`. Returns whether they become exactly `room` bytes;
+   otherwise some of these may be written. Nothing outside the two ranges is touched. */
 static int pylink_decompress(int codec, const void* from, size_t size, void* to, size_t room) {
     if (codec == PYLINK_LZ4_BLOCK && pylink_lz4 != NULL && size <= INT_MAX && room <= INT_MAX) {
         int unpacked_size = pylink_lz4((const char*)from, (char*)to, (int)size, (int)room);

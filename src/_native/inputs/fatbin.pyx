@@ -26,14 +26,14 @@ from picknumbers cimport (
 
 
 cdef enum:
-    # Time to scan a source, in bytes that are copied in that time: the work of `claim`. Each source
-    # is read at a dozen places that no cache has.
+    # Work of scanning a source, for `claim`: as many bytes as are copied in the same time. Each
+    # source is read at a dozen places that no cache has.
     SCAN_COST = 16 << 10
 
 # The results of one thread, which scans a run of sources.
 ctypedef struct ScanPart:
     Scanner scanner
-    bint failed                 # without memory
+    bint failed                 # memory is exhausted
 
 # The sources of a scan, and its parts.
 ctypedef struct Scan:
@@ -46,7 +46,7 @@ ctypedef struct Scan:
 
 
 cdef void scan_part(void* context, size_t item) noexcept nogil:
-    """Scan the sources of one part; sets `failed` without memory."""
+    """Scan the sources of part number `item`; sets its `failed` without memory."""
     cdef Scan* scan = <Scan*>context
     cdef ScanPart* part = &scan.parts[item]
     cdef size_t i
@@ -99,7 +99,7 @@ def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
 
 
 cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize_t source_count):
-    """Return a pointer for each source, to the start of its arena; checks all extents."""
+    """Return, as bytes, a pointer to the start of each source's arena; checks all extents."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef bytes arena_pointers = PyBytes_FromStringAndSize(NULL, source_count * sizeof(char*))
@@ -137,18 +137,18 @@ cdef struct Rank:
     uint64_t flags
     int64_t rank                # negative: the entry cannot be used
 
-# The picks of one link, and the part of its scan that is not read yet.
+# The picks of one link, and which rows of its scan (`find_entries`) are next.
 ctypedef struct Picking:
     Vec picks                   # PickRow
-    uint64_t bytes_left         # decompressed bytes that further payloads may have
+    uint64_t bytes_left         # decompressed bytes that all further payloads may have together
     uint32_t codecs             # a bit, 1 << codec, for each codec of a pick
-    const EntryRow* entry       # next row, and the end of all
+    const EntryRow* entry       # next entry that is not read
     const EntryRow* entry_end
-    const FaultRow* fault       # next row, and the end of all
+    const FaultRow* fault       # next fault that is not read
     const FaultRow* fault_end
     Rank[RANKS] ranks
 
-# A source with containers.
+# A source of a kind that has containers: a fat binary, a host object or a shared library.
 ctypedef struct PickedSource:
     uint32_t number
     int32_t arena_number
@@ -208,7 +208,7 @@ def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t lim
 
 
 cdef void start_picking(Picking* picking, bytes entries, bytes faults, uint64_t limit) noexcept:
-    """Set all fields except `picks`, to begin at the first rows of the scan."""
+    """Set all fields except `picks`, to begin at the first `entries` and `faults` of the scan."""
     memset(picking.ranks, 0, sizeof(picking.ranks))
     picking.bytes_left = limit
     picking.codecs = 0
@@ -228,7 +228,7 @@ cdef bint take_faults(Picking* picking, uint32_t source) noexcept:
 
 cdef int64_t pick_best_entries(Picking* picking, const PickedSource* source, set chosen,
                                rank) except -1:
-    """Add the best entry of each container, or of each in `chosen`. Returns how many it added."""
+    """Pick the best entry of each container; return how many. `chosen` limits the containers."""
     cdef const EntryRow* best
     cdef uint32_t container
     cdef int64_t count = 0
@@ -249,12 +249,12 @@ cdef const EntryRow* take_best_entry(Picking* picking, rank) except? NULL:
     cdef const EntryRow* entry = picking.entry
     cdef const EntryRow* best = NULL
     cdef uint32_t source = entry.source, container = entry.container
-    cdef int64_t best_rank = -1, place
+    cdef int64_t best_rank = -1, entry_rank
     while (entry != picking.entry_end and entry.source == source
             and entry.container == container):
-        place = find_rank(picking.ranks, entry, rank)
-        if place > best_rank:
-            best, best_rank = entry, place
+        entry_rank = find_rank(picking.ranks, entry, rank)
+        if entry_rank > best_rank:
+            best, best_rank = entry, entry_rank
         entry += 1
     picking.entry = entry
     return best
@@ -266,7 +266,7 @@ cdef inline bint is_special(const PickRow* pick) noexcept nogil:
 
 
 cdef int64_t find_rank(Rank* ranks, const EntryRow* entry, rank) except? -2:
-    """Return the rank of an entry: `rank` is seldom called, since few links have many kinds."""
+    """Return what `rank` returns for an entry, from the cache `ranks` if it was asked before."""
     cdef uint64_t key = (entry.flags * 31 + entry.sm) * 31 + entry.kind
     cdef Rank* cached = &ranks[(key ^ key >> 12) % RANKS]
     if not (cached.is_set and cached.kind == entry.kind and cached.sm == entry.sm
@@ -290,7 +290,7 @@ cdef PickRow* add_pick(Picking* picking, uint32_t source, int32_t arena_number) 
 
 cdef int pick_source(Picking* picking, uint32_t source, int32_t arena_number, uint8_t kind,
                      uint64_t offset, uint64_t size) except -1:
-    """Add the pick of a whole source."""
+    """Add the pick of a whole source, of `size` bytes at `offset` of its arena."""
     cdef PickRow* pick = add_pick(picking, source, arena_number)
     pick.kind = kind
     pick.header = pick.offset = offset
@@ -300,7 +300,7 @@ cdef int pick_source(Picking* picking, uint32_t source, int32_t arena_number, ui
 
 cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_number,
                     bint hosted) except -1:
-    """Add the pick of an entry: its payload, codec and sizes."""
+    """Add the pick of an entry: its payload, codec and sizes, or why it cannot be linked."""
     cdef PickRow* pick = add_pick(picking, entry.source, arena_number)
     pick.container = entry.container
     pick.index = entry.index

@@ -36,7 +36,7 @@ cdef packed struct EntryRow:
     uint64_t flags
     uint64_t offset             # offset of the header
     uint64_t size               # bytes of the payload with its padding
-    uint64_t packed_size        # bytes of the payload without padding if the entry says, or `size`
+    uint64_t packed_size        # bytes without padding if the entry says, otherwise `size`
     uint64_t full_size          # bytes when it is decompressed; 0 when it is not compressed
 
 # A range of the arena.
@@ -48,8 +48,8 @@ cdef packed struct ByteRange:
 cdef packed struct SourceRow:
     uint64_t containers         # number of them
     ByteRange module            # __nv_module_id
-    ByteRange kernels[2]        # .nvHRKE, .nvHRKI
-    ByteRange variables[4]      # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
+    ByteRange kernels[2]        # lists of names: .nvHRKE, .nvHRKI
+    ByteRange variables[4]      # lists of names: .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
     uint64_t machine            # e_machine of a host file with containers
 
 # Damage in a source, after which nothing more of it is read.

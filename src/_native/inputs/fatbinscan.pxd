@@ -34,7 +34,10 @@ ctypedef struct Scanner:
 
 cdef inline bint add_fault(Scanner* scanner, bint is_of_entry, uint32_t reason, uint64_t value,
                            uint64_t limit) noexcept nogil:
-    """Add a fault of the current source, or of its next entry; False without memory."""
+    """Add a fault of the source or, with `is_of_entry`, of its next entry; False without memory.
+
+    `reason` is a FatbinFault, `value` is wrong, and `limit` is what it should be or the most.
+    """
     cdef FaultRow* row = <FaultRow*>vec_push(&scanner.faults)
     if row == NULL:
         return False
@@ -47,7 +50,7 @@ cdef inline bint add_fault(Scanner* scanner, bint is_of_entry, uint32_t reason, 
 
 
 cdef inline void set_range(ByteRange* row, uint64_t base, const Shdr* section) noexcept nogil:
-    """Set a range to a section of the file at offset `base` of the arena."""
+    """Set a range of the arena to a section of the file that begins at offset `base` there."""
     row.offset = base + section.sh_offset
     row.size = section.sh_size
 
@@ -91,10 +94,9 @@ cdef inline bint scan_container(Scanner* scanner, uint64_t offset, uint64_t end)
 
 
 cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t size) noexcept nogil:
-    """List the entries of all containers in a section, or in a file.
+    """List the entries of all containers in a section or file; False without memory.
 
-    The first bytes must be a container; the section ends where another thing follows. False
-    without memory.
+    It must begin with a container. The list ends where something else follows a container.
     """
     cdef FatbinContainer header
     cdef uint64_t end = offset + size
@@ -128,9 +130,9 @@ cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t siz
 
 cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, uint64_t size,
                              uint16_t type) noexcept nogil:
-    """Scan the sections of CUDA in an ELF file at `base`, if its e_type is `type`.
+    """List the entries in an ELF file at `base`, and set `row` to its other sections of CUDA.
 
-    False without memory.
+    Does nothing if its e_type is not `type`. False without memory.
     """
     cdef ElfFile elf
     cdef const Shdr* section

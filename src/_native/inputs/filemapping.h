@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #endif
 
-/* A mapped file: its place, what tells it from other files, and what tells that it changed. */
+/* A mapped file: where it is in the arena, what identifies it, and what shows that it changed. */
 typedef struct {
     uint64_t offset; /* in the arena, in bytes */
     uint64_t size;   /* bytes; 0: it is not mapped */
@@ -31,8 +31,8 @@ static int64_t pylink_time_of(const struct stat* status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-/* Return whether a mapping keeps the lease of its file. On file systems that lie on others, such as
-   overlayfs, the kernel maps a file of the lower one, which the lease is not on. */
+/* Return whether a mapping of an open file keeps its lease. On file systems that lie on others,
+   such as overlayfs, the kernel maps a file of the lower one, which the lease is not on. */
 static int pylink_can_lease(int file) {
     struct statfs system;
     if (fstatfs(file, &system) != 0)
@@ -49,8 +49,8 @@ static int pylink_can_lease(int file) {
     }
 }
 
-/* Return whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file,
-   which is added. So a file is mapped once, even if several inputs are links to it: when the
+/* Return whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file;
+   if not, add it. So a file is mapped once, even if several inputs are links to it: when the
    kernel adds a lease, it walks all leases of the file. The multiplier spreads the inode to the
    highest bits, which are the index. */
 static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
@@ -62,6 +62,7 @@ static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
    mappings, and a file and the gap after it take two. */
 #define PYLINK_MOST_MAPPED (1 << 14)
 static int64_t pylink_mapped_now = 0;
+/* Add `more` to the number of mapped files, and return the sum. */
 static int64_t pylink_count_mapped(int64_t more) {
     return __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
 }
@@ -106,17 +107,18 @@ static void pylink_allow_forks(void) {
     pthread_mutex_unlock(&pylink_no_forks);
 }
 
-/* A child process inherits no mapped files. */
+/* Begin a child process, which inherits no mapped files. */
 static void pylink_start_child(void) {
     pylink_mapped_now = 0;
     pylink_allow_forks();
 }
 
+/* Let each later fork wait while files are being mapped. */
 static void pylink_register_fork_handlers(void) {
     pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_start_child);
 }
 
-/* Hold forks while files are mapped. */
+/* Hold forks while files are being mapped, until pylink_allow_forks. */
 static void pylink_begin_mapping(void) {
     pthread_once(&pylink_fork_once, pylink_register_fork_handlers);
     pylink_hold_forks();
@@ -134,7 +136,8 @@ static int pylink_fetch_pages(void* place, uint64_t size) {
     return madvise(place, size, MADV_POPULATE_READ) == 0;
 }
 
-/* Return whether the mapped file was written to. A file that took its path does not count. */
+/* Return whether the mapped file was written to. Another file that is at `path` now does not
+   count. */
 static int pylink_was_written(const char* path, const pylink_mapped* row) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_dev == row->device &&
@@ -142,8 +145,8 @@ static int pylink_was_written(const char* path, const pylink_mapped* row) {
            ((uint64_t)status.st_size != row->size || pylink_time_of(&status) != row->modified);
 }
 
-/* Give up the pages of mapped files, which stay mapped. Unlike the end of a mapping, several threads
-   can do this at a time. */
+/* Give up the pages of mapped files, which stay mapped. Several threads can do this at a time,
+   unlike ending mappings. */
 static void pylink_drop_pages(void* place, uint64_t size) {
     madvise(place, size, MADV_DONTNEED);
 }

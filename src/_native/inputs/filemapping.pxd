@@ -25,7 +25,7 @@ cdef extern from "inputs/filemapping.h":
     ctypedef struct MappedRow "pylink_mapped":
         uint64_t offset
         uint64_t size
-    bint map_file "pylink_map_file"(int file, void* place, uint64_t size, uint64_t* met,
+    bint map_file "pylink_map_file"(int file, void* place, uint64_t size, uint64_t* seen_keys,
                                     MappedRow* row) noexcept nogil
     void begin_mapping "pylink_begin_mapping"() noexcept nogil
     void allow_forks "pylink_allow_forks"() noexcept nogil
@@ -48,21 +48,22 @@ cdef enum:
     # Bytes that are copied at a time when mappings end; each copy stays a mapping of its own.
     COPIED = 32 << 20
     DROPPED = 4 << 20           # bytes whose pages are given up at a time
-    # Keys of files that `map_file` remembers, by the highest 12 bits, so that it maps a file once.
+    # Number of keys of files that `map_file` remembers, by their highest 12 bits, so that it maps a
+    # file once.
     SEEN_KEYS = 1 << 12
 
 
 cdef inline bint is_mappable(const Ehdr* head, bint hosts) noexcept nogil:
-    """Return whether a file with this head is a cubin or, with `hosts`, an object of the host."""
+    """Return whether `head` begins a cubin or, if `hosts` is set, an object of the host."""
     cdef uint8_t kind = input_kind(<const uint8_t*>head, sizeof(Ehdr))
     return kind == IN_CUBIN or (hosts and kind == IN_HOST and head.e_type == ET_REL)
 
 
 cdef inline bint map_input_file(int file, bint hosts, uint8_t* place, uint64_t size,
                                 uint64_t* seen_keys, MappedRow* row) noexcept nogil:
-    """Map a cubin or, with `hosts`, an object of the host. Returns whether it is mapped.
+    """Map an open file to `place` if it is a cubin or, with `hosts`, an object of the host.
 
-    Other files are unpacked, which may take longer than a lease lasts.
+    Returns whether it is mapped. Other files are not: unpacking may take longer than a lease lasts.
     """
     cdef Ehdr head
     return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr) and is_mappable(&head, hosts)
@@ -105,7 +106,7 @@ ctypedef struct Dropping:
 
 
 cdef inline void drop_part(void* context, size_t item) noexcept nogil:
-    """Give up the pages of one piece of DROPPED bytes."""
+    """Give up the pages of piece number `item`, of DROPPED bytes; a task of `run_each`."""
     cdef Dropping* dropping = <Dropping*>context
     drop_pages(dropping.start + item * DROPPED,
                min(<uint64_t>DROPPED, dropping.size - item * DROPPED))

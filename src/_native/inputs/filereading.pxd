@@ -39,7 +39,7 @@ ctypedef struct Reading:
     const char** path               # by input; NULL: the bytes are in `data`
     const char** data               # by input without a path: its bytes
     int* outcome                    # by input: result of `read_whole_file`
-    MappedRow* mapped               # by input: its size if it is (to be) mapped; NULL: none is
+    MappedRow* mapped               # by input: size 0 if it is not (to be) mapped; NULL: none is
     bint maps_hosts                 # map objects of the host, too
     uint64_t* seen_keys             # SEEN_KEYS keys for `map_file`; not set if `mapped` is NULL
     TimeRow* times                  # by input; NULL: times are not recorded
@@ -47,7 +47,7 @@ ctypedef struct Reading:
 
 
 cdef enum:
-    SHARED = 8 << 20            # bytes from which all threads read one file
+    SHARED = 8 << 20            # bytes of a file from which all threads read it together
     PART = 1 << 20              # bytes of such a file that are read at a time
 
 
@@ -92,7 +92,7 @@ cdef inline int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end)
 
 
 cdef inline int read_whole_file(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
-    """Read `size` bytes. Returns 0, an errno, or -1 when the file ends before that."""
+    """Read `size` bytes of a file to `place`. Returns 0, an errno, or -1 if the file is shorter."""
     cdef int fd = open_input(path), failure
     if fd < 0:
         return errno
@@ -107,7 +107,7 @@ cdef inline bint is_mapped(const Reading* reading, size_t item) noexcept nogil:
 
 
 cdef inline void map_input(void* context, size_t item) noexcept nogil:
-    """Map one input if its row says so; its size there becomes 0 if that fails."""
+    """Map one input if it is to be mapped; the size in its row becomes 0 if that fails."""
     cdef Reading* reading = <Reading*>context
     cdef MappedRow* row = &reading.mapped[item]
     cdef uint64_t size = row.size
@@ -121,7 +121,7 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
 
 
 cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
-    """Let the kernel provide the pages of one PART of the mapped part."""
+    """Let the kernel provide pages: of PART bytes, number `item` in the mapped part."""
     cdef MappedPart* part = <MappedPart*>context
     if not fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART)):
         part.failed = True
@@ -178,7 +178,7 @@ cdef inline void read_input(void* context, size_t item) noexcept nogil:
 
 
 cdef inline void read_part(void* context, size_t item) noexcept nogil:
-    """Read one PART of a shared file."""
+    """Read PART bytes, number `item` of a file that all threads read."""
     cdef SharedFile* file = <SharedFile*>context
     cdef int failure = read_bytes(file.fd, file.place, item * PART,
                                   min((item + 1) * PART, file.size))

@@ -123,18 +123,18 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
-# Whether a link of this process has mapped files and ended: later ones read files instead.
+# Whether a link of this process has mapped files and ended: later ones read to recycled pages.
 cdef bint has_mapped = False
 
 
-# Number of links that began with small pages among those that an earlier link left.
+# Number of links that began while some of the recycled memory was on small pages.
 cdef int links_with_small_pages = 0
 
 
 cdef inline bint is_worth_renewing() noexcept:
     """Return whether a link begins by making large pages of recycled small ones.
 
-    A process with one or two links would not get the time back.
+    That takes time (`renew_recycled`), which a process with one or two links would not get back.
     """
     global links_with_small_pages
     if not has_small_pages():
@@ -222,7 +222,7 @@ cdef int fill_sources(Reading* reading, list paths, list data) except -1:
 
 
 cdef void read_inputs(Reading* reading, size_t count, uint64_t size, bint recycles) noexcept nogil:
-    """Map or read all inputs into an arena of `size` bytes, whose pages may be recycled ones."""
+    """Map or read all inputs into an arena of `size` bytes; `recycles`: it is on recycled pages."""
     cdef size_t i
     if not map_inputs(reading, count, size) and not recycles:
         prefer_large_pages(reading.base, size)
@@ -259,7 +259,7 @@ def measure(list paths, uint64_t largest, list outputs):
 
 
 cdef enum:
-    STAT_COST = 4096            # bytes that are copied in the time of one `stat`, for `run_each`
+    STAT_COST = 4096            # work of one `stat`, for `run_each`: bytes copied in the same time
 
 
 # Inputs whose sizes are measured.
@@ -272,7 +272,7 @@ ctypedef struct Measuring:
 
 
 cdef void measure_input(void* context, size_t item) noexcept nogil:
-    """Set the size of one file, or -1 if it may not be an input."""
+    """Set the size of one file, or -1 if Python must examine it; a task of `run_each`."""
     cdef Measuring* measuring = <Measuring*>context
     cdef Stat status
     cdef size_t i

@@ -1,4 +1,4 @@
-"""Marks: the bytes that containers and cubins begin with. A file is searched as fast as read."""
+"""Marks: the bytes that containers and cubins begin with, and a fast search for them."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -13,7 +13,7 @@ cdef extern from "inputs/marks.h":
 
 
 def find_marks(data not None, tuple marks not None):
-    """Return the offsets of one or two marks in a buffer, in order, each with its mark's number."""
+    """Return offset and number of each mark in a buffer, in order; `marks` has one or two texts."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -23,7 +23,7 @@ def find_marks(data not None, tuple marks not None):
 
 
 cdef list list_marks(const uint8_t* data, size_t size, tuple marks):
-    """List the offset and the number of each mark."""
+    """Return what `find_marks` returns."""
     cdef const char* texts[2]
     cdef size_t sizes[2]
     cdef size_t at = 0, number = 0

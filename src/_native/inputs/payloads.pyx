@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Payloads of inputs in one arena, copied or decompressed by several threads."""
+"""Payloads of inputs (such as cubins), copied or decompressed into one arena by several threads."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -19,7 +19,7 @@ from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
 from pylink._native.recycling cimport RecycledPages
 
 cdef enum:
-    # Time to decompress a byte, in bytes that are copied in that time: the work of `run_each`.
+    # Work of decompressing a byte, for `run_each`: as many bytes as are copied in the same time.
     UNPACKING_COST = 4
     PLACE_ALIGN = 8             # alignment in bytes of a cubin that is not copied, for its tables
 
@@ -165,12 +165,12 @@ cdef int fill_packed(Packed* packed, const PickRow* pick, Py_ssize_t number,
 
 
 cdef inline bint has_elf(const Packed* packed) noexcept nogil:
-    """Return whether stored bytes begin like an ELF file, if they must be one."""
+    """Return whether uncompressed bytes may be linked: as an ELF file, if they must be one."""
     return not packed.is_elf or has_prefix(packed.start, packed.size, b"\x7fELF")
 
 
 cdef void unpack_payload(void* context, size_t item) noexcept nogil:
-    """Copy or decompress one payload; sets `unpacked` if that succeeds."""
+    """Copy or decompress one payload, and set `unpacked` if that succeeds; a task of `run_each`."""
     cdef Packed* packed = <Packed*>context + item
     if packed.start == NULL:
         return

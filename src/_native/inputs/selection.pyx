@@ -23,16 +23,17 @@ from picknumbers cimport DEMAND_ALWAYS, DEMAND_NEEDED, DEMAND_SYSTEM, DEMAND_TOG
 from read.runtime cimport is_runtime_function
 
 cdef enum:
-    FILTER_BITS = 1 << 16   # of the filter of needed names, which the fastest cache holds
+    FILTER_BITS = 1 << 16   # bits of the filter of needed names, which the fastest cache holds
 
-# Claims that a file makes about a name, and that the files taken so far make together.
+# Bits for what a file says of a name, and what all files that are taken so far say of it.
 cdef enum Claim:
     DEFINES = 1
     NEEDS = 2
     CALLS = 4               # needs it as a function that no driver supplies
 
 cdef enum:
-    IS_DAMAGED = 2          # `is_selected` of a file without readable symbols, while names are read
+    # This is in `is_selected` of a file without readable symbols until files are selected.
+    IS_DAMAGED = 2
 
 # A name that a file needs.
 cdef packed struct Need:
@@ -61,7 +62,7 @@ ctypedef struct Selector:
     const uint8_t* arena
     const uint64_t* extents     # offset and size of each file in the arena, alternating
     const uint8_t* demand       # by file: a DEMAND_ number
-    const int32_t* group        # by file: equal for adjacent files of one archive
+    const int32_t* group        # by file: a number, equal for adjacent files of one archive
     uint8_t* is_selected        # by file: 1 if it is taken
     FileRows* first             # by file, and one more for the end
     size_t file_count
@@ -107,7 +108,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint reloc
 
 
 cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
-    """Make the empty index, names and mentions."""
+    """Start the empty index and tables of a selector, which `scratch` frees."""
     scratch_vector(scratch, &selector.names, sizeof(Name))
     scratch_vector(scratch, &selector.needs, sizeof(Need))
     scratch_vector(scratch, &selector.definitions, sizeof(Definition))
@@ -154,7 +155,7 @@ def find_missing(bytes arena, bytes extents):
 
 
 cdef bint claim_all(Selector* selector) noexcept nogil:
-    """Read the names of all files; each needed name has the claims of all files then."""
+    """Read the names of all files, and collect the claims of all files about each needed name."""
     cdef size_t i
     cdef const Need* need
     cdef const Definition* definition
@@ -171,7 +172,7 @@ cdef bint claim_all(Selector* selector) noexcept nogil:
 
 
 cdef bint read_all_names(Selector* selector) noexcept nogil:
-    """Read what all files need and define, and number the definitions of needed names."""
+    """Read what all files need and define, and find the Name of each definition that is needed."""
     cdef size_t i, row
     for i in range(selector.file_count):
         if not read_file_names(selector, i):
@@ -189,12 +190,16 @@ cdef bint read_all_names(Selector* selector) noexcept nogil:
 
 
 cdef inline bint is_perhaps_needed(const Selector* selector, uint32_t tag) noexcept nogil:
+    """Return whether a file may need a name with this hash; if it is False, none does."""
     return (selector.filter[(tag & (FILTER_BITS - 1)) >> 6] >> (tag & 63) & 1) != 0
 
 
 cdef inline bint number_definition(Selector* selector, int32_t file,
                                    Definition* definition) noexcept nogil:
-    """Find the name of a definition among the needed ones; False without memory."""
+    """Set the Name of a definition if a file needs it; False without memory.
+
+    `file`, which has the definition, becomes the definer of the name if it may be taken for it.
+    """
     cdef NameSlot* slot
     cdef Name* name
     if not is_perhaps_needed(selector, definition.tag):
@@ -220,8 +225,8 @@ cdef bint select_all(Selector* selector) noexcept nogil:
     cdef Name* name
     if not read_all_names(selector):
         return False
-    # Files are visited in the order of the link: the device runtime depends on what is missing at
-    # its place.
+    # Files are visited in the order of the link: the device runtime is taken if functions are
+    # undefined where it stands.
     for i in range(selector.file_count):
         damaged = selector.is_selected[i] == IS_DAMAGED
         selector.is_selected[i] = False
@@ -359,7 +364,7 @@ cdef inline bint add_name(Selector* selector, const Sym* symbol, const uint8_t* 
 
 cdef bint add_need(Selector* selector, const Sym* symbol, const uint8_t* text, uint32_t size,
                    uint32_t tag) noexcept nogil:
-    """Add a name that a file needs, and enter it if it is new; False without memory."""
+    """Add a name that a file needs, also to the index if it is new; False without memory."""
     cdef NameSlot* slot = index_find_hashed(&selector.index, text, size, tag)
     cdef Name* name
     cdef Need* need

@@ -42,7 +42,7 @@ cdef enum Part:
 cdef packed struct DynamicRow:
     uint32_t kind               # a DynamicKind
     uint32_t interposable       # of CLOSED: calls inside the library use another file's definition
-    uint64_t name               # offset of the ID, of an ANCHOR the name, from the file's start
+    uint64_t name               # offset in the file of the ID or, of an ANCHOR, of the name
     uint64_t size               # bytes from there to the end of the name
     uint64_t index              # number of the dynamic symbol; UINT64_MAX for a MODULE
 
@@ -60,7 +60,7 @@ cdef extern from "string.h":
 
 
 def find_symbols(data, uint64_t offset, uint64_t size):
-    """Find the symbols of a file in `size` bytes of `data`: (state, rows, has_runtime)."""
+    """Find the symbols about device code in a file's `size` bytes: (state, rows, has_runtime)."""
     cdef Py_buffer view
     cdef Library library
     cdef int state = LIBRARY_NO_CODE
@@ -124,7 +124,7 @@ cdef Part find_relocatable_code(Library* library, const uint8_t* data,
 
 
 cdef int find_modules(Library* library) noexcept nogil:
-    """Add the ids of the modules in the file; LIBRARY_HAS_CODE, or -1 without memory."""
+    """Add the ids of the modules in the file. Returns LIBRARY_HAS_CODE, or -1 without memory."""
     cdef const Shdr* section
     cdef const char* name
     cdef const uint8_t* text
@@ -163,7 +163,10 @@ cdef int find_link_state(Library* library) noexcept nogil:
 
 
 cdef int find_rows(Library* library) noexcept nogil:
-    """Add a row for each dynamic symbol about device code; a LibraryState, or -1 without memory."""
+    """Add a row for each dynamic symbol about device code.
+
+    Returns a LibraryState, or -1 without memory.
+    """
     cdef const Shdr* section
     cdef const Shdr* strings
     cdef uint64_t i
@@ -189,7 +192,10 @@ cdef int find_rows(Library* library) noexcept nogil:
 
 
 cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t count) noexcept nogil:
-    """Add rows of the symbols about device code; a LibraryState, or -1 without memory."""
+    """Add rows of those of `count` symbols that are about device code.
+
+    Returns a LibraryState, or -1 without memory.
+    """
     cdef uint64_t i
     cdef const char* name
     cdef bint defined, has_anchor = False
@@ -260,7 +266,8 @@ cdef bint is_symbolic(const Library* library) noexcept nogil:
 cdef void mark_interposable(Library* library, uint32_t symbol_table) noexcept nogil:
     """Mark the registration functions that a dynamic relocation names.
 
-    `symbol_table` is the section index of the dynamic symbols. O(relocations log rows).
+    `symbol_table` is the section index of the dynamic symbols. Each relocation takes time
+    O(log rows).
     """
     cdef uint64_t i, j, total = 0
     cdef const Rela* relocation

@@ -24,13 +24,13 @@ cdef enum:
 
 
 cdef inline object payload_place(uint64_t number, uint64_t offset):
-    """Return the place of an offset in the arena or store with that number."""
+    """Return one number for an arena or store, by its `number`, and an `offset` in it."""
     return number << PLACE_BITS | offset
 
 
 cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
                            Py_ssize_t arena_count) noexcept:
-    """Return whether the payload is compressed and in a shared arena."""
+    """Return whether a payload is compressed and in a shared arena, one with a number."""
     return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
             and 0 <= pick.arena < arena_count and arena_number[pick.arena] >= 0)
 
@@ -105,7 +105,7 @@ ctypedef struct Moving:
 
 
 cdef void copy_file(void* context, size_t item) noexcept nogil:
-    """Copy one file, with zeros up to the next multiple of its alignment."""
+    """Copy one file, with zeros up to the next multiple of its alignment; a task of `run_each`."""
     cdef Moving* moving = <Moving*>context
     cdef uint64_t size = moving.new_extents[2 * item + 1]
     cdef uint8_t* to = moving.target + moving.new_extents[2 * item]

@@ -1,4 +1,4 @@
-"""Sections for Python: of any ELF64 file, and of a file of a link; and such a file as bytes again.
+"""Sections for Python code, of an ELF64 file or of an input of a link; and such an input as bytes.
 
 Reports, hints and `pylink dedup` use this. A link by itself does not.
 """
@@ -19,12 +19,13 @@ from tables.rows cimport FileCounter, FileRow, SectionRow
 from tables.views cimport ObjectsView
 
 cdef enum:
-    # Names may share their bytes; the limit keeps what they take proportional to the file.
+    # Names may share their bytes. This limit on the bytes of all names, for each byte of the file,
+    # keeps the memory that they take proportional to the file.
     NAMES_PER_BYTE = 16
 
 
 cdef str text_of(int fault, uint64_t value):
-    """Return the text of an ElfFault; `value` is that of the ElfFile."""
+    """Return the text for an ElfFault; `value` is that of the ElfFile, the number that is wrong."""
     return {
         ELF_SHORT: f"{value} bytes are too few for an ELF header",
         ELF_MAGIC: "not an ELF file",
@@ -37,7 +38,7 @@ cdef str text_of(int fault, uint64_t value):
 
 
 cdef class Section:
-    """A section header: the fields of ELF, and two more."""
+    """A section header, its offset in the file (`header`), and the bytes there (`stored`)."""
     cdef readonly bytes name
     cdef readonly uint32_t type
     cdef readonly uint32_t link

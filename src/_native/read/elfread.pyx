@@ -113,7 +113,7 @@ def check_again(ObjectTables objects not None, list numbers not None):
 
 
 cdef int32_t find_symtab(const Reader* reader, const FileRow* file) noexcept nogil:
-    """Return the index of the symbol table in its file, which must have one."""
+    """Return the section index of .symtab in a file, which must have one."""
     cdef const SectionRow* sections = <const SectionRow*>reader.sections.data + file.first_section
     cdef int32_t i = 0
     while sections[i].kind != K_SYMTAB:
@@ -166,7 +166,7 @@ cdef enum:
     OP_GROUP = 0x9
 
 
-# A search over all files, for kernels or for ties.
+# A search over all files: for kernels, or for ties, i.e. files whose Mercury sections agree.
 ctypedef struct FileSearch:
     ObjectsView objects
     bint every                  # kernels: also those without a fence (`find_kernels`)
@@ -176,7 +176,7 @@ ctypedef struct FileSearch:
 
 
 cdef FileSearch start_search(ObjectTables objects):
-    """Return a search of the files of a link, for which the rest is still to be set."""
+    """Return a search of the files of a link; the caller sets the fields after `objects`."""
     cdef FileSearch search
     memset(&search, 0, sizeof(FileSearch))
     objects.view(&search.objects)
@@ -259,7 +259,7 @@ def find_ties(ObjectTables objects not None):
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
-    """Set the key of row `number` of the ties; a task of `run_each`."""
+    """Set the key of row `number` of the ties, which files share; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef Tie* tie = &search.ties[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,

@@ -1,8 +1,8 @@
 # The state of the reader of cubins, and the reasons why it refuses an input.
 #
-# False of a verb means that the file is refused (`fault` says why) or, without a fault, that memory
-# is exhausted (base/vector.pxd). `index` is the number of a section in its file, as ELF has it, and
-# `section` its row.
+# A function whose name is a verb returns False if the file is refused (`fault` says why) or, without
+# a fault, if memory is exhausted (base/vector.pxd). `index` is the number of a section in its file,
+# as in ELF, and `section` its SectionRow.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -10,13 +10,13 @@ from base.vector cimport Vec
 from tables.rows cimport FaultRow, FileNumber
 
 cdef enum:
-    MAX_ALIGN = 0x10000         # bytes
+    MAX_ALIGN = 0x10000         # bytes: the largest alignment of a section or variable
     MAX_SHARED = 0x40000        # bytes of shared memory: more than any kernel can have
     MOST_ROWS = 0x7fffffff      # so that a row number fits an int32_t
     # Names may share their bytes, but honest files use each byte about once. This limit on the
     # bytes of names keeps the work of reading them proportional to the size of the file.
     NAMES_PER_BYTE = 16
-    # A limit on the bytes of contents of sections, which mercury twins may share.
+    # A limit on the bytes of all sections: a section and its mercury form (twin) may share bytes.
     CONTENTS_PER_BYTE = 4
 
 cdef inline uint64_t max_nobits() noexcept nogil:
@@ -31,7 +31,7 @@ ctypedef struct Reader:
     Vec files                   # FileRow
     Vec sections                # SectionRow
     Vec symbols                 # SymbolRow
-    Vec marks                   # uint64_t by symbol: `kind_bit` of each section of a function
+    Vec marks                   # uint64_t by symbol: `kind_bit` of each section that it has
     FileNumber file             # the file that is read
     uint64_t names              # bytes of all its names so far
     FaultRow fault              # F_NONE while nothing is wrong
@@ -39,9 +39,10 @@ ctypedef struct Reader:
 
 cdef inline bint refuse(Reader* reader, int32_t index, int64_t entry, int32_t reason,
                         uint64_t value, uint64_t limit) noexcept nogil:
-    """Record why the current file is refused. Returns False.
+    """Record why the current file is refused, by a ReadFault. Returns False.
 
-    `entry` is an entry, symbol or byte of section `index`, and -1 if the fault is not in one.
+    `entry` is the number of an entry, symbol or byte in section `index`, and -1 if the fault is not
+    in one. `value` is wrong, and `limit` is what it should be, or the most.
     """
     reader.fault.file = reader.file
     reader.fault.section = index

@@ -36,7 +36,7 @@ from tables.rows cimport (
 )
 
 cdef enum:
-    SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the record of the last slot
+    SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the last instruction's record
     CODE_SYMBOL = 0xffffff      # bits of sh_info of code that number the symbol, before sm_90
     CODE_UNIT = 16              # bytes of an instruction
 
@@ -92,8 +92,8 @@ cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const Se
                                    const uint8_t* name, uint32_t size) noexcept nogil:
     """Return whether a section is named after the function or section `name`, as its kind asks.
 
-    nvlink finds sections of a function by name in some places and by sh_info in others, so both
-    must agree. Always True for kinds whose names nvlink ignores.
+    An example is `.text.f` for `f`. nvlink finds sections of a function by name in some places and
+    by sh_info in others, so both must agree. Always True for kinds whose names nvlink ignores.
     """
     cdef uint32_t stem = KIND[section.kind].stem
     if KIND[section.kind].free >= (FREE_ALWAYS if is_mercury(file) else FREE_PLAIN):
@@ -109,7 +109,7 @@ cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const Se
 
 cdef inline bint has_name_of_target(Reader* reader, const FileRow* file,
                                     const SectionRow* section) noexcept nogil:
-    """Return whether relocations are named after the section they patch, by its plain form."""
+    """Return whether relocations are named after the section they patch, i.e. its plain name."""
     cdef const SectionRow* target = <const SectionRow*>reader.sections.data + section.target
     cdef uint32_t skip = 0
     if is_merc(section.kind, IS_ENTRIES):
@@ -133,7 +133,7 @@ cdef inline bint check_code(Reader* reader, FileRow* file, SectionRow* section,
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
     function = <SymbolNumber>(file.first_symbol + info)
     section.target = <SectionNumber>function
-    # Otherwise two sections could name one function.
+    # The function must lie in this section. Otherwise two sections could name one function.
     if ((<SymbolRow*>reader.symbols.data)[function].section
             != <SectionNumber>(file.first_section + index)):
         return refuse(reader, <int32_t>index, -1, F_SH_INFO, section.info, file.symbol_count)
@@ -197,13 +197,13 @@ cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRo
 
 
 cdef inline uint64_t kind_bit(uint16_t kind) noexcept nogil:
-    """Return the bit of a kind of section in `Reader.marks`; the first bits are constant banks."""
+    """Return the bit in `Reader.marks` of a kind of section; the first bits are constant banks."""
     return <uint64_t>1 << (KIND[kind].slot + MAX_BANK + 1)
 
 
 cdef inline bint mark_section_of_function(Reader* reader, FileRow* file, SectionRow* section,
                                           uint32_t index, SymbolNumber function) noexcept nogil:
-    """Mark that a function has a section of this kind, or of this bank; False if it had one."""
+    """Mark that a function has a section of this kind or bank; False with a fault if it had one."""
     cdef uint64_t* marks = <uint64_t*>reader.marks.data + (function - <int32_t>file.first_symbol)
     cdef uint64_t bit = kind_bit(section.kind)
     if is_function_bank(section.kind):
@@ -220,7 +220,7 @@ cdef inline bint can_be_patched(uint16_t kind, uint16_t target_kind) noexcept no
 
 
 cdef inline bint is_narrow(uint32_t type, uint16_t target_kind) noexcept nogil:
-    """Return whether a field can be half as wide as its type is: addresses in 32-bit variables."""
+    """Return whether a field of a 64-bit type can have 32 bits: an address in a 32-bit variable."""
     return (is_a(target_kind, IS_VARIABLES)
             and type in (R_CUDA_64, R_CUDA_G64, R_CUDA_FUNC_DESC_64, R_CUDA_UNIFIED))
 

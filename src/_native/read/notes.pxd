@@ -19,7 +19,7 @@ from tables.rows cimport UNKNOWN_SM, FileRow, SectionRef, SectionRow
 cdef enum:
     CUINFO_VERSION = 2          # `version` since 13.0; the earlier note has no toolkit
     CUINFO_FIELDS = 8           # bytes of a CuinfoNote that its `size` counts, too
-    TKINFO_FIELDS = 24          # the same of a TkinfoNote
+    TKINFO_FIELDS = 24          # bytes of a TkinfoNote that its `size` counts, too
 
 # .note.nv.cuinfo: the head of an ELF note, then what the file was compiled from, and by which
 # toolkit. In releases before 13.0, .note.nv.cuver has two words in place of the last two fields.
@@ -34,9 +34,9 @@ cdef packed struct CuinfoNote:
     uint16_t spare
 
 
-# .note.nv.tkinfo: the tools that made the file. Five offsets are followed by as many strings. The
-# third is "Cuda compilation tools, release 13.2, V13.2.86"; in outputs of pylink the fourth names
-# the linker that was followed, "nvlink 13.2.86".
+# .note.nv.tkinfo: the tools that made the file. Five offsets are followed by five strings. The
+# third is "Cuda compilation tools, release 13.2, V13.2.86"; in outputs of pylink, the fourth
+# names the linker that it followed, "nvlink 13.2.86".
 cdef packed struct TkinfoNote:
     uint32_t name_size
     uint32_t size               # bytes of the fields after `name`, and of the strings
@@ -55,7 +55,7 @@ cdef enum:
 
 cdef inline void read_flags(FileRow* file, const FormatFacts* facts,
                             const Ehdr* header) noexcept nogil:
-    """Fill the fields that e_flags, e_version and e_type tell, by the format of the file."""
+    """Fill the fields that e_flags, e_version and e_type tell; `facts` say where in e_flags."""
     cdef uint32_t ptx = header.e_flags >> facts.ptx_first & facts.ptx_mask
     file.sm = <uint16_t>(header.e_flags >> facts.sm_first & facts.sm_mask)
     file.ptx_sm = <uint16_t>ptx if facts.ptx_mask else UNKNOWN_SM
@@ -109,7 +109,7 @@ cdef inline bint read_notes(Reader* reader, FileRow* file) noexcept nogil:
 
 
 cdef inline void read_cuinfo(FileRow* file, const uint8_t* notes, uint64_t size) noexcept nogil:
-    """Fill toolkit and PTX architecture: the newest and the lowest of the notes in a section."""
+    """Fill toolkit and PTX architecture: the newest and the lowest that notes of a section name."""
     cdef const CuinfoNote* note
     cdef uint64_t offset = 0
     while offset < size and size - offset >= sizeof(CuinfoNote):

@@ -1,8 +1,8 @@
 # Checks of sections that consist of records: attributes (.nv.info), and the call graph.
 #
-# An attribute is a record {u8 format, u8 attribute, u16 n}, of format 4 with n bytes of value after
-# it. The value of some attributes names symbols of the file. The call graph is a list of pairs of
-# u32; so are prototypes. An example of `.nv.callgraph`, where 5, 6 and 7 are symbols:
+# An attribute is a record {u8 format, u8 attribute, u16 n}; in format 4, n bytes of value follow.
+# The value of some attributes names symbols of the file. The call graph is a list of pairs of u32,
+# and so is `.nv.prototype`. An example of `.nv.callgraph`, where 5 and 6 are symbols:
 #
 #     0, -1       the block of direct calls begins
 #     5, 6        5 calls 6
@@ -53,7 +53,7 @@ cdef inline bint check_attribute(Reader* reader, FileRow* file, const uint8_t* r
                                  int64_t offset) noexcept nogil:
     """Check the size and the symbols of one attribute; False with a fault.
 
-    `value_size` are the bytes of its value, `offset` its place in section `index`.
+    `value_size` is the number of bytes of its value, `offset` its offset in section `index`.
     """
     cdef uint8_t attribute = record[1]
     cdef const AttributeFacts* facts = &ATTRIBUTE[attribute]

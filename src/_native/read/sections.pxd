@@ -66,7 +66,7 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
         section.info = header.sh_info
         section.align = <uint32_t>header.sh_addralign if header.sh_addralign else 1
         section.entsize = <uint32_t>header.sh_entsize
-        # The mercury twin of this section has as many bytes in the output file.
+        # The mercury form of this section (its twin) has as many bytes in the output file.
         if KIND[section.kind].holds == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
             return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, section.size, MAX_ALIGN)
         if KIND[section.kind].given:
@@ -82,7 +82,7 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
 
 cdef inline bint check_header(Reader* reader, const FileRow* file, const ElfFile* elf,
                               uint32_t index, uint16_t kind) noexcept nogil:
-    """Check the header of a section of that kind: place and size, alignment, entry size."""
+    """Check the header of a section of this kind: offset and size, alignment, entry size."""
     cdef const Shdr* header = &elf.table[index]
     if not KIND[kind].given:
         if header.sh_size > max_nobits():
@@ -106,8 +106,8 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
     """Set kind and bank of a section, by the first rule that fits its type, flags and name.
 
     If no rule fits, but nvlink ignores names of this type, the kind is that of the first rule which
-    fits type and flags. Returns F_NONE, or the reason to refuse the section, so that nothing that
-    programs address is taken for plain data.
+    fits type and flags. Returns F_NONE, or a reason to refuse the section: what programs address
+    must not be taken for plain data.
     """
     cdef const KindRule* rule
     cdef int32_t free_kind = -1

@@ -1,8 +1,8 @@
 # Reading by several threads, with the same tables as by one.
 #
-# Each thread has a share of the files. Its rows begin where the rows of the previous share end if
-# that has as many as it can have (`count_rows`). If it has fewer, the next share is
-# read again, after the real end.
+# Each thread reads a share of the files. The rows of a share begin where those of the previous one
+# would end if it had as many as its files can have (`count_rows`). If it turns out to have fewer,
+# the next share is read again, from the real end.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
@@ -32,7 +32,7 @@ ctypedef struct Share:
 
 
 cdef inline void count_rows_of_share(void* context, size_t number) noexcept nogil:
-    """Set the rows that a share can have; a task of `run_parts`."""
+    """Set how many rows share `number` can have at most; a task of `run_parts`."""
     cdef Share* share = <Share*>context + number
     cdef Py_ssize_t i
     for i in range(share.first_file, share.end_file):
@@ -73,7 +73,7 @@ cdef inline void read_share(void* context, size_t number) noexcept nogil:
 
 cdef inline void start_share(Share* share, const Reader* tables, size_t section,
                              size_t symbol) noexcept nogil:
-    """Let a share fill the memory of `tables` from these rows on."""
+    """Let a share fill the memory of `tables`, from rows number `section` and `symbol` on."""
     cdef Reader* reader = &share.reader
     share.first_section = section
     share.first_symbol = symbol
@@ -88,7 +88,7 @@ cdef inline void start_share(Share* share, const Reader* tables, size_t section,
 
 
 cdef inline Share* read_shares(Reader* tables, Share* shares, size_t share_count) noexcept nogil:
-    """Read all shares. Returns the share that ended it, by a fault or with the last file."""
+    """Read all shares. Returns the first share with a fault, or the last one without any."""
     cdef uint64_t section = 0, symbol = 0
     cdef Share* share = shares
     cdef const Reader* reader = &shares[0].reader

@@ -21,7 +21,7 @@ from tables.kinds cimport is_a
 from tables.rows cimport FileRef, FileRow, SectionNumber, SectionRow, SymbolRow
 
 
-# The sections of a file that say what its symbols are. Indices are those of sections in the file.
+# The sections of a file that describe its symbols. Indices are those of sections in the file.
 ctypedef struct SymbolTables:
     int32_t symtab              # index of .symtab
     int32_t merc                # index of .nv.merc.symtab, or -1
@@ -128,8 +128,8 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTa
     symbol.section = -1
     if (index == SHN_COMMON and tables.indices != NULL
             and load32(tables.indices + 4 * i) == SHN_COMMON):
-        # ptxas writes the section index 0xfff2 as it is. The table tells such a symbol from a
-        # common one, for which it has no index.
+        # ptxas writes section index 0xfff2, the value of SHN_COMMON, as it is. .symtab_shndx has
+        # the index of such a symbol, but none of a common one.
         index = symbol.shndx = SHN_XINDEX
     if index == SHN_COMMON or index == SHN_ABS:
         return True

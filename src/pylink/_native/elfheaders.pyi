@@ -1,4 +1,4 @@
-"""Sections for Python code, of an ELF64 file or of a file of a link; and such a file as bytes.
+"""Sections for Python code, of an ELF64 file or of an input of a link; and such an input as bytes.
 
 Plain links do not use this.
 """
@@ -8,7 +8,7 @@ from typing_extensions import Buffer
 from pylink._native.results import ObjectTables
 
 class Section:
-    """A section header: the fields of ELF, and two more."""
+    """A section header, its offset in the file (`header`), and the bytes there (`stored`)."""
 
     name: bytes
     type: int

@@ -3,7 +3,7 @@
 from typing_extensions import Buffer
 
 def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
-    """Return the offsets of one or two marks in a buffer, in order, each with its mark's number.
+    """Return offset and number of each mark in a buffer, in order; `marks` has one or two texts.
 
-    A mark has two bytes or more.
+    The number is the index in `marks`. A mark has two bytes or more.
     """

@@ -5,11 +5,11 @@ from mmap import mmap
 def find_symbols(
     data: bytes | bytearray | memoryview | mmap, offset: int, size: int
 ) -> tuple[int, bytes, bool]:
-    """Find the symbols of a file in `size` bytes of `data`: (state, rows, has_runtime).
+    """Find the symbols about device code in a file's `size` bytes: (state, rows, has_runtime).
 
-    The state is a LibraryState, and the rows are rows of DYNAMIC of `pylink.rowformats`, each with
-    a DynamicKind (`pylink.facts.picknumbers`). The state is NO_CODE for a library without
-    relocatable device code, and for any other file. Offsets of names in the rows are relative to
-    `offset`. `has_runtime` says that the library contains a CUDA runtime. `IndexError` for a file
-    that runs past the data.
+    The file begins at `offset` of `data`. The state is a LibraryState, and the rows are rows of
+    DYNAMIC of `pylink.rowformats`, each with a DynamicKind (`pylink.facts.picknumbers`). The state
+    is NO_CODE for a library without relocatable device code, and for any other file. Offsets of
+    names in the rows are relative to `offset`. `has_runtime` says that the library contains a CUDA
+    runtime. `IndexError` for a file that runs past the data.
     """

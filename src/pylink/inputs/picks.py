@@ -66,10 +66,10 @@ def pack_cubin_row(arena: int, offset: int, size: int) -> bytes:
 class Picks:
     """The code that a link takes from `sources`: PickRows in `rows`, in order of the sources.
 
-    `source_numbers` has the source of each row. `special` are the rows that are not plain cubins:
-    `compile_inputs` has those that are compiled, by row, `plain` those that are read as cubins, and
-    all others are not linked. `bare` are the sources with host code only. `codecs` has
-    a bit for each codec that native code needs.
+    `source_numbers` has the source of each row. `special` are the rows that are not plain cubins.
+    Those that are compiled are in `compile_inputs`, by row. Files that are read as cubins are in
+    `plain`. All others are not linked. `bare` are the sources with host code only. `codecs` has a
+    bit for each codec that native code needs.
     """
 
     __slots__ = (

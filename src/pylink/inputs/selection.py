@@ -28,7 +28,7 @@ def find_system(job: Job, names: list[str]) -> set[int]:
 
 
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
-    """Return the link with only the cubins that it takes; `sources` are None if all are files.
+    """Return the link with only the cubins that it takes; `sources` is None for plain cubins.
 
     The result of LTO has the source number after all sources, and is always taken. Modules that are
     borrowed from shared libraries have the numbers after that; `lent` has a Demand for each.
