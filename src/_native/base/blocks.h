@@ -42,7 +42,7 @@ static inline int pylink_put_run(size_t at, uint64_t run) {
 
 /* Recycled pages that medium blocks share. An entry is 0 if it is free, otherwise the address of a
    page plus a bit for each of its parts that a block uses. */
-#define PYLINK_DIVIDED 32 /* entries for such pages */
+#define PYLINK_DIVIDED 32 /* entries for pages that medium blocks share */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_divided[PYLINK_DIVIDED];
 
 /* Return entry `at` of the shared pages; 0 if it is free. */

@@ -38,8 +38,10 @@ cdef extern from "base/blocks.h":
     bint set_divided "pylink_set_divided"(size_t at, uint64_t before, uint64_t page) noexcept nogil
     size_t DIVIDED "PYLINK_DIVIDED"
     int munmap(void* start, size_t size) nogil
-    bint no_recycling "pylink_no_recycling"   # set once, before there are threads
-    bint keeps_pages "pylink_keeps_pages"     # like no_recycling
+    # These are set once, before there are threads: the process keeps no pages; the system may not
+    # take the pages that it keeps.
+    bint no_recycling "pylink_no_recycling"
+    bint keeps_pages "pylink_keeps_pages"
     size_t RECYCLED_RUNS "PYLINK_RECYCLED_RUNS"
 
 cdef enum:

@@ -87,7 +87,7 @@ size_t pylink_core_count(void) {
     if (sched_getaffinity(0, sizeof cores, &cores) == 0)
         count = (size_t)CPU_COUNT(&cores);
 #endif
-    if (count == 0) /* more than fit into a cpu_set_t, or another system */
+    if (count == 0) /* too many for a cpu_set_t, or a system without affinity */
         count = (size_t)(sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1);
     if (most == (size_t)-1) {
         most = pylink_read_quota("/proc/self/cgroup", "/sys/fs/cgroup");

@@ -36,7 +36,7 @@ cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
 ctypedef struct NameSlot:
     const uint8_t* text
     uint32_t size
-    uint32_t tag                # most comparisons of different names end here
+    uint32_t tag                # low half of the name's hash, compared before the text
     int32_t value               # the number of the name; -1: the cell is empty
 
 
@@ -56,7 +56,7 @@ cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
     index.count = 0
     if index.slots == NULL:
         return False
-    memset(index.slots, 0xff, capacity * sizeof(NameSlot))      # no value anywhere
+    memset(index.slots, 0xff, capacity * sizeof(NameSlot))      # each value is -1
     return True
 
 
@@ -125,7 +125,7 @@ cdef inline NameSlot* index_find_hashed(NameIndex* index, const uint8_t* text, u
 
 # A cell of a StringTable: of eight bytes only, so that many of them fit the cache.
 ctypedef struct StringCell:
-    uint32_t tag
+    uint32_t tag                # low half of the string's hash
     uint32_t at                 # offset of the string; 0: the cell is empty
 
 

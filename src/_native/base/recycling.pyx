@@ -32,9 +32,11 @@ cdef class RecycledPages:
         self.ranges = []
 
     cdef bint can_fill(self, uint64_t size):
+        """Return whether an arena of `size` bytes gets recycled pages."""
         return LARGE_BUFFER <= size < MOST_PAGES * LARGE_PAGE and can_recycle()
 
     cdef bytes new_arena(self, uint64_t size, uint64_t* start):
+        """Make an arena that has `size` bytes from `start` on, on recycled pages if these pay."""
         cdef bytes arena
         cdef char* first
         cdef bint fills = self.can_fill(size)
@@ -54,6 +56,7 @@ cdef class RecycledPages:
         return arena
 
     def give_back(self):
+        """Recycle the pages of arenas to which nobody else refers, and free these arenas."""
         cdef list others = []
         cdef tuple row
         cdef bytes arena

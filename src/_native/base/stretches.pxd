@@ -23,6 +23,7 @@ ctypedef struct Stretch:
 
 
 cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
+    """Compare two stretches for `qsort`: by offset, then headers before sections."""
     cdef const Stretch* stretch = <const Stretch*>a
     cdef const Stretch* other = <const Stretch*>b
     if stretch.start != other.start:

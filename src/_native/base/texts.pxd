@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy, strlen, strncmp
 
 
 cdef enum:
-    MERC_PREFIX = 8         # bytes of ".nv.merc", which mercury twins have before the plain name
+    MERC_PREFIX = 8         # bytes of ".nv.merc", before the plain name of a section's mercury form
 
 
 cdef inline bint is_named(const void* name, size_t size, const char* text) noexcept nogil:

@@ -30,7 +30,7 @@ __attribute__((weak, visibility("hidden"))) __thread size_t pylink_link_threads;
 /* The number of this thread among those that work on a row of items; 0: the thread of the link. */
 static __thread size_t pylink_thread_number;
 
-/* See base/cores.h. */
+/* Return how many threads this process may use (base/cores.h). */
 extern size_t pylink_core_count(void) __attribute__((visibility("hidden")));
 
 /* Bytes of address space that a process must have left for a second thread. A thread takes 8 MB for
@@ -61,7 +61,7 @@ static inline int pylink_has_space(void) {
 static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;
     size_t wanted = worth < most ? (size_t)worth : most;
-    size_t total, claimed; /* threads besides the first that may work, and that do */
+    size_t total, claimed; /* threads besides the first: that may work, and that do */
     size_t got;
     if (items < 2 || wanted == 0 || !pylink_has_space())
         return 0;

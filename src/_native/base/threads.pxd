@@ -51,7 +51,7 @@ cdef inline void run_items(Work* work) noexcept nogil:
         first = claim_items(&work.next, work.run)
 
 
-cdef inline void* help_run(void* argument) noexcept nogil:
+cdef inline void* run_helper(void* argument) noexcept nogil:
     """Run a helper, a thread besides the link's; `argument` is the Work. Returns NULL."""
     global thread_number
     cdef Work* work = <Work*>argument
@@ -66,7 +66,7 @@ cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
     cdef size_t started = 0, i
     work.next = 0
     work.threads = 1
-    while started < helpers and pthread_create(&helper[started], NULL, help_run, work) == 0:
+    while started < helpers and pthread_create(&helper[started], NULL, run_helper, work) == 0:
         started += 1
     run_items(work)
     for i in range(started):

@@ -40,6 +40,7 @@ cdef inline void vec_over(Vec* vec, void* rows, size_t row, size_t count) noexce
 
 
 cdef inline void vec_free(Vec* vec) noexcept nogil:
+    """Free the rows, unless they are borrowed, and leave the Vec empty."""
     if vec.data != NULL and not vec.borrowed:
         block_free(vec.data, vec.room * vec.row)
     vec.data = NULL

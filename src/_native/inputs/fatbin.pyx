@@ -127,7 +127,7 @@ cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize
 
 
 cdef enum:
-    RANKS = 64                  # slots of the cache below: a link has few kinds of entries
+    RANKS = 64                  # slots of the cache of ranks: a link has few kinds of entries
 
 # A slot of the cache of what the caller's `rank` returned for a kind, SM number and flags.
 cdef struct Rank:
@@ -328,7 +328,7 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
 
 
 def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
-    """Return the names that the host code of the sources `numbers` uses, in three lists."""
+    """Return names that host code of these sources uses: (external, internal, variables)."""
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef Py_ssize_t source_count = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i

@@ -51,6 +51,7 @@ cdef class MappedFiles:
         end_mapping(self, True)
 
     def end(self, *, bint keeps):
+        """Unmap the files; the arena then has copies of them or, without `keeps`, zeros."""
         return end_mapping(self, keeps)
 
 
@@ -267,7 +268,7 @@ ctypedef struct Measuring:
     const char** path           # by input; NULL: not measured
     int64_t* size               # by input: bytes, or -1
     uint64_t largest            # bytes of the largest file that may be an input
-    uint64_t* output            # device and inode of each file that will be written, one by one
+    uint64_t* output            # device and inode of each file to be written, alternating
     size_t n_outputs
 
 
@@ -301,7 +302,7 @@ def keep_blocks(*, bint owns_process):
 
 
 def classify(bytes arena, bytes extents):
-    """Return the kind of each file in the arena: a byte of `pylink.facts.inputkinds` each."""
+    """Return a byte of `pylink.facts.inputkinds` for each file of the arena; empty for cubins."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t file_count = count_files(arena, extents), i

@@ -35,12 +35,12 @@ ctypedef struct Packed:
 
 
 def open_library(int codec, bytes path):
-    """Use the C library at `path` to decompress a codec of `pylink.facts.picknumbers`."""
+    """Use the C library at `path` to decompress a codec; False if it cannot be used."""
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
 def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
-    """Copy payloads into a new arena: (arena, extents), like those of `inputfiles.read_files`."""
+    """Copy or unpack the picked payloads to a new arena: (arena, extents), as of `read_files`."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint64_t size, total = 0, work = 0

@@ -36,7 +36,7 @@ cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
 
 
 def list_packed(bytes picks, bytes arena_numbers):
-    """Return the places of the compressed payloads in shared arenas."""
+    """Return the place (arena and offset as a number) of each packed payload in a shared arena."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
@@ -46,7 +46,8 @@ def list_packed(bytes picks, bytes arena_numbers):
 
 
 def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
-    """Replace payloads by ones that were decompressed before: (picks, missing)."""
+    """Replace packed payloads by copies that were decompressed before: (picks, missing)."""
+    # `missing` are the picks without such a copy; `places` limits them, unless it is None.
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
@@ -81,7 +82,7 @@ def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places)
 
 
 def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
-    """Add to `stored` the payloads that store number `store` has decompressed."""
+    """Add to `stored` where store number `store` has the payloads of `missing`, decompressed."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)

@@ -1,8 +1,8 @@
 # The state of the reader of cubins, and the reasons why it refuses an input.
 #
-# A function whose name is a verb returns False if the file is refused (`fault` says why) or, without
-# a fault, if memory is exhausted (base/vector.pxd). `index` is the number of a section in its file,
-# as in ELF, and `section` its SectionRow.
+# A function whose name is a verb returns False if the file is refused (`fault` says why). It also
+# does, without a fault, if memory is exhausted (base/vector.pxd). `index` is the number of a
+# section in its file, as in ELF, and `section` its SectionRow.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 

@@ -37,7 +37,7 @@ from tables.rows cimport (
 
 cdef enum:
     SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the last instruction's record
-    CODE_SYMBOL = 0xffffff      # bits of sh_info of code that number the symbol, before sm_90
+    CODE_SYMBOL = 0xffffff      # bits of sh_info of code that number its symbol, before sm_100
     CODE_UNIT = 16              # bytes of an instruction
 
 cdef inline bint check_references(Reader* reader, FileRow* file) noexcept nogil:
@@ -101,7 +101,8 @@ cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const Se
     if is_plain(section.kind, IS_LITERALS):
         stem += 1 + (section.bank >= 10)
     elif KIND[section.kind].info == HEAD_TARGET:
-        # The stem is ".rela.", whose last dot begins the name of the other section, or ".rel.".
+        # The stem of the kind is ".rela.", whose last dot is the first character of `name`; ".rel."
+        # is shorter by one.
         stem -= 1 + (section.type == SHT_REL)
     return (section.name_size == stem + size
             and memcmp(reader.arena + section.name + stem, name, size) == 0)

@@ -17,7 +17,7 @@ from tables.kinds cimport is_a, is_plain
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRef, SectionRow
 
 cdef enum:
-    CUINFO_VERSION = 2          # `version` since 13.0; the earlier note has no toolkit
+    CUINFO_VERSION = 2          # `version` of the note since 13.0; earlier ones have no toolkit
     CUINFO_FIELDS = 8           # bytes of a CuinfoNote that its `size` counts, too
     TKINFO_FIELDS = 24          # bytes of a TkinfoNote that its `size` counts, too
 

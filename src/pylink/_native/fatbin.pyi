@@ -57,8 +57,9 @@ def pick_entries(
 def collect_names(
     arenas: list[bytes], arena_numbers: ArenaNumbers, rows: SourceRows, numbers: list[int]
 ) -> HostNames | None:
-    """Return the names that the host code of the sources `numbers` uses, in three lists.
+    """Return names that host code of these sources uses: (external, internal, variables).
 
-    These are kernels with global names, other kernels, and variables, in order. None if one of the
-    sources has no device code or no list. `IndexError` for an extent outside its arena.
+    `numbers` are those of the sources. The names are those of kernels with global names, of other
+    kernels, and of variables, in order. None if one of the sources has no device code or no list.
+    `IndexError` for an extent outside its arena.
     """

@@ -69,8 +69,8 @@ def keep_blocks(*, owns_process: bool) -> None:
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
-    """Return the kind of each file in the arena: a byte of `pylink.facts.inputkinds` each.
+    """Return a byte of `pylink.facts.inputkinds` for each file of the arena; empty for cubins.
 
-    Empty if all are cubins, or ELF files that only `elfread.parse` can check. `IndexError` for an
-    extent outside the arena.
+    It is empty if all are cubins, or ELF files that only `elfread.parse` can check. `IndexError`
+    for an extent outside the arena.
     """

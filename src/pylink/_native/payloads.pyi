@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pylink._native.recycling import RecycledPages
 
 def open_library(codec: int, path: bytes) -> bool:
-    """Use the C library at `path` to decompress a codec of `pylink.facts.picknumbers`.
+    """Use the C library at `path` to decompress a codec; False if it cannot be used.
 
-    False if it cannot be used; then `gather` calls `produce` for these payloads.
+    `codec` is a Codec of `pylink.facts.picknumbers`. Without the library, `gather` calls `produce`
+    for its payloads.
     """
 
 def gather(
@@ -16,7 +17,7 @@ def gather(
     produce: Callable[[int], bytes],
     pages: RecycledPages | None = None,
 ) -> tuple[bytes, bytes]:
-    """Copy payloads into a new arena: (arena, extents), like those of `inputfiles.read_files`.
+    """Copy or unpack the picked payloads to a new arena: (arena, extents), as of `read_files`.
 
     `picks` are rows of PICK of `pylink.rowformats`, with places in `arenas`; they are copied and
     decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called for

@@ -8,7 +8,7 @@ arenas: its number among the shared ones, or -1.
 from collections.abc import Container
 
 def list_packed(picks: bytes, arena_numbers: bytes) -> list[int]:
-    """Return the places of the compressed payloads in shared arenas."""
+    """Return the place (arena and offset as a number) of each packed payload in a shared arena."""
 
 def recall(
     picks: bytes,
@@ -17,7 +17,7 @@ def recall(
     stored: dict[int, int],
     places: Container[int] | None,
 ) -> tuple[bytes, bytes]:
-    """Replace payloads by ones that were decompressed before: (picks, missing).
+    """Replace packed payloads by copies that were decompressed before: (picks, missing).
 
     `stored` maps places to places in the stores, which are arenas of decompressed payloads; the
     first store is arena number `first` of the returned picks. `missing` are the picks of other
@@ -27,7 +27,7 @@ def recall(
 def learn(
     missing: bytes, arena_numbers: bytes, extents: bytes, store: int, stored: dict[int, int]
 ) -> None:
-    """Add to `stored` the payloads that store number `store` has decompressed.
+    """Add to `stored` where store number `store` has the payloads of `missing`, decompressed.
 
     `payloads.gather` made it of `missing`; `extents` are its result. Payloads that could not be
     decompressed are omitted. `ValueError` if numbers of rows differ.

@@ -54,6 +54,7 @@ class Chooser:
         return rank
 
     def _rank(self, kind: int, sm: int, flags: int) -> int:
+        """Compute what `rank` returns."""
         # The architecture counts most, then machine code (4) before PTX, then the suffix.
         if not flags & FLAG_64_BIT:
             return -1

@@ -45,8 +45,8 @@ def find_libraries(
     libraries: list[Input] = []
     for name, all_members in zip(options.library, whole_libraries, strict=True):
         file, skipped = _search(name, directories, machine, plan.root)
-        # Members that nvlink overlooks in the first skipped archive may still be needed. If they
-        # are not, there is a warning later.
+        # The first skipped archive becomes an input, since its members, which nvlink overlooks, may
+        # be needed. If they are not, there is a warning later.
         fallback = next(filter(_is_archive, skipped), None) if file is None else None
         for other in skipped:
             plan.check_input(other, sink)

@@ -38,7 +38,7 @@ def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
     error is a fatal diagnostic.
     """
     try:
-        # A pipe would wait for a writer.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
         return None, b""  # removed since it was found

@@ -72,6 +72,7 @@ def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
 
 
 def is_compressed(flags: int) -> bool:
+    """Return whether an entry with these flags has a compressed payload."""
     return bool(flags & FLAGS_OF_CODECS)
 
 

@@ -159,7 +159,7 @@ class Picks:
         packed = memoryview(source.arena)[pick.offset : pick.offset + pick.size]
         try:
             payload = self.unpacker.unpack(packed, pick.flags, pick.full_size, source.name)
-            # Later phases could not name the entry and its file.
+            # Check this here, since later phases could not name the entry and its file.
             if pick.kind == CUBIN and payload[:4] != ELF_MAGIC:
                 raise DamagedPayload("its cubin is not an ELF file")
         except DamagedPayload as damage:

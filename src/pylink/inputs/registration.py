@@ -181,7 +181,7 @@ def _follow_calls(
                 reached[target.rank].setdefault(symbol, []).append(caller)
                 takers.setdefault(symbol, target)
         if symbol not in callers_of:
-            # The module is in a library that is not on the command line.
+            # A library that is not on the command line has the module, and calls the first definer.
             takers[symbol] = definers[symbol][0]
             reached[takers[symbol].rank][symbol] = []
     for file in order:
@@ -220,7 +220,7 @@ def report_losses(
     contained = find_contained(static, libraries)
     for loss in losses:
         library = loss.second
-        assert library is not None  # the output is one file, and the first
+        assert library is not None  # the output can only be the first file
         other = loss.first.file if loss.first is not None else static[loss.id].name
         file, module = library.file, os.fsdecode(loss.id)
         if loss.first is not None and loss.id in loss.first.closed.keys() & library.closed.keys():

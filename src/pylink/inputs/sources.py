@@ -60,6 +60,7 @@ class Source:
 
     @property
     def data(self) -> bytes:
+        """The bytes of the source."""
         return self.arena[self.offset : self.offset + self.size]
 
 
@@ -184,4 +185,5 @@ class Sources:
         return {number for number, mark in enumerate(self.marks) if mark & OVERLOOKED}
 
     def is_overlooked(self, number: int) -> bool:
+        """Return whether nvlink would not read the source."""
         return bool(self.marks[number] & OVERLOOKED)
