@@ -51,7 +51,7 @@ cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexce
 
 
 cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
-    """End timing the item of `row`. If it took up to SHORT, its wall time is its processor time."""
+    """End timing the item of `row`; up to SHORT, its wall time counts as processor time."""
     cdef uint64_t now
     if row == NULL:
         return

@@ -195,11 +195,11 @@ cdef inline bint strings_spread(StringTable* table, size_t mask) noexcept nogil:
 cdef inline StringCell* strings_find(StringTable* table, const uint8_t* text,
                                      uint32_t size) noexcept nogil:
     """Return the cell of a string, or the empty cell in which it belongs, with the tag set."""
-    return strings_cell(table, text, size, <uint32_t>hash_name(text, size))
+    return strings_find_hashed(table, text, size, <uint32_t>hash_name(text, size))
 
 
-cdef inline StringCell* strings_cell(StringTable* table, const uint8_t* text, uint32_t size,
-                                     uint32_t tag) noexcept nogil:
+cdef inline StringCell* strings_find_hashed(StringTable* table, const uint8_t* text, uint32_t size,
+                                            uint32_t tag) noexcept nogil:
     """Do what `strings_find` does, for a string whose hash is known."""
     cdef size_t at = tag & table.mask
     cdef StringCell* cell = &table.cells[at]
@@ -258,7 +258,7 @@ cdef inline int64_t strings_enter(StringTable* table, const uint8_t* text, uint3
         return 0
     if 2 * table.count > table.mask and not strings_spread(table, 2 * table.mask + 1):
         return -1
-    cell = strings_cell(table, text, size, tag)
+    cell = strings_find_hashed(table, text, size, tag)
     if cell.at == 0:
         offset = strings_append(table, text, size)
         if offset < 0 or offset > 0x7fffffff:

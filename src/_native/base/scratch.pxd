@@ -40,7 +40,7 @@ cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
                                 bint zeros) noexcept nogil:
     """Return `count` elements of `size` bytes that `scratch_free` frees.
 
-    Without memory it sets `failed` and returns NULL; so do the next functions.
+    Without memory, sets `failed` and returns NULL.
     """
     cdef ScratchBlock* block = NULL
     cdef size_t block_size
@@ -62,17 +62,17 @@ cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
 
 
 cdef inline void* scratch_zeros(Scratch* scratch, size_t count, size_t size) noexcept nogil:
-    """Return `count` elements of `size` bytes, all zeros."""
+    """Return `count` elements of `size` bytes, all zeros; NULL and `failed` without memory."""
     return scratch_block(scratch, count, size, True)
 
 
 cdef inline void* scratch_room(Scratch* scratch, size_t count, size_t size) noexcept nogil:
-    """Return `count` elements of `size` bytes with any values."""
+    """Return `count` elements of `size` bytes, any values; NULL and `failed` without memory."""
     return scratch_block(scratch, count, size, False)
 
 
 cdef inline int32_t* scratch_nones(Scratch* scratch, size_t count) noexcept nogil:
-    """Return `count` row numbers, all of them -1."""
+    """Return `count` row numbers, all of them -1; NULL and `failed` without memory."""
     cdef int32_t* rows = <int32_t*>scratch_block(scratch, count, sizeof(int32_t), False)
     if rows != NULL:
         memset(rows, 0xff, count * sizeof(int32_t))

@@ -74,7 +74,7 @@ cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
 
 
 cdef inline void run_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
-    """Call `task` for items 0 to `count` - 1, on as many threads as moving `size` bytes needs."""
+    """Call `task` for items 0 to `count` - 1, on the threads that moving `size` bytes is worth."""
     cdef size_t helpers = claim(size, count, MOST_THREADS - 1)
     cdef Work work
     work.task = task

@@ -130,7 +130,7 @@ cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t siz
 
 cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, uint64_t size,
                              uint16_t type) noexcept nogil:
-    """List the entries in an ELF file at `base`, and set `row` to its other sections of CUDA.
+    """List the entries in an ELF file at `base`; set the ranges of other CUDA sections in `row`.
 
     Does nothing if its e_type is not `type`. False without memory.
     """

@@ -121,7 +121,7 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
 
 
 cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
-    """Let the kernel provide pages: of PART bytes, number `item` in the mapped part."""
+    """Let the kernel provide the pages of piece number `item`, PART bytes, of the mapped part."""
     cdef MappedPart* part = <MappedPart*>context
     if not fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART)):
         part.failed = True
@@ -178,7 +178,7 @@ cdef inline void read_input(void* context, size_t item) noexcept nogil:
 
 
 cdef inline void read_part(void* context, size_t item) noexcept nogil:
-    """Read PART bytes, number `item` of a file that all threads read."""
+    """Read piece number `item`, PART bytes, of a file that all threads read."""
     cdef SharedFile* file = <SharedFile*>context
     cdef int failure = read_bytes(file.fd, file.place, item * PART,
                                   min((item + 1) * PART, file.size))

@@ -165,7 +165,7 @@ cdef int fill_packed(Packed* packed, const PickRow* pick, Py_ssize_t number,
 
 
 cdef inline bint has_elf(const Packed* packed) noexcept nogil:
-    """Return whether uncompressed bytes may be linked: as an ELF file, if they must be one."""
+    """Return whether uncompressed bytes begin like an ELF file, or need not."""
     return not packed.is_elf or has_prefix(packed.start, packed.size, b"\x7fELF")
 
 

@@ -24,13 +24,13 @@ cdef enum:
 
 
 cdef inline object payload_place(uint64_t number, uint64_t offset):
-    """Return one number for an arena or store, by its `number`, and an `offset` in it."""
+    """Return the place of an offset in an arena or store: `number` and `offset` as one number."""
     return number << PLACE_BITS | offset
 
 
 cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
                            Py_ssize_t arena_count) noexcept:
-    """Return whether a payload is compressed and in a shared arena, one with a number."""
+    """Return whether a payload is compressed, and in a shared arena: its number is not -1."""
     return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
             and 0 <= pick.arena < arena_count and arena_number[pick.arena] >= 0)
 

@@ -110,7 +110,7 @@ cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const Se
 
 cdef inline bint has_name_of_target(Reader* reader, const FileRow* file,
                                     const SectionRow* section) noexcept nogil:
-    """Return whether relocations are named after the section they patch, i.e. its plain name."""
+    """Return whether a relocation section is named after the plain name of the one it patches."""
     cdef const SectionRow* target = <const SectionRow*>reader.sections.data + section.target
     cdef uint32_t skip = 0
     if is_merc(section.kind, IS_ENTRIES):
@@ -175,7 +175,7 @@ cdef inline bint check_capsule(Reader* reader, FileRow* file, SectionRow* sectio
 
 cdef inline bint check_function_section(Reader* reader, FileRow* file, SectionRow* section,
                                         uint32_t index, uint16_t owner_kind) noexcept nogil:
-    """Check another section of a function; False with a fault.
+    """Check a section of a function, but not code or a capsule; False with a fault.
 
     Its target is the section with the function's code or capsule, whichever `owner_kind` says.
     """

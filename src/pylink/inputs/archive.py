@@ -54,7 +54,10 @@ class _ArchiveTotals:
         self._archives = self._members = self._size = 0
 
     def add(self, *, archives: int = 0, members: int = 0, size: int = 0) -> None:
-        """Count them before they are read; a fatal diagnostic above a limit. `size` is in bytes."""
+        """Count archives, members and bytes (`size`), which are not read if a limit is exceeded.
+
+        Then the link ends with a diagnostic.
+        """
         self._archives += archives
         self._members += members
         self._size += size

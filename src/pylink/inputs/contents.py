@@ -111,7 +111,7 @@ class DeviceContents:
     def has_complete_lists(self, number: int, count: int) -> bool:
         """Return whether a source's lists of kernels and of variables are complete.
 
-        A complete list has a zero byte or more for each of the `count` modules.
+        A complete list has at least one zero byte for each of the `count` modules.
         """
         # Numbers 3 to 14 of a SourceRow are offset and size of six lists: kernels and variables.
         row = SOURCE.unpack_from(self.rows, SOURCE.size * number)

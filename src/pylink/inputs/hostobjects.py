@@ -34,8 +34,8 @@ CODE_PREFIXES = {EntryKind.ELF: "sm_", EntryKind.PTX: "compute_", EntryKind.LTOI
 def unpack_hosted(job: Job, scanned: ScannedInputs, sink: Sink) -> tuple[DeviceContents, Picks]:
     """Return the device code in the sources, and the entries that the link takes.
 
-    Damaged sources are reported. Sources without code for the target get a warning. Like nvlink's,
-    it omits members of archives (except with --whole-archive) and the device runtime, since most
+    Damaged sources are reported. Sources without code for the target get a warning. As in nvlink,
+    members of archives (except with --whole-archive) and the device runtime get none, since most
     links need little of these.
     """
     sources, libraries, contents = scanned.sources, scanned.libraries, scanned.contents

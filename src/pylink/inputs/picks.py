@@ -25,8 +25,8 @@ class Pick:
     `source`, `container` and `index` are the numbers of source, container and entry; `sm`, `flags`
     and `header` are the entry's. `kind` is the kind of an input. The bytes start at `offset` of
     arena number `arena`: `room` bytes with padding, `size` without, and `full_size` after
-    decompression with `codec`. `embedded` is a PickOrigin: what they are in. `state` is a
-    PickState: GOOD, or why they cannot be linked.
+    decompression with `codec`. `embedded` is a PickOrigin: what the bytes are in. `state`
+    is a PickState: GOOD, or why the code cannot be linked.
     """
 
     __slots__ = (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class References:
     """Patterns for the kernels that host code uses: with global (`external`) or `internal` names.
 
-    `variables` has the patterns for variables of both kinds.
+    `variables` has the patterns for variables with names of either sort.
     """
 
     __slots__ = ("external", "internal", "variables")

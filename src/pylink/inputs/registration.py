@@ -200,7 +200,7 @@ def _follow_calls(
 
 
 def _add_loss(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
-    """Add a loss between two files, which keep one: the first that is not double, or the first."""
+    """Add a loss between two files; only one that is not double replaces an earlier, double one."""
     pair = (min(file.rank, other.rank), max(file.rank, other.rank))
     if file.rank > other.rank:
         loss.first, loss.second = loss.second, loss.first
