@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from pylink.remarks.output import OutputFile
     from pylink.remarks.record import Remark
 
-# Version 0: bytes of remarks that stay in memory (more go to a temporary file), and bytes that are
-# copied at once.
+# Limits for container version 0: bytes of encoded remarks that stay in memory (if there are more,
+# all go to a temporary file), and bytes that are copied from there to the output at a time.
 _MEMORY_LIMIT = 1 << 28
 _COPY_SIZE = 1 << 20
 
 
 class BitstreamWriter:
-    """Writes remarks to a file, batch by batch, in a container of either version.
+    """Writes remarks to a file, batch by batch, in a container of `version` 0 or 1.
 
-    Version 0 has the string table in front, so its remarks are kept in a temporary file. Without
-    remarks the file is empty, since no reader accepts a container without them.
+    Version 0 has the string table in front of the remarks. So they are kept in memory or in a
+    temporary file until `close`, when the table is complete. Without remarks the file is empty,
+    since no reader accepts a container without them.
     """
 
     def __init__(self, output: OutputFile, version: int) -> None:
@@ -36,6 +37,7 @@ class BitstreamWriter:
         self._error: OSError | None = None  # of the first write to the spool that failed
 
     def write(self, remarks: list[Remark]) -> None:
+        """Encode a batch of remarks and append it to the output, or with version 0 to the spool."""
         if self._spool is None:
             if not self._strings:
                 self._output.write(encode_head(self._version, None))
@@ -47,6 +49,7 @@ class BitstreamWriter:
                 self._error = error
 
     def close(self) -> None:
+        """Complete the file; OSError if this or an earlier write failed."""
         if self._error is not None:
             self.discard()
             raise self._error
@@ -63,9 +66,11 @@ class BitstreamWriter:
         self._output.commit()
 
     def discard(self) -> None:
+        """Remove the unfinished file; an older file of this name stays."""
         self._close_spool()
         self._output.discard()
 
     def _close_spool(self) -> None:
+        """Close the temporary file of version 0, which deletes it."""
         if self._spool is not None:
             self._spool.close()

@@ -13,12 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    # Code of a record and its operands.
+    # A record of a block: its code, then its operands.
     Record = tuple[int | bytes, ...]
-    # Number of a block, bits of its abbreviation ids, first byte of its contents and their end.
+    # A block: its id, such as REMARK; the width of abbreviation ids in bits; and the offsets of
+    # the start and the end (exclusive) of its contents in the file.
     Block = tuple[int, int, int, int]
 
-# Format of a row of `find_blocks`, which is a Block.
+# The struct format of a row that `find_blocks` returns for a Block.
 _ROW = "<IIQQ"
 
 # Greatest line and column.
@@ -29,7 +30,10 @@ _BATCH = 1024
 
 
 def read_bitstream(data: bytes, name: str) -> Iterator[Remark]:
-    """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`, for errors."""
+    """Yield the remarks of a file, whose contents are `data`, in order.
+
+    Raises MalformedRemarks for invalid contents; its text begins with `name`.
+    """
     try:
         yield from _Container(data).remarks()
     except ValueError as error:
@@ -37,19 +41,22 @@ def read_bitstream(data: bytes, name: str) -> Iterator[Remark]:
 
 
 class _Container:
-    """One file and its meta blocks; ValueError with the position if it is malformed."""
+    """One file of remarks, with the contents of its meta blocks: version and string table.
+
+    Raises ValueError if the file is malformed. The text has the byte of the error, if it is known.
+    """
 
     def __init__(self, data: bytes) -> None:
         if data[: len(container.MAGIC)] != container.MAGIC:
             raise ValueError("byte 0x0: the file does not start with RMRK")
         self.data = data
-        self.rows = find_blocks(data, len(container.MAGIC))
+        self.rows = find_blocks(data, len(container.MAGIC))  # packed, for `read_records`
         self.blocks: list[Block] = list(iter_unpack(_ROW, self.rows))
         if not self.blocks or self.blocks[0][0] != BLOCK_INFO:
             raise ValueError("byte 0x4: the block info block is missing")
         _, width, start, end = self.blocks[0]
         self.abbreviations = read_block_info(data, start, end, width)
-        self.version: int | None = None
+        self.version: int | None = None  # of the container
         self.strings: list[str] | None = None
         self.table_block = 0  # position in `blocks` of the meta block with the string table
         remarks = [i for i, block in enumerate(self.blocks) if block[0] == container.REMARK]
@@ -130,7 +137,10 @@ def _split_strings(table: bytes) -> list[str]:
 
 
 def _decode_remark(records: list[Record], strings: list[str]) -> Remark:
-    """Decode one remark; IndexError for a missing string, ValueError for other errors."""
+    """Decode the remark that the records of one block describe; `strings` is the string table.
+
+    IndexError for the number of a string that the table lacks, ValueError for other errors.
+    """
     header: tuple[int, str, str, str] | None = None
     location: tuple[str | None, int, int] = (None, 0, 0)
     hotness: int | None = None

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from pylink.remarks.record import Remark
 
     class Writer(Protocol):
-        """A writer of the file `path`: takes batches by `write`, ends by `close` or `discard`."""
+        """A writer of remarks to the file `path`; `write` appends a batch of remarks.
+
+        The last call is `close`, which completes the file, or `discard`, which gives it up.
+        """
 
         path: str
 
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
         def discard(self) -> None: ...
 
 
-# Remarks that are handed to a writer at once: few enough for the processor's cache, and not enough
-# to start Python's garbage collector.
+# Number of remarks that are handed to a writer at once: few enough to stay in the processor's
+# cache, and not enough new objects to start Python's garbage collector.
 BATCH = 128
 
 # The kind of diagnostic for each kind of remark.
@@ -47,14 +50,16 @@ DIAGNOSTICS = {
 
 
 class Remarks:
-    """The channel of one link.
+    """The channel of one link, which receives all its remarks by `emit`.
 
-    `passed`, `missed` and `analysis` are patterns of passes whose remarks of that kind go to
-    `sink`, None for no pass; a failure goes there if any of the three matches its pass. `writer`
-    gets the remarks of passes that match `written`, None for all passes. Remarks whose hotness, in
-    bytes, is below `threshold` are dropped; a missing hotness counts as 0. Without `hotness` and
-    `threshold`, hotness is removed. `why_live` matches functions for which to explain why they were
-    kept.
+    `passed`, `missed` and `analysis` match the names of passes whose remarks of that kind are
+    diagnostics of `sink`; None matches no pass. A remark of the kind FAILURE is shown if any of the
+    three matches its pass. `writer` gets the remarks of passes that match `written`, None for all.
+
+    The hotness of a remark is the number of bytes that its decision concerns. Remarks with less
+    than `threshold` are dropped; a missing hotness counts as 0. If `hotness` is False and
+    `threshold` is 0, the number is removed from all remarks. The pass dce explains why it
+    kept each function whose name matches `why_live`.
     """
 
     def __init__(
@@ -84,7 +89,7 @@ class Remarks:
         self._hotness = hotness or threshold > 0
         self._threshold = threshold
         self.why_live = why_live
-        self._routes: dict[str, int] = {}  # results of `_route` by name of the pass
+        self._routes: dict[str, int] = {}  # results of `_route`, by name of the pass
         self._batch: list[Remark] = []  # for the writer's next call
         self._has_written = False
 
@@ -96,11 +101,17 @@ class Remarks:
         return bool(route if kind is None else route & (1 | 1 << kind))
 
     def wants_reasons(self, pass_name: str) -> bool:
-        """Return whether missed, analysis or failure remarks of this pass are shown or written."""
+        """Return whether missed, analysis or failure remarks of this pass are shown or written.
+
+        If not, the pass need not find out why a decision was made.
+        """
         return any(self.wants(pass_name, kind) for kind in (MISSED, ANALYSIS, FAILURE))
 
     def _route(self, pass_name: str) -> int:
-        """Compute where remarks of a pass go: bit 0 is the file, bit n the terminal for kind n."""
+        """Return where remarks of a pass go, as bits.
+
+        Bit 0 says that they are written to the file, bit n that those of kind n are shown.
+        """
         route = 0
         if self._writer is not None and (self._written is None or self._written.search(pass_name)):
             route = 1
@@ -111,7 +122,10 @@ class Remarks:
         return route
 
     def emit(self, remark: Remark) -> None:
-        """Show and write a remark; the pass must not change it afterwards."""
+        """Show a remark and write it to the file, if the options ask for that.
+
+        The pass must not change the remark afterwards.
+        """
         route = self._routes.get(remark.pass_name)
         if route is None:
             route = self._route(remark.pass_name)
@@ -154,14 +168,17 @@ class Remarks:
             source=source,
             text=text,
             pass_name=remark.pass_name,
-            # Tables of remarks use the following; no template shows them.
+            # Only tables of remarks (`rows.py`) use the following three.
             name=remark.name,
             message=remark.message,
             hotness=remark.hotness,
         )
 
     def close(self, *, failed: bool = False) -> None:
-        """Complete the file, or discard it if the link failed."""
+        """Complete the file, or discard it if the link failed.
+
+        An error, and a file without remarks, are reported as diagnostics.
+        """
         if self._writer is None:
             return
         if failed:

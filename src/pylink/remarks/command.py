@@ -47,7 +47,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, or 1 after a message about a file that cannot be read or written."""
+    """Run the command and return its exit status.
+
+    It is 0, or 1 after a message about a file that cannot be read or written.
+    """
     return run(parser(), argv, _main, (MalformedRemarks,))
 
 
@@ -69,7 +72,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def count(remarks: Iterable[Remark]) -> str:
-    """Return a text with the number of remarks of each pass, kind and name, then of all."""
+    """Return the lines of --count, such as `3 dce Passed FunctionRemoved`, then the total."""
     counts = Counter((remark.pass_name, TAGS[remark.kind], remark.name) for remark in remarks)
     lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(counts.items())]
     lines.append(f"{counts.total():>10} in all")

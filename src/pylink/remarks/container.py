@@ -3,8 +3,8 @@
     version 0: RMRK, block info, meta with the string table, a block for each remark
     version 1: RMRK, block info, meta, a block for each remark, meta with the string table
 
-LLVM 19 writes and reads version 0, LLVM 22 version 1; each refuses the other. The numbers are those
-that `llvm-bcanalyzer --dump` shows for files of both releases.
+LLVM 19 writes and reads only version 0, LLVM 22 only version 1. The numbers below are those that
+`llvm-bcanalyzer --dump` shows for files of both releases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STANDALONE = {LLVM_19: 2, LLVM_22: 1}
 # Version of the remarks themselves: LLVM has no other.
 REMARK_VERSION = 0
 
-# Numbers of blocks, beside BLOCK_INFO.
+# Ids of blocks, beside BLOCK_INFO.
 META = 8
 REMARK = 9
 
@@ -65,8 +65,8 @@ ARGUMENT = 9
 # Bits of an abbreviation id in each block.
 WIDTHS = {BLOCK_INFO: 2, META: 3, REMARK: 4}
 
-# Operands: a 32-bit number; a location as number of the file's name in the string table, line and
-# column.
+# Operands of abbreviations: _WORD is one number of 32 bits. _PLACE is a location: the number of the
+# file's name in the string table, the line, and the column.
 _WORD = (FIXED, 32)
 _PLACE = ((VBR, 7), _WORD, _WORD)
 
@@ -95,9 +95,10 @@ RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
 
 
 class BitWriter:
-    """Writes bits, lowest first, in 32-bit words; for the parts that a file has once.
+    """Writes bits, lowest first, in 32-bit words.
 
-    Each addition copies what was written before, which is too slow for the remarks themselves.
+    Each addition copies what was written before. This is too slow for the remarks themselves, so
+    only the parts that a file has once are written in this way.
     """
 
     __slots__ = ("_size", "_value")
@@ -131,9 +132,10 @@ class BitWriter:
         self.align()
 
     def write_record(self, code: int, operands: Iterable[int], id_width: int) -> None:
-        """Write a record without abbreviation; abbreviation ids of its block have `id_width` bits.
+        """Write a record without abbreviation: its code, the number of operands, and these.
 
-        Code, count and operands are numbers in groups of 6 bits.
+        Each is a number in groups of 6 bits. `id_width` is the width of abbreviation ids in the
+        block.
         """
         values = list(operands)
         self.write_fixed(UNABBREVIATED, id_width)
@@ -141,7 +143,7 @@ class BitWriter:
             self.write_vbr(value, 6)
 
     def define_abbreviation(self, code: int, operands: tuple[Operand, ...], id_width: int) -> None:
-        """Write the definition of the abbreviation of the records with `code`."""
+        """Write the definition of the abbreviation of records with `code`; `id_width` as above."""
         self.write_fixed(DEFINE, id_width)
         self.write_vbr(1 + len(operands), 5)
         self.write_fixed(1, 1)  # the first operand is a literal, the code
@@ -157,9 +159,9 @@ class BitWriter:
 
 
 def encode_block(number: int, contents: BitWriter) -> bytes:
-    """Return the bytes of a block outside of other blocks.
+    """Return the bytes of a block that is not inside another one; `number` is its id.
 
-    Appends the end of the block to `contents`.
+    The mark for the end of the block is appended to `contents`.
     """
     contents.write_fixed(END_BLOCK, WIDTHS[number])
     contents.align()
@@ -191,7 +193,7 @@ def encode_block_info() -> bytes:
 
 
 def encode_head(version: int, strings: bytes | None) -> bytes:
-    """Return the bytes in front of the remarks.
+    """Return the bytes of a file in front of the remarks: magic, block info and a meta block.
 
     `strings` is the string table in version 0, else None.
     """

@@ -67,7 +67,10 @@ def write_remarks(
     format: str = YAML,
     version: int = LLVM_22,
 ) -> None:
-    """Write a file of remarks atomically; errors as of `open_writer`."""
+    """Write a file of remarks atomically; raises the exceptions of `open_writer`.
+
+    An OSError of a write is raised, too; it leaves an older file unchanged.
+    """
     writer = open_writer(os.fspath(path), format, version)
     batch: list[Remark] = []
     try:

@@ -1,4 +1,4 @@
-"""The observer that runs the passes after their phases."""
+"""The observer of a link that runs each remark pass after the phase whose result it reads."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class RemarkObserver(Observer):
-    """Runs each pass whose remarks are shown or written, and imports only their modules.
+    """Runs each pass whose remarks are shown or written; other passes are not even imported.
 
-    The file of remarks is opened after init, so that the link ends early if that fails.
+    The file of remarks is opened after the phase init, so that the link ends early if that fails.
+    `remarks` is the channel that the passes write to, None before that.
     """
 
     __slots__ = ("_settings", "_sink", "remarks")
@@ -29,9 +30,11 @@ class RemarkObserver(Observer):
 
     @property
     def records_folds(self) -> bool:
+        """Whether the phase merge stores its comparisons of Mercury sections for a pass."""
         return self.remarks is not None and self.remarks.wants_reasons(MERC_DEDUP)
 
     def phase_ended(self, tag: str, result: object) -> None:
+        """Run the passes that follow the phase `tag`."""
         if self.remarks is None:
             self.remarks = self._settings.open(self._sink)
         for name, (phase, module) in PASSES.items():
@@ -39,5 +42,6 @@ class RemarkObserver(Observer):
                 import_module(f"pylink.remarks.passes.{module}").emit(result, self.remarks)
 
     def close(self, *, failed: bool) -> None:
+        """Complete the file of remarks; a failed link writes none."""
         if self.remarks is not None:
             self.remarks.close(failed=failed)

@@ -26,7 +26,7 @@ class OutputFile:
         self._size = 0  # bytes in `_pending`
 
     def write(self, data: bytes) -> None:
-        """Append `data`."""
+        """Append `data`, which is written to the file at once or later."""
         self._pending.append(data)
         self._size += len(data)
         if self._size >= _BUFFER:

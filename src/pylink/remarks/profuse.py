@@ -1,13 +1,14 @@
-"""Profuse channels: text on each step of the search for equal Mercury sections.
+"""Profuse channels: texts that follow the search for equal Mercury sections step by step.
 
 Unlike remarks, they are not meant for tools, and go to standard error only:
 
 profusededup   every comparison of two files: outcome, first difference, cost; off by default
-profusetwins   every section: the first one of the link equal to it, and whether that one replaces
-               it; on by default, but only in wizard mode or if -Xopt names it
+profusetwins   every section: the first one of the link that is equal to it, and whether that one
+               replaces it; on in wizard mode
 
-`-Xopt -profuseX=true|false` sets a channel. Wizard mode is on if the environment variable
-PYLINK_WIZARD is neither empty nor 0. The link stores its comparisons only if a channel is on.
+`-Xopt -profuseX=true|false` switches the channel profuseX on or off. Wizard mode is on if the
+environment variable PYLINK_WIZARD is neither empty nor 0. The link stores its comparisons only if a
+channel is on.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 DEDUP = "profusededup"
 TWINS = "profusetwins"
 
+# The environment variable for wizard mode.
 WIZARD = "PYLINK_WIZARD"
 
 
@@ -39,9 +41,9 @@ def wizard_mode() -> bool:
 
 
 def enabled_channels(states: Mapping[str, bool]) -> frozenset[str]:
-    """Return the channels that are on.
+    """Return the names of the channels that are on.
 
-    `states` has those that -Xopt names, each on (True) or off.
+    `states` has the channels that -Xopt names, with True for on and False for off.
     """
     names = set()
     if states.get(DEDUP, False):
@@ -62,6 +64,7 @@ class ProfuseObserver(Observer):
         self._channels = channels
 
     def phase_ended(self, tag: str, result: object) -> None:
+        """Write the lines when the phase merge has ended, which compares the sections."""
         if tag == "merge":
             assert isinstance(result, Merged)
             folding = result.folding
@@ -87,7 +90,10 @@ def _reason_without_folding(merged: Merged) -> str:
 
 
 def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
-    """Yield a line for each comparison, one for each file, and the total cost."""
+    """Yield lines on files that were not read, comparisons, decisions on files, and the total cost.
+
+    `folding` has the comparisons that the link made, and its decisions.
+    """
     names = merged.objects.names
     for number, reason in folding.refused:
         yield f"{names[number]}: not read: {reason}"
@@ -107,7 +113,7 @@ def _verdict_line(verdict: Verdict) -> str:
 
 
 def _decision_line(names: list[str], decision: Decision) -> str:
-    """Return the line of one input: kept, or folded into another one."""
+    """Return the line of one input: kept, or folded into another (its sections are replaced)."""
     name = names[decision.file]
     if decision.reference is None:
         return f"{name}: kept"
@@ -124,7 +130,10 @@ def _cost(stats: Stats) -> str:
 
 
 def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
-    """Yield a line for each Mercury section with its leader, and one for each that is replaced."""
+    """Yield a line for each Mercury section with its leader, and one for each that is replaced.
+
+    The leader is the first equal section of an earlier file.
+    """
     from pylink.dedup.analysis import section_twins
 
     objects, items = merged.objects, folding.items

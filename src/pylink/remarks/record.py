@@ -38,14 +38,17 @@ TEXT = "String"
 def section_place(file: str, section: str) -> tuple[str, int, int]:
     """Return the location of a section as file, line and column; line and column are 0.
 
-    The form is that of linker maps. No file has such a name, so LLVM's tools do not open a binary
-    as source text.
+    The file is written as in linker maps, such as `a.cubin:(.text.f)`. No file has such a name, so
+    LLVM's tools do not open a binary as source text.
     """
     return f"{file}:({section})", 0, 0
 
 
 def parts_of_place(place: str) -> tuple[str, str | None]:
-    """Split a location into the file, and the section or None."""
+    """Split the file of a location into its name and the section that `section_place` added.
+
+    The section is None for a location in source text.
+    """
     file, bracket, section = place.rpartition(":(")
     return (file, section.removesuffix(")")) if bracket else (place, None)
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Diagnostic
 
-# The kind of remark for each kind of diagnostic.
+# The kind of remark for each kind of diagnostic. The three kinds of analysis have one diagnostic:
+# ANALYSIS counts for it, since its number is the lowest and so comes last.
 _KINDS = {DIAGNOSTICS[kind]: TAGS[kind] for kind in range(FAILURE, PASSED - 1, -1)}
 
 
@@ -37,7 +38,7 @@ class RemarkRow(NamedTuple):
 
 
 def shown_remarks(records: Iterable[Diagnostic]) -> Table[RemarkRow]:
-    """Return a table with a row for each diagnostic that shows a remark."""
+    """Return a table with a row for each diagnostic that `Remarks` made from a remark."""
     return Table(RemarkRow, (_row(record) for record in records if record.kind in _KINDS))
 
 

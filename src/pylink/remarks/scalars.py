@@ -15,9 +15,10 @@ from functools import lru_cache
 
 from pylink.renderers.sarif import unicode_text
 
-# Regular expression: characters beyond ASCII, without line ends and invisible characters.
+# Characters beyond ASCII for regular expressions, without line ends and invisible characters.
 _TEXT = r"\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-# Characters that need no quotes unless they come first; the ASCII ones are those of LLVM's writer.
+# A text whose characters need no quotes; those in `(?!...)` need them at the start. The characters
+# of ASCII are those that LLVM's writer does not quote either.
 _PLAIN = re.compile(rf"(?![-,'])[0-9A-Za-z_^.,' {_TEXT}-]+")
 # Texts that loaders of YAML 1.1 or 1.2 read as numbers, dates and other values.
 _VALUE = re.compile(
@@ -33,10 +34,10 @@ _NAMED_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 @lru_cache(maxsize=1 << 14)
 def scalar(text: str, indent: int = 0) -> str:
-    """Return the string as it is written after a key.
+    """Return a string as it is written in YAML as a key or value.
 
-    `indent` is the column of the lines of a block literal; 0 forbids block literals, as in a flow
-    mapping.
+    `indent` is the column of the lines of a block literal; 0 forbids block literals and commas
+    without quotes, as in a flow mapping (`{ File: a, Line: 1 }`).
     """
     if not text.isascii():
         text = unicode_text(text)

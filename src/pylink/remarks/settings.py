@@ -28,12 +28,14 @@ OPTIONS = (
 class Settings:
     """The options of remarks, including those after `-Xopt`.
 
-    If both set an option, the one outside of `-Xopt` counts. An empty pattern or file name counts
-    as not given. `profuse` has the state of each profuse channel that is named.
+    If an option is given both directly and after `-Xopt`, the direct one counts. An empty pattern
+    or file name counts as not given. `profuse` maps the channels of `profuse.py` that -Xopt names
+    to whether they are on.
 
-    `passed`, `missed`, `analysis`, `written` (--pass-remarks-filter) and `why_live` are patterns
-    of names, None without the option. `hotness` says whether to write hotness at all, `threshold`
-    below how many bytes of it a remark is dropped. `version` is that of a bitstream's container.
+    `passed`, `missed`, `analysis`, `written` (--pass-remarks-filter) and `why_live` are patterns of
+    names, None without the option. `hotness` says whether remarks have a hotness, the number of
+    bytes that they concern. Remarks with less than `threshold` bytes are dropped. `version` is that
+    of a bitstream's container.
     """
 
     __slots__ = (
@@ -98,7 +100,10 @@ def _text(value: Value) -> str | None:
 
 
 def _pattern(value: Value, attribute: str, sink: Sink) -> re.Pattern[str] | None:
-    """Compile the value of an option; None if not given, a fatal diagnostic if it is invalid."""
+    """Return the pattern that an option has as its value, None if the option is not given.
+
+    A text that is not a regular expression is a fatal diagnostic; `attribute` names the option.
+    """
     text = _text(value)
     if text is None:
         return None

@@ -21,7 +21,7 @@ _MAX_HOTNESS = 0xFFFFFFFF
 
 
 class YamlWriter:
-    """Writes remarks to a file, batch by batch."""
+    """Writes remarks to a file, batch by batch; `discard` gives up the new file."""
 
     def __init__(self, output: OutputFile) -> None:
         self.path = output.path

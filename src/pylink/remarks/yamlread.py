@@ -22,7 +22,7 @@ _LOCATION = "DebugLoc"
 _MAX_NUMBER = 0xFFFFFFFF
 _MAX_DIGITS = 10
 
-# Levels of nesting in a remark: a location in an argument in a list in the remark.
+# Levels of nesting: the remark, its list Args, an argument, and the location in that argument.
 _MAX_DEPTH = 4
 
 
@@ -34,7 +34,7 @@ class _Fault(Exception):
 
 
 class _Value:
-    """A string, the entries of a mapping or the items of a list, with its first line.
+    """A value of a document: a string, a mapping or a list, with the number of its first line.
 
     One of `text`, `entries` and `items` is set, or none for an empty value.
     """
@@ -80,9 +80,10 @@ class _Value:
 
 
 def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
-    """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`.
+    """Yield the remarks of a file, whose contents are `data`, in order.
 
-    MissingPackage without PyYAML.
+    Raises MalformedRemarks for invalid contents; its text begins with `name`. MissingPackage is
+    raised without PyYAML.
     """
     yaml = need("yaml", "reading YAML")
     events = _Events(yaml, data)
@@ -102,7 +103,10 @@ def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
 
 
 class _Events:
-    """Builds remarks from the parser's events, so that other contents are never built."""
+    """Builds remarks from the parser's events, so that no objects of other types are ever built.
+
+    `yaml` is PyYAML's module.
+    """
 
     def __init__(self, yaml: Any, data: bytes) -> None:
         self._yaml = yaml
@@ -180,7 +184,7 @@ def _build_remark(kind: int, document: _Value) -> Remark:
 
 
 def _location(value: _Value) -> tuple[str, int, int]:
-    """Return the file, line and column of a location; `_Fault` if its entries differ."""
+    """Return the file, line and column of a location; `_Fault` unless it has just these."""
     parts = dict(value.mapping())
     unknown = parts.keys() - {"File", "Line", "Column"}
     if unknown:
@@ -191,7 +195,10 @@ def _location(value: _Value) -> tuple[str, int, int]:
 
 
 def _argument(value: _Value) -> Arg:
-    """Return the key, text, file, line and column of one argument; `_Fault` if it has no key."""
+    """Return the key, text, file, line and column of one argument.
+
+    The file is None without a location. `_Fault` unless it has one key, and at most one location.
+    """
     pair: tuple[str, str] | None = None
     place: tuple[str | None, int, int] | None = None
     for key, part in value.mapping():

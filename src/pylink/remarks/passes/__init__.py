@@ -3,8 +3,8 @@
 `PASSES` maps the name of a pass to the tag of the phase after which it runs, and to the module of
 this package with its `emit(result, remarks)`: `result` is the result of the phase. Passes read only
 finished tables, so phases know nothing of remarks, and a link without remarks costs nothing extra.
-A pass repeats decisions that the tables do not store. Only comparisons of Mercury sections are
-stored by merge, if an observer asks for them.
+If the tables do not store a decision, the pass makes it again. Only comparisons of Mercury sections
+are too expensive for that: merge stores them, if an observer asks for it.
 """
 
 from __future__ import annotations

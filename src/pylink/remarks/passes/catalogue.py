@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Place = tuple[str, int, int]
     Value = str | int
 
-# The argument with the same value as Function, so that messages can contain it.
+# Key of the argument that repeats a remark's Function, so that messages can contain it.
 SUBJECT = "Symbol"
 
 # Replaces an empty name, which readers refuse.
@@ -34,9 +34,11 @@ class At:
 
 
 class Kind:
-    """One row: a remark of `pass_name` called `name`.
+    """One row of the table: the remark that the pass `pass_name` calls `name`.
 
-    `function` describes the object that Function names, `hotness` the bytes that Hotness counts.
+    `kind` is a number such as PASSED, `template` the message. `function` describes the object that
+    the field Function names, `hotness` the bytes that the field Hotness counts. `pieces` are the
+    parts of the template, each with True for a key and False for text. `keys` has all keys.
     """
 
     __slots__ = ("function", "hotness", "keys", "kind", "name", "pass_name", "pieces", "template")
@@ -61,7 +63,10 @@ class Kind:
         self.keys = tuple(key for key, is_key in pieces if is_key)
 
     def __call__(self, function: str, place: Place, hotness: int, **values: Value | At) -> Remark:
-        """Create a remark of this kind; KeyError if an argument is missing."""
+        """Create a remark on `function`, at `place`, with arguments by key in `values`.
+
+        KeyError if an argument of the template is missing.
+        """
         function = function or UNNAMED
         values[SUBJECT] = function
         args: list[Arg] = []

@@ -1,6 +1,7 @@
 """Pass dce: which functions were removed, which were kept although unreachable, and why.
 
---pass-remarks-why-live requests the reason for kept functions, a chain of calls for each.
+For functions that match --pass-remarks-why-live, it also emits the calls by which a kernel reaches
+them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
+    """Emit remarks on removed functions, on kept unreachable ones, and on requested ones."""
     view = View(merged)
     graph = CallGraph(merged)
     roots = [
@@ -65,7 +67,10 @@ def _reason_to_keep_all(options: Options) -> str:
 
 
 def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
-    """Emit the remark of an entity that dead-code elimination removed."""
+    """Emit the remark of a function or kernel that dead-code elimination removed.
+
+    `number`, `flags` (EntityFlag bits) and `size` are those of its row in the table of entities.
+    """
     place = view.at_entity(number)
     reason = why_removed(view.merged.objects, flags)
     kind = KERNEL_REMOVED if flags & EntityFlag.KERNEL else FUNCTION_REMOVED

@@ -15,7 +15,10 @@ KINDS = (sectionkinds.DEBUG, sectionkinds.MERC_DEBUG)
 
 
 def emit(placed: Placed, remarks: Remarks) -> None:
-    """Emit every piece in order of the inputs, then every section in file order."""
+    """Emit a remark for each debug section of the inputs, then for each of the output.
+
+    Both follow the order of the sections in the files.
+    """
     outputs = Outputs(placed)
     view = outputs.view
     stand_ins = placed.merged.stand_ins

@@ -1,8 +1,9 @@
 """Pass merc-dedup: which Mercury sections folded, which did not and why, and the cost.
 
-For remarks on files that do not fold, the link compares all files, not only likely ones; the
-decisions are the same. A kept file is compared with the most similar kept file, as in the report of
-`pylink dedup`: users can only remove that difference.
+A section folds if the output omits it and uses an equal section of an earlier file instead. For
+remarks on files that do not fold, the link compares all files, not only likely ones; the decisions
+are the same. The remark tells how a kept file differs from the kept file most similar to it, as in
+the report of `pylink dedup`, since that is the difference that a user can hope to remove.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ALL_SECTIONS = ".nv.merc"
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit remarks on folding; none for links that cannot fold."""
+    """Emit remarks on folding; none for links that fold no Mercury sections."""
     objects = merged.objects
     if not objects.job.folds_mercury:
         return
@@ -68,7 +69,7 @@ def _emit_folded(merged: Merged, remarks: Remarks, view: View) -> None:
 
 
 def _emit_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view: View) -> None:
-    """Emit the remark of a section that could not fold into its reference."""
+    """Emit the remark of a file that could not fold into another, the reference, and why."""
     reference = verdict.reference.name
     remarks.emit(
         SECTION_REJECTED(
@@ -87,7 +88,10 @@ def _emit_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view:
 def _emit_cost(
     files: int, counts: dict[str, int], saved: int, remarks: Remarks, view: View
 ) -> None:
-    """Emit the one remark of the work that comparisons took, and of the bytes saved."""
+    """Emit one remark on the work that comparisons took, and on the bytes saved.
+
+    `files` is the number of files compared, `counts` has the numbers of steps by name.
+    """
     compared = counts["bytes_compared"]
     remarks.emit(
         COST(
@@ -109,9 +113,9 @@ def _emit_cost(
 
 
 def nearest_decisions(folding: Folding) -> list[Decision]:
-    """Return the decision for every file.
+    """Return the decision for every file, in the order of `folding.decisions`.
 
-    A kept file has the comparison with the most similar one.
+    The verdict of a kept file is the comparison with the most similar earlier file that is kept.
     """
     candidates = analyze(folding.items, result=folding.result).candidates
     return [

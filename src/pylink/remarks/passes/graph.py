@@ -46,7 +46,10 @@ class CallGraph:
                     yield target, True
 
     def reach(self, roots: Iterable[int]) -> dict[int, int]:
-        """Map every node that the roots reach to its predecessor on a shortest path; roots: -1."""
+        """Map every node that the roots reach to its predecessor on a shortest path.
+
+        A root has the predecessor -1.
+        """
         predecessors = dict.fromkeys(roots, -1)
         queue = deque(predecessors)
         while queue:
@@ -58,7 +61,10 @@ class CallGraph:
         return predecessors
 
     def path_to(self, predecessors: dict[int, int], function: int) -> list[Step]:
-        """Return the steps from a root of `reach` to a function; the first is the root."""
+        """Return the steps of the path from a root to a function; the first step is the root.
+
+        `predecessors` is the result of `reach`.
+        """
         steps: list[Step] = []
         node = function
         while node >= 0:
@@ -70,10 +76,10 @@ class CallGraph:
         return steps
 
     def find_path_raised_by(self, start: int, source: int, raised_by: list[int]) -> list[Step]:
-        """Return the steps from `start` to `source` through functions that are raised by `source`.
+        """Return the steps from `start` to `source` whose register counts all come from `source`.
 
-        `raised_by` has, by entity, the function that raises its register count. Empty if there is
-        no such path.
+        `raised_by` has, by entity, the function whose register count it takes over. Empty if there
+        is no such path.
         """
         predecessors: dict[int, Step] = {start: (-1, False)}
         queue = deque((start,))

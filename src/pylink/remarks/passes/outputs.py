@@ -40,14 +40,18 @@ class Outputs:
         return self.placed.places[out].contents
 
     def place(self, out: int) -> Place:
-        """Return the location of the input that the section was created for, else of the output."""
+        """Return the location of the function or input section that the section was created for.
+
+        It is the output file for a section that no input caused.
+        """
         row = self.rows[out]
         if row.entity >= 0:
             return self.view.at_entity(row.entity)
         return self.view.at_section(row.source) if row.source >= 0 else self.view.output
 
     def ordered(self, keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the pairs of an output section and another number, sorted by place in the output
-        file.
+        """Return `keys`, each an output section and another number, in the order of the file.
+
+        Pairs of one section are sorted by the other number.
         """
         return sorted(keys, key=lambda key: (self.index[key[0]], key))

@@ -23,7 +23,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         return
     view = View(merged)
     graph: CallGraph | None = None
-    # By entity: the function whose register count it has instead of its own, -1 without.
+    # By entity: the function whose register count a kernel has instead of its own, or -1.
     raised_by = merged.functions.column("raised_by")
     for kernel, entity in enumerate(merged.entities):
         source = raised_by[kernel]
@@ -47,7 +47,10 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
-    """Emit kernels that call a function with more registers than their limit; the link fails."""
+    """Emit remarks on kernels that call a function with more registers than the kernel may have.
+
+    Such a link fails.
+    """
     _, exceeds_registers = native_functions.find_recursive(merged)
     if not exceeds_registers:
         return

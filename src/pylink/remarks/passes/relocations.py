@@ -23,6 +23,7 @@ PASS = "relocate"
 
 
 def emit(image: Image, remarks: Remarks) -> None:
+    """Emit the numbers of relocations that were applied, and of those that the output keeps."""
     outputs = Outputs(image.placed)
     if remarks.wants(PASS, PASSED):
         _emit_applied(outputs, remarks)
@@ -41,7 +42,8 @@ def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
         if fixup.how & FixupFlag.MERC:
             row = outputs.rows[out]
             if row.kind == sectionkinds.TEXT:
-                # A capsule only has constants resolved; it refers to other symbols by name.
+                # A capsule, the Mercury form of code: only its references to constants are
+                # resolved, since it refers to other symbols by name.
                 if fixup.entity < 0 or kinds[fixup.entity] != EntityKind.CONSTANT or row.merc < 0:
                     continue
                 target = row.merc
@@ -62,7 +64,7 @@ def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
-    """Emit a remark for each table and type of relocation that the output keeps."""
+    """Emit a remark for each relocation section (table) of the output and each type in it."""
     emitted = outputs.placed.merged.emitted
     for table, row in enumerate(outputs.rows):
         target = _target(outputs, row)
@@ -87,10 +89,11 @@ def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _target(outputs: Outputs, row: OutRow) -> int:
-    """Return the output section whose relocations a section holds, -1 if it does not hold any.
+    """Return the output section that the relocations in a section patch, -1 for other sections.
 
-    A Mercury table names no section of its own: it belongs to the Mercury form of the plain
-    table's section. The list of resolved relocations of --preserve-relocs counts as no table.
+    The row of a Mercury relocation section does not name that section. It is the Mercury form of
+    the section that the plain relocations patch. The list of resolved relocations, which
+    --preserve-relocs adds, does not count as a relocation section.
     """
     if row.kind == sectionkinds.RESOLVED_RELA:
         return -1

@@ -1,7 +1,8 @@
 """Pass finalize: files whose optimized code keeps the schedule of an older compiler.
 
 There is one remark per file. docs/older-objects.md, "What is kept", lists the instructions for
-which nvlink schedules a function again. Its other changes of older code have been made before.
+which nvlink schedules a function again, and pylink does not. Other changes that nvlink makes to
+older code are made by pylink, too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 FP64 = frozenset((OP_DMUL, OP_DADD, OP_DSETP, OP_DFMA))
 IMMA = frozenset((OP_IMMA,))
 MATRIX = IMMA | {OP_HMMA, OP_DMMA}
-ADDS = frozenset((OP_IADD3,))  # with a third operand (not NO_REGISTER) it is not rescheduled
+ADDS = frozenset((OP_IADD3,))  # only IADD3 without a third operand, which is then NO_REGISTER
 # Chips on which FP64 instructions have a fixed latency.
 FAST_FP64_CHIPS = (100,)
 
@@ -74,15 +75,18 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _toolkit_release(toolkit: int) -> str:
-    """Return the release of a toolkit.
+    """Return the release of a toolkit, such as "12.9" for 129.
 
-    "12" for objects of CUDA 12 from sm_100 on, which record none.
+    It is "12" for objects of CUDA 12 from sm_100 on, which do not record the release.
     """
     return toolkit_name(toolkit) if toolkit > OLDEST_DEFAULT.toolkit - 10 else "12"
 
 
 def _rescheduled_operations(missing: int, sm: int) -> frozenset[int]:
-    """Return operations for which nvlink reschedules code of a compiler without these traits."""
+    """Return the operations for which nvlink schedules the code of an older compiler again.
+
+    `missing` has the TRAIT_ bits that the compiler lacked, `sm` is the target's number.
+    """
     operations: frozenset[int] = frozenset()
     if missing & TRAIT_SHORT_ADDS:
         operations |= MATRIX | (ADDS if sm in SHORT_ADD_CHIPS else frozenset())
@@ -94,7 +98,7 @@ def _rescheduled_operations(missing: int, sm: int) -> frozenset[int]:
 
 
 def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
-    """Return rows of a file's sections with optimized code that contains one of the operations."""
+    """Return the rows of a file's sections with optimized code that has one of the operations."""
     file = objects.files[number]
     rows = []
     for row in range(file.first_section, file.first_section + file.section_count):
@@ -103,7 +107,8 @@ def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[in
             continue
         code = objects.arena[section.offset : section.offset + section.size]
         # An instruction has 16 bytes: the operation in bits 0 to 8, the third operand's register
-        # in byte 8, the cycles to wait in bits 1 to 4 of byte 13.
+        # in byte 8, the cycles to wait in bits 1 to 4 of byte 13. Code that was not optimized
+        # waits for 0 or 15 cycles.
         stalls = {control >> 1 & 15 for control in code[13::16]}
         used_operations = {
             low | (high & 1) << 8

@@ -58,7 +58,9 @@ class Variable:
 class SharedPass:
     """Collects, by the entity of each kernel, its variables, extern arrays and section size.
 
-    Sizes, `limit` and `reserved` (for the system, at the start of each section) are in bytes.
+    They are in `by_kernel`, `arrays` and `sizes`; `variables` has the variables of all kernels. A
+    kernel may have `limit` bytes of shared memory. `reserved` bytes at the start of each section
+    are for the system. Sizes are in bytes.
     """
 
     def __init__(self, placed: Placed, remarks: Remarks) -> None:
@@ -80,7 +82,7 @@ class SharedPass:
         self._gather()
 
     def _gather(self) -> None:
-        """Compute the users of variables again, as layout did."""
+        """Fill `variables`, `by_kernel` and `arrays`: compute again which kernel uses what."""
         shared = sharedmap.gather(self.placed.merged)
         kernels = list(shared.kernel_entities)
         variables: list[Variable | None] = []
@@ -108,7 +110,10 @@ class SharedPass:
             self.arrays = self._arrays_of(users, arrays)
 
     def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
-        """Return the extern arrays that the code of each kernel or of its callees refers to."""
+        """Return the extern arrays to which the code of each kernel or of its callees refers.
+
+        `arrays` are the entities of all extern arrays.
+        """
         referenced: dict[int, set[int]] = defaultdict(set)
         kinds = self.placed.outs.column("kind")
         for fixup in self.placed.merged.fixups:
@@ -134,7 +139,7 @@ class SharedPass:
         self._emit_overlaid()
 
     def _emit_kernel(self, kernel: int) -> None:
-        """Emit the variables by offset, then the arrays, then the total."""
+        """Emit a kernel's variables by offset, then its extern arrays, then the total."""
         function, place = self.view.name(kernel), self.view.at_entity(kernel)
         size = self.sizes.get(kernel, 0)
         variables = sorted(
@@ -179,7 +184,10 @@ class SharedPass:
             )
 
     def _emit_arrays(self, kernel: int, size: int) -> None:
-        """Emit extern arrays, which all start at the end of the section."""
+        """Emit a kernel's extern arrays, which all start at the end of its section.
+
+        The section has `size` bytes.
+        """
         function, place = self.view.name(kernel), self.view.at_entity(kernel)
         arrays = [
             At(self.view.name(array), self.view.at_entity(array))

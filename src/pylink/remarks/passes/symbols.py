@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from pylink.remarks import Remarks
     from pylink.rows import SymbolRow
 
-# Bytes of the header of an attribute record: form, attribute, and size of the value or the value.
+# Bytes of the header of an attribute record: the format of the value (`form`), the attribute, and
+# either the size of the value that follows or a value of at most 16 bits.
 HEADER_SIZE = 4
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
+    """Emit a remark for each definition that was dropped for another of the same name."""
     ResolutionPass(merged, remarks).run()
 
 
@@ -73,7 +75,7 @@ class ResolutionPass:
         self.facts: dict[int, tuple[dict[int, int], int]] = {}
 
     def run(self) -> None:
-        """Emit a remark for each definition that meets another of its symbol."""
+        """Emit the remarks of each symbol with several definitions, in the order of the inputs."""
         for entity, definitions in self._contested().items():
             current = definitions[0]
             merged = current.size  # bytes of the merged common symbol up to here
@@ -125,7 +127,10 @@ class ResolutionPass:
             self._emit(WEAK_KEPT, entity, lost, Winner=winner, Registers=registers, Needed=needed)
 
     def _emit_replaced(self, entity: int, old: Definition, merged: int, winner: Definition) -> None:
-        """Emit the remark for a definition replaced by a later one; a common has `merged` bytes."""
+        """Emit the remark for a definition that a later one replaced.
+
+        A common symbol has `merged` bytes then, the largest size of all that were merged with it.
+        """
         if old.common:
             self._emit(COMMON_REPLACED, entity, old, merged, Size=merged, Winner=winner)
             return
@@ -173,16 +178,16 @@ class ResolutionPass:
         return self._facts(definition.file)[0].get(definition.symbol, 0)
 
     def _facts(self, file: int) -> tuple[dict[int, int], int]:
-        """Return the result of `_read_facts`, which each file is read for once."""
+        """Return the result of `_read_facts` for a file, which is read only once."""
         facts = self.facts.get(file)
         if facts is None:
             facts = self.facts[file] = self._read_facts(file)
         return facts
 
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
-        """Map symbols of a file to their REGCOUNT; the second result is the SM of the file's PTX.
+        """Return the register counts of a file's functions, and the SM number of its PTX.
 
-        Symbols are row numbers of the link's symbol table.
+        The counts are by row of the function's symbol in the link's table of symbols.
         """
         objects = self.merged.objects
         row = objects.files[file]

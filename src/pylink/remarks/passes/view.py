@@ -45,7 +45,7 @@ class View:
         return self._lines.name_of(section)
 
     def at_entity(self, entity: int) -> Place:
-        """Return the location of the chosen definition, else of the first mention."""
+        """Return the location of the definition that is linked, or of the first mention if none."""
         return self.at_symbol(self.entities[entity].winner)
 
     def at_symbol(self, symbol: int) -> Place:
@@ -75,6 +75,6 @@ class View:
 
     @property
     def output(self) -> Place:
-        """The location of the output file, for remarks on all of it."""
+        """The location for remarks on the output as a whole: its name, or else the first input."""
         name = self.merged.objects.job.options.subject or self.names[0]
         return section_place(name, ALL_SECTIONS)
