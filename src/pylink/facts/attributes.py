@@ -6,7 +6,8 @@ none for the numbers marked `-`. Other releases of the tool name 0x68 to 0x6d.
 
 from __future__ import annotations
 
-# Formats of a record's value: none, 8 bits, 16 bits, and a size with that many bytes.
+# Formats of a record's value: no value, 8 bits, 16 bits, and a 16-bit size followed by that many
+# bytes.
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
 FORMATS = {NVAL: "NVAL", BVAL: "BVAL", HVAL: "HVAL", SVAL: "SVAL"}
 
@@ -51,7 +52,7 @@ PARAM_CBANK, EXTERNS = EIATTR_NUMBER["PARAM_CBANK"], EIATTR_NUMBER["EXTERNS"]
 KPARAM_INFO, CRS_STACK_SIZE = EIATTR_NUMBER["KPARAM_INFO"], EIATTR_NUMBER["CRS_STACK_SIZE"]
 REGCOUNT, MERCURY_ISA_VERSION = EIATTR_NUMBER["REGCOUNT"], EIATTR_NUMBER["MERCURY_ISA_VERSION"]
 FIRST_ISA_VERSION = 0x100  # 1.0, for code without a record of its MERCURY_ISA_VERSION
-# The attribute of .nv.compat with that version.
+# The attribute of .nv.compat that has the same version number.
 COMPAT_MERCURY_ISA_VERSION = EICOMPAT_NUMBER["MERCURY_ISA_MAJOR_MINOR_VERSION"]
 # Records of .nv.info that hold a symbol and a number.
 SYMBOL_PAIRS = frozenset(
@@ -73,9 +74,9 @@ _INSTRUCTION_LISTS = {
 
 
 class AttributeFacts:
-    """The words of a record of .nv.info that a link must understand.
+    """The words (32 bits each) of a record of .nv.info that a link must understand.
 
-    * `words`: the number of words that the link reads, 0 for a record that it only copies.
+    * `words`: the number of words that every record has, or 0 if it may have any number.
     * `of_function`: the first word names the function that the record is about.
     * `symbols`: every word names a symbol, however many there are.
     * `entry`: bytes of an entry of a list of instructions, 0 for other records.

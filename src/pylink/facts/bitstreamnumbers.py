@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-# Meanings of the abbreviation id in front of each record. Ids from FIRST_ABBREVIATION on are those
-# that the block defines.
+# Values of the abbreviation id in front of each record. From FIRST_ABBREVIATION on, they are the
+# abbreviations that the block defines.
 END_BLOCK = 0
 ENTER_BLOCK = 1
 DEFINE = 2
@@ -21,7 +21,8 @@ ARRAY = 3
 CHAR6 = 4
 BLOB = 5
 
-# The block that defines abbreviations of other blocks, and its record that names the block.
+# Id of the block that defines abbreviations of other blocks, and code of its record that says for
+# which block the following definitions are.
 BLOCK_INFO = 0
 SET_BLOCK = 1
 

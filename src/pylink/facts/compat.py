@@ -21,7 +21,7 @@ COMPAT_COMMON = 6  # bits that all inputs have
 COMPAT_TARGET = 7  # 1 if the target's name ends in `a`, else 0
 COMPAT_FIXED = 8  # the row's value
 
-# Bits: further rules of the attribute.
+# Bits of `CompatRow.flags`: further rules of the attribute.
 COMPAT_DROPPED = 1  # omitted from the output
 COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value, or all bits
 COMPAT_REQUIRED = 4  # omitted if an input lacks it or has the value for unknown (0xffff)
@@ -33,8 +33,9 @@ FASTPATH_CODE = 0x08  # the bit of CAN_FASTPATH_FINALIZE that depends on the ins
 class CompatRow:
     """A rule for one attribute in links for `families` that follow toolkit `since` or a later one.
 
-    `since` is a number such as 131 for 13.1. `join` is the rule that joins values, `flags` are
-    COMPAT_ bits, `value` is that of COMPAT_FIXED and COMPAT_COUNTS.
+    `since` is a number such as 131 for 13.1. `join` is the rule that joins values: one of the
+    numbers from COMPAT_FIRST to COMPAT_FIXED. `flags` are the bits from COMPAT_DROPPED on, `value`
+    is that of COMPAT_FIXED and COMPAT_COUNTS. `format` is that of the record, such as BVAL.
     """
 
     __slots__ = ("attribute", "families", "flags", "format", "join", "since", "value")
@@ -83,7 +84,10 @@ ROWS = (
 
 
 def pack_rows(toolkit: int, family: int) -> bytes:
-    """Return the rows of one link, packed: attribute, format, join, flags, 16-bit value."""
+    """Return the rows for a toolkit, such as 131, and a family.
+
+    A row is packed: attribute, format, join and flags have a byte each, the value has 16 bits.
+    """
     rows = {row.attribute: row for row in ROWS if row.since <= toolkit and family in row.families}
     return b"".join(
         bytes((row.attribute, row.format, row.join, row.flags)) + row.value.to_bytes(2, "little")

@@ -12,7 +12,8 @@ EM_AARCH64 = 183
 EM_X86_64 = 62
 ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
 ET_WHOLE = 0xFF00  # a whole program that may still call libraries: `nvcc -ewp`
-# e_machine of host code, with its names in -cpu-arch and `uname -m` ("": none), and for people.
+# Values of e_machine, each with its names in -cpu-arch and in `uname -m` ("" for none), and a name
+# for people.
 _MACHINES = (
     (3, "X86", "", "x86"),
     (21, "PPC64LE", "ppc64le", "PowerPC"),
@@ -133,7 +134,7 @@ SECTION_FLAGS = {
 }
 
 SHN_UNDEF, SHN_ABS, SHN_COMMON, SHN_XINDEX = 0, 0xFFF1, 0xFFF2, 0xFFFF
-SHN_LORESERVE = 0xFF00  # the first number that is not that of a section
+SHN_LORESERVE = 0xFF00  # from here on, numbers have other meanings than a section
 SPECIAL_SECTIONS = {SHN_UNDEF: "UNDEF", SHN_ABS: "ABS", SHN_COMMON: "COMMON"}
 
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2

@@ -50,17 +50,17 @@ def is_fatbin(data: bytes) -> bool:
 
 
 def padding(size: int) -> bytes:
-    """Return the zeros after so many bytes, since parts of a container are aligned to 8."""
+    """Return the zeros after a part of `size` bytes: parts of a container are aligned to 8."""
     return bytes(-size % 8)
 
 
 def suffix_of(flags: int) -> str:
-    """Return the suffix of the architecture of an entry with these flags."""
+    """Return the suffix of an entry's architecture by its flags: `a`, `f` or nothing."""
     return "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
 
 
 def is_scrambled(entry: bytes | memoryview) -> bool:
-    """Return whether only nvJitLink can read an entry: LTO-IR with a key in its header."""
+    """Return whether an entry is LTO-IR that only nvJitLink can read: its header has a key."""
     kind, *_, key, _ = ENTRY.unpack_from(entry)
     return bool(kind == EntryKind.LTOIR and key != 0)
 
@@ -87,7 +87,7 @@ def recorded_options(entry: bytes | memoryview) -> str:
 
 
 def check_entries(modules: Sequence[CompileInput], sink: Sink) -> None:
-    """Refuse modules of LTO-IR that were compiled with different options.
+    """Refuse modules of LTO-IR whose UNIFORM_OPTIONS differ, with a fatal diagnostic.
 
     Warn if only some of them have line information.
     """

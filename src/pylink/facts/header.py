@@ -2,10 +2,11 @@
 
     python -m pylink.facts.header NATIVE DIRECTORY
 
-writes a header for each subject from the tables of this package, and DIRECTORY/columns.pxd from the
-rows of the native sources: by it Python knows the columns of rows. setup.py does the same. The
-tables become constants of C, so that a link need not pack or read them. An unchanged header keeps
-its time, so that the modules which use it are not built again.
+writes a header for each subject from the tables of this package to DIRECTORY. It also writes
+DIRECTORY/columns.pxd, which lists the columns of each row struct in the native sources, so that
+Python can read them by name. setup.py does the same. The tables become constants of C, so that a
+link need not pack or read them. An unchanged header is not written, so that the modules which use
+it are not built again.
 """
 
 from __future__ import annotations
@@ -72,9 +73,13 @@ STRUCT_CODES = {
 }
 
 
-# Columns of the C rows of relocation types.
+# Columns of the C rows of relocation types. `shift` is the first bit of the patched field, `width`
+# its number of bits, `bytes` the number of bytes from r_offset on that may change. The class
+# Relocation has `form`, `loader`, `mark` and `clear`. `field` is the plain type that patches the
+# field: for plain types the type itself, for mercury types in data their twin, for others 0. A
+# further column, `plain`, is the type that replaces this one in a link without unified tables.
 RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
-FIRST_MERCURY = 0x10000  # number of the first mercury type
+FIRST_MERCURY = 0x10000  # number of the first mercury type of relocation
 
 
 def elf_numbers() -> Iterator[str]:
@@ -84,7 +89,10 @@ def elf_numbers() -> Iterator[str]:
 
 
 def relocation_names() -> dict[str, int]:
-    """Return numbers by name: R_CUDA_ABS32_LO_32, R_MERCURY_ with the plain twin's name, ..."""
+    """Return the numbers of relocation types by name, such as R_CUDA_64 or R_MERCURY_64.
+
+    A mercury type has the name of its twin: the plain type at the same place of the machine code.
+    """
     names = {f"R_CUDA_{row.name}": row.number for row in relocations.RELOCATIONS}
     for number, twin in relocations.MERCURY_TWINS.items():
         names.setdefault(f"R_MERCURY_{twin}", number)
@@ -95,7 +103,7 @@ def relocation_names() -> dict[str, int]:
 def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
     """Yield a C row of RelocationFacts for each number; mercury numbers follow the plain ones.
 
-    `names` are the numbers by name, of `relocation_names`.
+    `names` is the result of `relocation_names`.
     """
     forms = {form: number for number, form in enumerate(relocations.FORMS)}
     plain = relocations.RELOCATIONS
@@ -140,7 +148,7 @@ def relocation_tables() -> Iterator[str]:
     )
     yield from table_lines("RelocationFacts", columns, "RELOCATION", rows)
     yield "cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:"
-    yield '    """The row of a type that the reader let through."""'
+    yield '    """Return the row of a relocation type that the reader accepted."""'
     yield "    return &RELOCATION["
     yield "        type if type < PLAIN_TYPES else type - FIRST_MERCURY_TYPE + PLAIN_TYPES]"
     yield ""
@@ -174,7 +182,7 @@ def attribute_tables() -> Iterator[str]:
     yield ""
 
 
-# Columns of the C rows of object formats.
+# Columns of the C rows of object formats, with their C types; `ObjectFormat` explains them.
 FORMAT_COLUMNS = {
     "os_abi": "uint8_t",
     "abi_version": "uint8_t",
@@ -218,20 +226,23 @@ def trait_tables() -> Iterator[str]:
 
 
 def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
-    """Yield lines of enums with the numbers of classes, each with the prefix of its class."""
+    """Yield lines of enums with the numbers in classes; `groups` has the classes by prefix.
+
+    The number LIVE of a class with the prefix EF_ becomes EF_LIVE.
+    """
     for prefix, group in groups.items():
         values = {name: value for name, value in vars(group).items() if isinstance(value, int)}
         yield from enum_lines({f"{prefix}{name}": value for name, value in values.items()})
 
 
 def row_numbers() -> Iterator[str]:
-    """Yield the lines of rownumbers.pxd."""
+    """Yield the lines of rownumbers.pxd: the constants of the classes in `rownumbers`."""
     yield from class_numbers(rownumbers.PREFIXES)
     yield from enum_lines({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
 
 
 def input_kinds() -> Iterator[str]:
-    """Yield the lines of inputkinds.pxd."""
+    """Yield the lines of inputkinds.pxd: IN_ numbers of the kinds of inputs."""
     kinds = {name: value for name, value in vars(inputkinds).items() if isinstance(value, int)}
     yield from enum_lines({f"IN_{name}": value for name, value in kinds.items()})
 
@@ -250,7 +261,7 @@ def container_numbers() -> Iterator[str]:
 
 
 def size_numbers() -> Iterator[str]:
-    """Yield the lines of sizenumbers.pxd."""
+    """Yield the lines of sizenumbers.pxd: PART_ numbers of the purposes of bytes, and a limit."""
     parts = {f"PART_{name}": number for number, name in enumerate(sizenumbers.PARTS)}
     yield from enum_lines({**parts, "MOST_DOTS": sizenumbers.MOST_DOTS})
 
@@ -283,10 +294,9 @@ def header_texts() -> dict[str, str]:
 
 
 def columns_text(native: Path) -> str:
-    """Return the text of columns.pxd: for each row `name:code ...`, with the codes of Python's
-    struct.
+    """Return the text of columns.pxd: for each row struct its columns as `name:code name:code ...`.
 
-    `native` is the directory of the native sources.
+    Codes are those of Python's struct. `native` is the directory of the native sources.
     """
     lines = [COLUMNS_HEAD, "cdef extern from *:", '    """']
     names = []  # of rows, such as ENTITY_ROW

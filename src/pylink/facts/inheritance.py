@@ -24,9 +24,9 @@ JOIN_MARK = 11  # like JOIN_FLAG, written with a value of 0
 JOIN_WORDS = 12  # lists of words without duplicates; the functions keep theirs
 JOIN_BITS = 13  # bits that any value has; those of a function without the record are 0
 
-# First toolkit (132: 13.2) whose nvlink has the row, attribute, format of the kernel's record, how
-# values join, and how they join in a link with one kernel. That kernel inherits from all functions,
-# one attribute after the other in this order.
+# A row has the first toolkit whose nvlink follows it (132: 13.2; 0: all), the attribute, the format
+# of the kernel's record, the rule that joins values, and the rule in a link with a single kernel.
+# That kernel inherits from all functions, one attribute after the other in this order.
 INHERITED: tuple[tuple[int, int, int, int, int], ...] = (
     (0, EIATTR_NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
     (0, EIATTR_NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
@@ -46,7 +46,5 @@ INHERITED: tuple[tuple[int, int, int, int, int], ...] = (
 
 
 def pack_rows(toolkit: int) -> bytes:
-    """Return the rows of a release, packed: attribute, format, join, join in a link with one
-    kernel.
-    """
+    """Return the rows for a toolkit, such as 132, with a byte for each column after the first."""
     return b"".join(bytes(row) for since, *row in INHERITED if since <= toolkit)

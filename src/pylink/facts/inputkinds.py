@@ -1,4 +1,4 @@
-"""Kinds of inputs, by their first bytes; kernels have the numbers as IN_CUBIN and so on."""
+"""Kinds of inputs, by their first bytes; native code has the numbers as IN_CUBIN and so on."""
 
 from __future__ import annotations
 

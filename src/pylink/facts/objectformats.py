@@ -1,4 +1,4 @@
-"""Fields of a cubin's ELF header: one row per object format, distinguished by e_ident.
+"""Fields of a cubin's ELF header: one row per object format, recognized by two bytes of e_ident.
 
 `header.py` writes the rows as constants for the reader; `inspect` and the replacement of nvJitLink
 use them here. The experiments are in docs/older-objects.md.
@@ -90,16 +90,14 @@ OBJECT_FORMATS = (
     ),
 )
 CURRENT = OBJECT_FORMATS[0]
-# Number of the format up to 12.9, whose objects can be too old for a target: `Architecture.since`.
+# Row of the format up to 12.9. Its objects can be too old for a target (`Architecture.since`).
 EARLY_FORMAT = 1
 
 E_FLAGS = slice(48, 52)  # field of a 64-bit ELF header
 
 
 def sm_of_cubin(image: bytes) -> int:
-    """Return the SM number in the ELF header of a cubin. An unknown format is read as the current
-    one.
-    """
+    """Return the SM number in the ELF header of a cubin; unknown formats are read as `CURRENT`."""
     os_abi = image[EI_OSABI] if len(image) > EI_OSABI else 0
     layout = next((row for row in OBJECT_FORMATS if row.os_abi == os_abi), CURRENT)
     return int.from_bytes(image[E_FLAGS], "little") >> layout.sm_first & layout.sm_mask

@@ -1,6 +1,7 @@
-"""Numbers by which kernels say what they found: faults of inputs, differences, kinds of files.
+"""Numbers by which native code says what it found: faults of inputs, differences, kinds of files.
 
-`header.py` makes constants of them for kernels. The rooms that report them have the sentences.
+`header.py` makes constants of them for native code. The packages that report them have the
+sentences.
 """
 
 from __future__ import annotations
@@ -82,19 +83,19 @@ class ArchiveFault:
 
     GOOD = 0
     CUT = 1  # bytes that are too few for a header
-    END = 2  # the header does not end as one does
+    END = 2  # the header does not end with the two bytes that end each header
     SIZE = 3  # the size is not a number
     RANGE = 4  # the member runs past the archive
-    NAME_LENGTH = 5  # N of `#1/N`
+    NAME_LENGTH = 5  # N in a name `#1/N`, which says that N bytes of the contents are the name
     NAME_OFFSET = 6  # the name begins with a slash and is not an offset
-    PLACE = 7  # PLACE of `/OFFSET:PLACE`
+    PLACE = 7  # PLACE in a name `/OFFSET:PLACE` of a thin archive
     NO_NAMES = 8  # no member // comes before it
     NAME_RANGE = 9  # the offset is outside the long names
     EMPTY_NAME = 10
 
 
 class IndexFault:
-    """Reasons why an index does not list the sections of a cubin (`fleet/fragment.py`)."""
+    """Reasons why the index of build trees lists no sections of a cubin (`fleet/fragment.py`)."""
 
     NONE = 0
     HEADER = 1  # not a cubin
@@ -107,15 +108,18 @@ class IndexFault:
 
 
 class IndexedKind:
-    """Kinds that files turned out to be of, for an index."""
+    """Kinds of files by their contents, for the index of build trees."""
 
     CUBIN = 0  # a cubin: its sections are listed
     OTHER = 1  # a file without device code
-    UNDECIDED = 2  # not read, or a container: Python opens it
+    UNDECIDED = 2  # not read, or a container of other files: Python opens it
 
 
 class Comparison:
-    """Why a Mercury candidate is accepted or rejected (`mercury/reasons.py`)."""
+    """Reasons to accept or reject a candidate: a file whose Mercury sections may repeat another's.
+
+    The other file is the reference. `mercury/reasons.py` has the sentences.
+    """
 
     ACCEPTED = 0
     BYTES_DIFFER = 1
@@ -133,7 +137,7 @@ class Comparison:
     FUNCTION_WEAKER = 13
     SYMBOL_DIFFERS = 14
     SECTION_KIND = 15
-    NEEDS_DIGESTS = 16  # not an outcome: the kernel needs another call, with digests
+    NEEDS_DIGESTS = 16  # not an outcome: native code must be called again, with digests
 
 
 # The class whose numbers have each prefix in native code.

@@ -1,6 +1,6 @@
 """Numbers that say which files and entries a link takes from its inputs.
 
-`header.py` makes constants of them for kernels.
+`header.py` makes constants of them for native code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ class Demand:
     """Conditions under which a file is linked."""
 
     ALWAYS = 0
-    SYSTEM = 1  # if a function is undefined where it stands, or it defines a symbol needed later
+    SYSTEM = 1  # device runtime: if files before it lack a function, or another file needs it
     NEEDED = 2  # if it defines a symbol that another file needs
     TOGETHER = 3  # with all of its group, if one of them defines a symbol that another file needs
 
@@ -60,13 +60,13 @@ class LibraryState:
 
 
 class DynamicKind:
-    """Meanings of a dynamic symbol, or of an id, of a shared library."""
+    """Meanings of a dynamic symbol of a shared library, or of the module id ID in its name."""
 
-    OPEN = 1  # __cudaRegisterLinkedBinary<ID>, undefined
-    CLOSED = 2  # the same, defined
-    WRAPPER = 3  # __fatbinwrap<ID>, defined
+    OPEN = 1  # __cudaRegisterLinkedBinary<ID>, undefined: a later device link registers the module
+    CLOSED = 2  # __cudaRegisterLinkedBinary<ID>, defined: the library was device-linked with it
+    WRAPPER = 3  # __fatbinwrap<ID>, defined: the module's fat binary is in the library
     ANCHOR = 4  # the first function that no other file defines as well
-    MODULE = 5  # a module in the file, by `__nv_module_id`
+    MODULE = 5  # a module in the file, whose id the section `__nv_module_id` names
 
 
 # The class whose numbers have each prefix in native code.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pylink.facts.attributes import BVAL, EIATTR_NUMBER, HVAL
 
-# Differences between nvlink of one release and of the release before: bits of `Release.traits`.
+# Differences between nvlink of a release and of the one before it: bits of `Release.traits`.
 TRAIT_ALIGNS_ARRAYS = 1 << 0  # an extern __shared__ array is aligned as its symbol's value says
 TRAIT_KEEPS_SHARED = 1 << 1  # -r keeps references to sized shared variables for the next link
 TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the same name
@@ -195,9 +195,9 @@ def tool_number(toolkit: int, patch: int) -> int:
 
 
 def release_of(toolkit: int, patch: int = 0) -> Release | None:
-    """Return the row of a tool.
+    """Return the row of the release that a tool belongs to; None for an unknown toolkit.
 
-    With patch level 0, it is the toolkit's last. None for an unknown toolkit.
+    With patch level 0, it is the last row of the toolkit.
     """
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     reached = [row for row in rows if not patch or _patch(row.checked[0]) <= patch]
@@ -215,7 +215,8 @@ def release_named(version: str) -> Release | None:
 def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Release:
     """Return the release that the option asks for, or else that of the newest tool of the inputs.
 
-    Without an option it is at least 13.0 and at most the newest row. `patch` is 0 if unknown.
+    `asked` is the option's value. Without it, the result is at least 13.0 and at most the newest
+    row. `toolkit` and `patch` are those of the newest tool, `patch` 0 if unknown.
     """
     if asked:
         return BY_NAME[asked]
@@ -226,8 +227,9 @@ def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Releas
 
 
 def code_bounds(release: Release) -> tuple[int, int]:
-    """Return the first and the end (exclusive) of tool numbers whose code is like that of a
-    release.
+    """Return the range of `tool_number`s whose CODE_TRAITS are those of a release.
+
+    It is a pair: the first number, and the end (exclusive).
     """
     first = last = RELEASES.index(release)
     while first and not (RELEASES[first - 1].traits ^ release.traits) & CODE_TRAITS:
@@ -243,9 +245,9 @@ def code_bounds(release: Release) -> tuple[int, int]:
 
 
 def code_traits_of(toolkit: int, patch: int) -> int:
-    """Return the CODE_TRAITS of a tool's code.
+    """Return the CODE_TRAITS of a tool's code; 0 for an unknown toolkit.
 
-    With patch level 0, the toolkit's first row counts.
+    With patch level 0, the first row of the toolkit counts.
     """
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     row = release_of(toolkit, patch) if patch else rows[0] if rows else None
@@ -253,6 +255,7 @@ def code_traits_of(toolkit: int, patch: int) -> int:
 
 
 def _first_tool_number(row: Release) -> int:
+    """Return the number of the oldest tool in `checked`."""
     return tool_number(row.toolkit, _patch(row.checked[0]))
 
 

@@ -1,4 +1,4 @@
-"""Relocation types: R_CUDA_ names, and for mercury numbers the plain twins.
+"""Relocation types: the names after R_CUDA_, and for mercury types the plain twins.
 
 The names are those that the public `cuobjdump` 13.2 prints. Numbers from 116 on have no name.
 Mercury numbers (from 0x10000, in `.nv.merc.rela.*`) have no public names. The twin of a mercury
@@ -7,7 +7,7 @@ relocation is the plain relocation at the same place of the machine code.
 
 from __future__ import annotations
 
-# Forms in which a field stores the bits of a value V; native code uses their index.
+# Forms in which a field stores the bits of a value V. In native code, a form is its index here.
 FORMS = (
     "NONE",  # the link fills no field
     "WHOLE",  # V
@@ -148,9 +148,10 @@ _TYPES = """
 
 
 class Relocation:
-    """A relocation type. Its field has `bits` bits from bit `first` on, counted from r_offset.
+    """A relocation type: a row of `_TYPES`, with the number of that row.
 
-    `loader`, `mark` and `plain` are the properties in its row; `plain` is empty without one.
+    The patched field has `bits` bits from bit `first` on, counted from r_offset, and `form` says
+    how it stores the value. `loader`, `mark` and `plain` are the properties; `plain` may be empty.
     """
 
     __slots__ = ("bits", "first", "form", "loader", "mark", "name", "number", "plain")
@@ -227,9 +228,9 @@ MERCURY_CODE_OFFSET32 = 0x10008
 
 
 def relocation_name(number: int) -> str:
-    """Return the name of a relocation type.
+    """Return the name of a relocation type, such as `R_CUDA_64` or `0x10002 as 64`.
 
-    For a mercury number, it is the number and the twin's name.
+    The latter is a mercury type with its plain twin. A type without a name is shown by its number.
     """
     if number in R_CUDA:
         return f"R_CUDA_{R_CUDA[number]}"

@@ -19,7 +19,7 @@ from __future__ import annotations
 from struct import Struct
 
 '''
-# The name of each format, the file of the row and the row.
+# The name of each format, the native source with the struct of the row, and that struct.
 ROWS = (
     ("ENTRY", "inputs/fatbinrows.pxd", "EntryRow"),
     ("SOURCE", "inputs/fatbinrows.pxd", "SourceRow"),
@@ -34,7 +34,10 @@ ROWS = (
 
 
 def struct_format(native: Path, file: str, row: str) -> str:
-    """Return the struct codes of a packed struct, including those of the structs inside it."""
+    """Return the format, for Python's struct, of the packed struct `row`, with structs inside it.
+
+    `file` is the source that defines it, below the directory `native`.
+    """
     text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
     (body,) = re.findall(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
     fields = re.findall(r"^ +(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)
@@ -43,7 +46,7 @@ def struct_format(native: Path, file: str, row: str) -> str:
 
 
 def module_text(native: Path) -> str:
-    """Return the text of the module; `native` is the directory of the native sources."""
+    """Return the text of rowformats.py; `native` is the directory of the native sources."""
     lines = [
         f'# {row} of {file}.\n{name} = Struct("<{struct_format(native, file, row)}")\n'
         for name, file, row in ROWS

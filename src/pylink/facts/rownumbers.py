@@ -1,11 +1,12 @@
-"""Numbers in the rows of tables, for kernels and for the places where Python looks into a table.
+"""Numbers in the rows of tables, for native code and for Python code that reads a table.
 
-`header.py` makes constants of them for native code: `EntityFlag.LIVE` is `EF_LIVE` there.
+`header.py` makes constants of them for native code: `EntityFlag.LIVE` is `EF_LIVE` there. An entity
+is one distinct symbol of the link: a global name, or one local symbol of one file.
 """
 
 from __future__ import annotations
 
-# The bound of a stack whose depth is unknown, in place of a number of bytes.
+# Stands for the size of a stack that has no known bound, as with recursion.
 NO_STACK_BOUND = 0xFFFFFFFF
 
 
@@ -14,7 +15,7 @@ class FileFlag:
 
     SPECIFIC = 1  # the code is for one architecture alone
     NARROW = 2  # addresses have 32 bits
-    UNCLASSED = 4  # .nv.compat has no ISA_CLASS: the file runs on the target alone
+    UNCLASSED = 4  # .nv.compat has no ISA_CLASS: the output runs on the target alone
     EARLY = 8  # from sm_100 on: compiled before 13.0
     WHOLE_PROGRAM = 16  # a whole program, of the type ET_WHOLE
 
@@ -26,27 +27,27 @@ class EntityKind:
     GLOBAL = 1  # lives in .nv.global or .nv.global.init
     CONSTANT = 2
     SHARED = 3
-    RESERVED = 4  # .nv.reservedSmem.*
+    RESERVED = 4  # a symbol .nv.reservedSmem.*, which the linker defines
     UNIFIED = 5  # __UFT*, __UDT*: tables that this link does not have
-    CONST0_SIZE = 6  # .nv.ptx.const0.size
+    CONST0_SIZE = 6  # the symbol .nv.ptx.const0.size
     OTHER = 7
     SYSTEM_SHARED = 8  # lives in .nv.shared.reserved.0
     NULL = 9  # the null symbol of a file, where the output has one for it
 
 
 class EntityFlag:
-    """Bits of EntityRow.flags."""
+    """Properties of an entity: bits of EntityRow.flags."""
 
     KERNEL = 1
     DEFINED = 2
     LOCAL = 4
     LIVE = 8  # reaches the output
     COMMON = 32
-    TAKEN = 64  # its address is taken: a BLOCK_TAKEN row of the call graph names it
+    TAKEN = 64  # its address is taken: a CallBlock.TAKEN row of the call graph names it
     INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
-    NAMED = 1024  # a BLOCK_TAKEN row of a lost copy names it, and none of a current one
+    NAMED = 1024  # like TAKEN, but the linked code of that file does not take the address
     DESELECTED = 2048  # dead only because some kernels were not selected
     UNSELECTED = 4096  # a kernel that lives only where device code launches it
     UNCALLED = 8192  # a function whose address is taken and that `find_live` did not reach
@@ -56,19 +57,26 @@ class EntityFlag:
 
 
 class Resolution:
-    """The fate of the definition in an input symbol; one definition of each entity wins."""
+    """The result for the definition in an input symbol: one definition of each entity wins.
+
+    While files are read, the definition that has won so far is the current one.
+    """
 
     NONE = 0  # no definition
-    LOST = 1  # to the one that won, which came before
-    LOST_EARLY = 2  # to one that was replaced later
+    LOST = 1  # to an earlier definition, which won in the end
+    LOST_EARLY = 2  # to an earlier definition, which a later one replaced
     REPLACED = 3  # was current until a later definition replaced it
     WON = 4
 
 
 class CallBlock:
-    """The block of .nv.callgraph that a CallRow comes from."""
+    """The block of .nv.callgraph that a CallRow comes from.
 
-    DIRECT = -1  # the markers of the file: a direct call
+    In the file, a block begins with a pair of 0 and one of these numbers. PROTOTYPE stands for
+    the section .nv.prototype instead.
+    """
+
+    DIRECT = -1  # a direct call
     TAKEN = -2  # a function whose address is taken, with its prototype
     INDIRECT = -3  # an indirect call by a prototype
     CANDIDATE = -4  # a function that an indirect call may reach
@@ -82,18 +90,18 @@ class Clash:
     SIZE = 2
     SPACE = 3  # variables of different memory, or a variable and a function
     PROTOTYPE = 4
-    NO_NODE = 5  # a function whose name was that of a variable before
-    GLOBAL = 6  # a kernel here, another function there
-    MANAGED = 7  # a variable of unified memory here, none there
+    NO_NODE = 5  # the call graph names a function that an earlier file defines as a variable
+    GLOBAL = 6  # one is a kernel (__global__), the other is not
+    MANAGED = 7  # one is a variable of unified memory (__managed__), the other is not
     COMMON = 8  # a common symbol with more bytes than its definition
 
 
 class LinkMode:
-    """Options of a link that kernels test: bits of Job.mode."""
+    """Options of a link that native code tests: bits of Job.mode."""
 
     RELOCATABLE = 1  # -r
     KEEP_RELOCS = 2  # --preserve-relocs
-    KEEP_CODE = 4  # dead code is not removed; tested in pylink.phases.merge
+    KEEP_CODE = 4  # dead code is not removed; pylink.phases.merge tests this
     DEBUG = 8  # -g without --suppress-debug-info
     HOST_INFO = 16  # kernels that host code does not name are removed
 
@@ -101,15 +109,15 @@ class LinkMode:
 class FixupFlag:
     """Ways to patch a field: bits of FixupRow.how."""
 
-    REL = 1  # the field is the addend; the column `addend` is only for the record of the link
+    REL = 1  # the field has the addend; FixupRow.addend is for the list of resolved relocations
     CLEAR = 2  # write zeros
-    ZERO = 4  # S is 0; the addend counts for shared memory alone
+    ZERO = 4  # the symbol's value counts as 0; the addend counts only for shared memory
     MERC = 16  # the type is a mercury relocation number
     INSTANCE = 32  # -r: the relocation names the instance of its kernel (see docs/glossary.md)
 
 
 class KeepsFlag:
-    """Values that a kernel does not inherit from called functions: bits of FunctionRow.keeps."""
+    """Values that a kernel does not take over from called functions: bits of FunctionRow.keeps."""
 
     REGISTERS = 1  # the register count
     ALL = 2  # all values: a kernel beside the only one that was selected
@@ -119,8 +127,8 @@ class ContentsFrom:
     """Sources of the bytes of an output section: values of PlaceRow.contents."""
 
     INPUTS = 0  # the pieces of the inputs
-    SPAN = 1  # a SpanRow holds the bytes, which the link made
-    TWIN = 2  # the bytes are those of its twin
+    SPAN = 1  # bytes that the link made; a SpanRow says where they are
+    TWIN = 2  # the section's twin, its plain form, has the same bytes
 
 
 # The class whose numbers have each prefix in native code.

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 
 def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Yield name, description, and columns with their comments of every packed struct.
+    """Yield name, description and columns of every packed struct in `text`, a native source.
 
-    The description is the comment above the struct.
+    The description is the comment above the struct. A column is a pair of its name and its comment.
     """
     comments: list[str] = []
     for line in text.splitlines():
@@ -42,7 +42,7 @@ def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
 
 
 def module_text(native: Path) -> str:
-    """Return the text of the module; `native` is the directory of the native sources."""
+    """Return the text of rows.py; `native` is the directory of the native sources."""
     lines = [HEAD]
     for file in ROW_FILES:
         for name, description, columns in parse_structs(

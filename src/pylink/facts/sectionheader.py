@@ -8,7 +8,8 @@ from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.facts.headerlines import enum_lines, integer_constants
 from pylink.facts.sectiontable import Kind
 
-# Columns of the C rows. `given` and `what` are `has_bytes` and `features` of `Kind`.
+# Columns of the C rows, by the names of `Kind`, except that `given` and `what` are `has_bytes` and
+# `features`. `slot` is explained in `slot_numbers`.
 _BYTES = """
     ranks[3] nobits given free owner patched mercury place omit link info size twin entsize stem
     exact brought holds trait slot shrinks first_bank
@@ -19,9 +20,10 @@ COLUMNS = {
     **dict.fromkeys(("type", "program", "flags"), "uint32_t"),
     **dict.fromkeys(("name", "merc", "first"), "const char*"),
 }
-# Native code has a 64-bit word for the sections of a function: bits for kinds, and 18 for banks.
+# In native code, the bits of a 64-bit word say which sections a function has: 18 bits for banks of
+# constants, the others (slots) for kinds.
 MAX_SLOTS = 64 - 18
-RULE_TEXT_SIZE = 40  # bytes of the array for the name in a rule
+RULE_TEXT_SIZE = 40  # bytes of the array that a rule has for a section name
 # The largest N of .nv.constantN that nvlink accepts; the type of bank N is that of bank 0 plus N.
 MAX_BANK = 17
 RANKS = len(sectiontable.LEAN_RANKS)
@@ -41,8 +43,9 @@ def kind_names() -> dict[str, int]:
 
 
 def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
-    """Return the number of the bit (slot) of each kind of section that belongs to a function, by
-    kind.
+    """Return, by kind of section that a function can have, the number of its bit (slot).
+
+    The bits are those of the word that `MAX_SLOTS` limits.
     """
     owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
     slot_of = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
@@ -52,7 +55,7 @@ def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
 
 
 def kind_row(kind: Kind, slot: int) -> str:
-    """Return the C row of a kind."""
+    """Return the C row of a kind; `slot` is the number of its bit, or 0."""
     name = kind.names[0].decode().replace("{bank}", "") if kind.names else ""
     values = {
         **{column: getattr(kind, column, 0) for column in COLUMNS},
@@ -75,7 +78,7 @@ def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
 
 
 def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """Yield the C row of KindRule for each name of each kind."""
+    """Yield, for each name of each kind, a KindRule by which the reader recognizes sections."""
     for kind in sort_by_rules(kinds):
         for name, section_type in zip(kind.names or (b"",), kind.types, strict=True):
             stem, _, after_bank = name.partition(b"{bank}")
@@ -130,10 +133,11 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
 def rules_by_type() -> Iterator[str]:
     """Yield the lines of sectionrules.pxd: the rules for each low byte of a section type, in order.
 
-    Names of functions' sections come first, since a cubin has one for each function, unless their
-    kind takes sections of other names, too: of those kinds the first counts. No other rule fits
-    such a name but those of banks, which stay last. Without this index a reader spent a third of
-    its time on rules of other types.
+    Rules for sections of functions, such as `.text.*`, come first, since a cubin has many of them.
+    But rules of kinds that also take sections with other names keep their order, because the first
+    such kind takes the section. No result changes: of the other rules only those for banks fit the
+    same names, and they stay last. Without this index the reader spent a third of its time on rules
+    for other types.
     """
     rules: list[list[int]] = [[] for _ in range(256)]
     of_functions = set()

@@ -6,12 +6,12 @@ into native code.
 
 from __future__ import annotations
 
-# Bytes: no constant is read in larger units. So nvlink uses no larger alignment if room is short,
-# and smaller constants do not align a bank.
+# Largest alignment in bytes, since no constant is read in larger units, when nvlink packs a bank of
+# constants that is too full. A bank in which all constants are smaller is not aligned to it.
 PACKED_ALIGN = 8
 
 OTHER = 0  # any other section with contents
-NULL = 1  # the null section, and no section
+NULL = 1  # the null section; as the value of a field such as `twin`: no kind
 SHSTRTAB = 2  # .shstrtab
 STRTAB = 3  # .strtab
 SYMTAB = 4  # .symtab

@@ -22,17 +22,17 @@ DEBUG_NAMES = """
     .nv_debug_ptx_txt .nv_debug_ptx_txt.
 """
 
-# Conditions under which a section may have a name that is not one of its kind. nvlink links such
-# sections, too.
+# Values of `Kind.free`: when a section of the kind may have another name than the kind's, since
+# nvlink links such sections, too.
 FREE_NEVER = 0
-FREE_PLAIN = 1  # before sm_100; later the finalizer recognizes sections by name
+FREE_PLAIN = 1  # before sm_100; from then on nvlink's finalizer recognizes sections by name
 FREE_ALWAYS = 2
 
-# Output sections of a kind.
+# Values of `Kind.place`: which output sections a kind has.
 PLACE_APART = 0  # created by the link, or one for each function
 PLACE_JOINED = 1  # one for each name, of the sections of all inputs
 
-# Order of the parts of the output file.
+# Values of `Kind.ranks`: the parts of the output file in their order.
 (
     RANK_TABLES,
     RANK_OTHER,  # debug data, and sections that no rule names
@@ -45,7 +45,7 @@ PLACE_JOINED = 1  # one for each name, of the sections of all inputs
     RANK_DATA,
     RANK_NOBITS,  # sections without bytes in the file
     RANK_PARAMETERS,
-    RANK_MERCURY,  # capsules; mercury starts here
+    RANK_MERCURY,  # capsules (mercury code); this and all parts below are of mercury sections
     RANK_MERC_DEBUG,
     RANK_MERC_INFO,
     RANK_MERC_INFO_FUNC,
@@ -71,15 +71,16 @@ LEAN_RANKS = (
     RANK_MERC_LATE,
 )
 
-# Conditions under which the output omits a section that was created. Its name stays in the string
-# tables.
+# Values of `Kind.omit`: when the output omits a section that the link created. The name of the
+# section stays in the string tables.
 OMIT_NEVER = 0
 OMIT_WITHOUT_RECORDS = 1  # it has no attribute records
 OMIT_WITHOUT_ENTRIES = 2  # it has no relocations
 OMIT_WITHOUT_PROTOTYPES = 3  # it has no prototypes
 OMIT_UNUSED = 4  # no kernel uses its shared memory
 
-# Values of sh_link and sh_info of the output: the number of this section or symbol.
+# Values of `Kind.link` and `Kind.info`: the section or symbol whose number is sh_link or sh_info in
+# the output.
 HEAD_NOTHING = 0
 HEAD_STRTAB = 1  # .strtab
 HEAD_SYMTAB = 2  # .symtab
@@ -92,14 +93,15 @@ HEAD_TARGET = 8  # the section that the relocations patch
 HEAD_COMPAT = 9  # .nv.compat
 HEAD_LOCALS = 10  # the first global symbol
 
-# Rules for the size of an output section (SIZE_GIVEN: it is known from the inputs).
-SIZE_GIVEN = 0
-SIZE_ENTRIES = 1  # of the relocations
-SIZE_SYMBOLS = 2  # of the symbols
-SIZE_INDICES = 3  # of a section number for each symbol
-SIZE_STRINGS = 4  # of the names
+# Values of `Kind.size`: what the size of an output section counts.
+SIZE_GIVEN = 0  # the contents from inputs, or contents that the link makes for it
+SIZE_ENTRIES = 1  # relocations
+SIZE_SYMBOLS = 2  # symbols
+SIZE_INDICES = 3  # a section number for each symbol
+SIZE_STRINGS = 4  # names
 
-# Entities that symbols in a section of the kind name: values of EntityKind in rownumbers.py.
+# Values of `Kind.holds`: what symbols in a section of the kind are. They are numbers of EntityKind
+# in rownumbers.py.
 HOLDS_GLOBALS = 1
 HOLDS_CONSTANTS = 2
 HOLDS_SHARED = 3
@@ -107,7 +109,7 @@ HOLDS_NOTHING = 7
 HOLDS_SYSTEM_SHARED = 8
 
 
-# Properties of kinds that native code tests in several places.
+# Bits of `Kind.features`: properties of kinds that native code tests in several places.
 IS_CODE = 1  # instructions of a function; the function's other sections refer to it
 IS_CAPSULE = 2  # the mercury form of the instructions
 IS_DEBUG = 4  # debug data, plain or mercury
@@ -128,7 +130,10 @@ PIC_BANK = 4  # addresses for position-independent code
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of section. A section that the link creates has the type and flags of its kind."""
+    """A kind of section: how to recognize it in inputs, and what the output makes of it.
+
+    A section that the link creates has the type and flags of its kind.
+    """
 
     number: int
     name_list: str  # `names`, separated by blanks
@@ -137,10 +142,10 @@ class Kind:
     flags: int = 0  # sh_flags
     mask: int = elf.SHF_MERCURY | elf.SHF_INFO_LINK  # bits of `flags` that an input must match
     free: int = FREE_NEVER  # when its sections may have other names
-    owner: int = kind.NULL  # the kind that sh_info names in sections of functions
+    owner: int = kind.NULL  # kind of a function's sections: that of the section in sh_info
     patched: bool = False  # whether relocation sections can be for its sections
     place: int = PLACE_APART  # which output sections the kind has: PLACE_
-    rank: int | tuple[int, int, int] = RANK_OTHER  # `ranks`, or one for all families
+    rank: int | tuple[int, int, int] = RANK_OTHER  # one RANK_ for all families, or `ranks`
     omit: int = OMIT_NEVER  # when the output omits its sections: OMIT_
     link: int = HEAD_NOTHING  # sh_link of the output
     info: int = HEAD_NOTHING  # sh_info of the output
@@ -175,7 +180,7 @@ class Kind:
 
     @property
     def ranks(self) -> tuple[int, int, int]:
-        """The places in the output of families A, B and C."""
+        """The parts of the output (RANK_) for families A, B and C of architectures."""
         return (self.rank,) * 3 if isinstance(self.rank, int) else self.rank
 
     @property
@@ -210,12 +215,15 @@ class Kind:
 
     @property
     def shrinks(self) -> int:
-        """Bytes by which the final name is shorter than `first`; 0 without a `first`."""
+        """Bytes by which the final name, with a digit for the bank, is shorter than `first`.
+
+        It is 0 without a `first`.
+        """
         return len(self.first) and len(self.first) - self.stem - 1
 
     @property
     def stem(self) -> int:
-        """The length of the name without a function's name and without the number of a bank."""
+        """The length of the kind's (first) name, without the number of a bank."""
         return len(self.names[0].replace(b"{bank}", b"")) if self.names else 0
 
 

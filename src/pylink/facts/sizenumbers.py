@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Purposes of the bytes of a payload, by their names in native code (PART_CODE). Their numbers count
-# from 0, in this order.
+# Purposes of the bytes of a payload, as reports print them, by their names in native code: CODE is
+# PART_CODE there. Their numbers count from 0, in this order.
 PARTS = {
     "CODE": "code",
     "CONSTANTS": "constants",
@@ -20,4 +20,5 @@ PARTS = {
     "PTX": "PTX",
     "LTOIR": "LTO-IR",
 }
-MOST_DOTS = 16  # limit of the dots of a section name after which a function is searched
+# A section name may end with a function's name after a dot. Only the first dots are tried.
+MOST_DOTS = 16

@@ -26,8 +26,8 @@ LITERAL_BANK = 2  # the constant bank of literals and jump tables
 CONSTANT_BANK = 3  # the constant bank of file-scope variables
 CONSTANT_LIMIT = 0x10000  # bytes of a bank that code can address
 
-# Bytes of static shared memory that a kernel may have: 48 KiB, and 227 or 99 KiB for a target with
-# suffix `a`, depending on the chip.
+# Bytes of static shared memory that a kernel may have: 48 KiB, but for a target with the suffix `a`
+# 227 or 99 KiB, depending on the chip.
 SHARED_LIMIT = 0xC000
 LARGE_SHARED = 0x38C00
 SMALL_SHARED = 0x18C00
@@ -38,7 +38,7 @@ class Architecture:
 
     * `suffixes`: the suffixes that its name can have, besides none.
     * `also`: other targets that run its machine code, before sm_100.
-    * `related`: targets that run PTX for it with the suffix `f`, itself first.
+    * `related`: targets that run PTX compiled for it with the suffix `f`; the first is itself.
     * `shared`: bytes of shared memory that a kernel for this chip only, with suffix `a`, may have.
     * `features`: bits of attribute 0x0b of .nv.compat that it allows. They were measured; their
       meaning is unknown.
@@ -149,7 +149,7 @@ class Target:
         return sm // 10 == self.sm // 10 and sm < self.sm and not specific
 
     def accepts_cubin(self, sm: int, *, specific: bool) -> bool:
-        """Return what `accepts` does, for the number in the header of a cubin, also of CUDA 12."""
+        """Return what `accepts` does for a cubin's SM number, which may be an old one (RENAMED)."""
         return self.accepts(RENAMED.get(sm, sm), specific=specific)
 
     def lacks_mercury(self, sm: int) -> bool:
