@@ -1,8 +1,8 @@
 """Colors in diagnostic text: two-byte markers during layout, terminal escapes in the output.
 
-A marker is ESC and a class number from 1 to 5, like in the EDG front end. It takes no columns, so
-colored and plain text wrap at the same places: colored output without its escapes is exactly the
-plain output.
+A marker is ESC and a number from 1 to 5 for the class of the text after it, such as error, like in
+the EDG front end. It takes no columns, so colored and plain text wrap at the same places: colored
+output without its escapes is exactly the plain output.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESET = ESC + "\x01"
 ERROR = ESC + "\x02"
 WARNING = ESC + "\x03"
 NOTE = ESC + "\x04"
-LOCUS = ESC + "\x05"  # also quoted names: both are bold
+LOCUS = ESC + "\x05"  # a place in a file, or a quoted name: both are bold
 
 # Parameters of the terminal escape for a marker, as the CUDA 13.0 front end uses by default.
 _SGR = {ERROR: "01;31", WARNING: "01;35", NOTE: "01;36", LOCUS: "01"}
@@ -30,7 +30,7 @@ _MARKER = re.compile(ESC + "[\x01-\x05]")
 
 
 def to_terminal(text: str) -> str:
-    """Replace markers by terminal escapes: `ESC[0m` resets, `ESC[<parameters>m` sets a class."""
+    """Replace markers by terminal escapes: `ESC[0m` resets, `ESC[<parameters>m` sets a color."""
     return _MARKER.sub(lambda marker: f"{ESC}[{_SGR.get(marker[0], '0')}m", text)
 
 

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
     Base = tuple[Diagnostic, ...]
 else:
-    Base = tuple
-
-
-# At run time, this is the plain class: subscripting it would not be a class to derive from.
+    Base = tuple  # without its items, whose class is imported only for type checkers
 
 
 class Diagnostics(Base):

@@ -1,7 +1,7 @@
-"""Examples of frequent diagnostics: a command, what it prints, and the command that works.
+"""Examples of frequent diagnostics: a command, what it prints, and a command that works instead.
 
-Only docs/diagnostics.md has them. `tests/unit/test_diagnostics_examples.py` runs each command with
-the files that `FILES` describes.
+Only docs/diagnostics.md shows them. `tests/unit/test_diagnostics_examples.py` runs each command
+with the files that `FILES` describes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ empty, and `notes.txt` is a text.
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A command that causes a diagnostic, its output, and the command without the error.
+    """The arguments of a `pylink` command that causes a diagnostic, and what it prints.
 
-    Both commands are the arguments of `pylink`. The second one is empty if another command does not
-    help.
+    `correct` has the arguments of a command that works. It is empty if no other command helps.
     """
 
     command: str

@@ -10,7 +10,7 @@ from textwrap import fill
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import DISCRETIONARY, NAMES
 
-# Columns of an explanation.
+# Columns of a line of an explanation.
 WIDTH = 80
 
 HELP: dict[str, str] = {
@@ -595,11 +595,11 @@ HELP: dict[str, str] = {
     "formats that show numbers.",
 }
 
-# Advice for all kinds about damaged inputs (300 to 399).
+# Advice for the kinds about damaged inputs, which have the numbers 300 to 399.
 DAMAGED = (
     "Build the input again; if a compiler wrote it like this, please report it with the input."
 )
-# Kinds in this range with advice of their own.
+# Kinds with such a number whose HELP already ends with other advice.
 OWN_ADVICE = ("debug-format", "fatbin-format", "fatbin-limit", "no-symbol-table", "section-name")
 
 

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     # The setting of notes, or a function that returns it; see NvlinkRenderer.
     Notes = bool | None | Callable[[], bool | None]
 
-# The name of the tool in lines that are nvlink's to the letter.
+# The name of the tool at the start of lines that equal nvlink's to the letter.
 NVLINK = "nvlink"
-# The name at the start of notes, also in nvlink's place, since nvlink has no notes.
+# The name at the start of notes, even if other lines begin with NVLINK: nvlink has no notes.
 OWN_NAME = "pylink"
 # Notes about mistakes on the command line.
 MISTAKE_NOTES = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
-# Files beside the linker of a toolkit with pylink in it (command/overlay.py). If NOTES_FILE exists,
-# notes follow the lines of nvlink. RELEASE_FILE has the name of the release, such as 13.2.
+# Files beside the linker in a toolkit in which pylink takes nvlink's place (command/overlay.py). If
+# NOTES_FILE exists, notes follow the lines of nvlink. RELEASE_FILE has the toolkit's release, such
+# as 13.2.
 NOTES_FILE = "nvlink.notes"
 RELEASE_FILE = "nvlink.release"
 
@@ -35,9 +36,10 @@ class NvlinkRenderer(Renderer):
     `tool` is the first word of a line. `target` (such as `sm_75`, with -report-arch) is appended to
     each message. If `tool` is nvlink, lines are those of nvlink, without places after messages.
 
-    `notes` selects the lines that follow, which begin with `pylink note`. True: all details.
-    False: none. None: no notes if `tool` is nvlink, and otherwise hints and notes about mistakes. A
-    function returns True or None; it is called before the first line that could have notes.
+    `notes` selects the lines after each of these, which begin with `pylink note`. True: all
+    details. False: none. None: no notes if `tool` is nvlink, and otherwise hints and notes about
+    mistakes on the command line. A function returns one of these values; it is called before the
+    first line that could have notes.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class NvlinkRenderer(Renderer):
         self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
+        """Write the line of a record, in nvlink's format, and its notes."""
         severity = diagnostic.level
         if severity >= CATASTROPHE:
             word = "fatal"
@@ -117,7 +120,7 @@ class NvlinkRenderer(Renderer):
 def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
     """Yield the details of a record, a line for each: the place, the readable name, notes.
 
-    `bare` says that the line of the message has no place.
+    `bare` says that the line with the message omits the place in brackets.
     """
     source = diagnostic.source
     is_short = bare and diagnostic.bare_message != diagnostic.message

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Diagnostic
 
-# Number of records that are shown, and characters of each.
+# Limits: the number of records that are shown, and of characters that each may have.
 MAX_RECORDS, MAX_CHARACTERS = 10, 2000
 
 

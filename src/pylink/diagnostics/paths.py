@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def shortener(names: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that removes the common directory of `names` from a name; others stay."""
+    """Return a function that removes the common directory of `names` from a name.
+
+    A name outside of that directory stays as it is.
+    """
     directories = {os.path.dirname(name) for name in names}
     is_comparable = len({os.path.isabs(directory) for directory in directories}) == 1
     common = os.path.commonpath(sorted(directories)) if is_comparable else ""

@@ -45,7 +45,10 @@ def _detail_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]
 
 
 def _place_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
-    """Yield the place of a diagnostic and its source text, unless the message names it."""
+    """Yield the source line of a diagnostic with its text, or else its place in the input.
+
+    A place in the input is omitted if the message has it.
+    """
     source = diagnostic.source
     if source is not None:
         yield printable(f"at {source.file}:{source.line}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.diagnostics.severity import CAUTION, DISCRETIONARY, REMARK, WARNING
 
-# Stands for a severity: reports of the kind are dropped.
+# Takes the place of a severity: reports of the kind are dropped.
 SUPPRESSED = 0
 
 # Severities that `--diag-*` options assign.
@@ -21,8 +21,9 @@ class Policy:
     * `threshold`: the lowest severity that is shown or counted. Errors and `ASKED_FOR` always are.
     * `error_limit`: the number of errors after which the link ends; 0: no limit.
     * `numbers`: shows numbers, and once the hint that explains them.
-    * `in_nvlinks_place`: the program has nvlink's name and prints nvlink's lines.
-    * `as_nvlink`: with nvlink's exceptions: `BEFORE_OPTIONS`, `DROPPED_BY_NVLINK`, `SHOWN_WITH_W`.
+    * `in_nvlinks_place`: whether the program has nvlink's name and prints nvlink's lines.
+    * `as_nvlink`: whether the options have nvlink's exceptions: `BEFORE_OPTIONS`,
+      `DROPPED_BY_NVLINK`, `SHOWN_WITH_W`.
     * `assigned`: severities that `assign` gave to kinds.
     * `once`: kinds of which only the first report is shown.
     """
@@ -68,7 +69,7 @@ class Policy:
 
     @property
     def suppressed(self) -> frozenset[str]:
-        """Kinds that `assign` suppressed; only this applies to notes, too."""
+        """Kinds that `assign` suppressed; they are also omitted from the notes of other records."""
         return frozenset(kind for kind, assigned in self.assigned.items() if assigned == SUPPRESSED)
 
     def severity(self, kind: str) -> int:
@@ -108,7 +109,7 @@ DROPPED_AS_INFOS = (
     "whole-program-mixed",
 )
 
-# Further warnings of this sort, dropped only as nvlink, which links such inputs to an empty
+# Warnings that -disable-infos drops only with `as_nvlink`: nvlink links such inputs to an empty
 # program.
 DROPPED_BY_NVLINK = ("arch-not-found",)
 

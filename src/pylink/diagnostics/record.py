@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     Fact: TypeAlias = str | int | None
     Facts: TypeAlias = Mapping[str, Fact]
 
-# Types of a record. Only top-level records have a location and a label of their own. A detail
-# belongs to the message above it; a child explains how that came about; a continuation is further
-# text of that message.
+# Types of a record. Only top-level records have a location and a label (such as `error:`) of their
+# own. A detail belongs to the message above it, a child explains how the event came about, and a
+# continuation is further text of the message above it.
 TOP_LEVEL = 0
 DETAIL = 1
 CHILD = 2
@@ -91,10 +91,11 @@ class Diagnostic:
     """
 
     # `level` is the severity as a plain number, `original` that of the table, and `assigned` the
-    # one that an option assigned, or 0. `facts` are those of the report: parts of the place by the
-    # names of `PLACE`, and `args` for the template. `explain` computes further attributes when one
-    # is first used, so that showing only messages costs nothing. It is called once, with the
-    # record, and sets them. A record has either `explain` or notes.
+    # one that an option assigned, or 0. `facts` are those of the report: names in `PLACE` become
+    # attributes, and others become `args` for the template. `extra` has further records, such as
+    # the options file that has an option. `hidden` has kinds of notes to omit. A record has either
+    # notes or `explain`: a function that is called with the record when an attribute of
+    # `_EXPLAINED` is first used, and that sets those. So showing only messages costs nothing.
 
     __slots__ = (
         "_explain", "args", "assigned", "children", "context", "extra", "file", "hidden", "hints",
@@ -171,9 +172,7 @@ class Diagnostic:
             return getattr(self, name)
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Return the computed attributes instead of `explain`, which holds the inputs of the
-        link.
-        """
+        """Return all attributes for pickle; `explain` is not kept: it holds the link's inputs."""
         self._apply_explanation()
         return None, {name: getattr(self, name) for name in self.__slots__}
 
@@ -196,7 +195,7 @@ class Diagnostic:
                 setattr(self, name, [] if name in ("notes", "context") else None)
 
     def hide(self, kinds: frozenset[str]) -> None:
-        """Omit records of these kinds from the notes and the context, also of the notes."""
+        """Omit records of these kinds from the notes and the context, and from those of notes."""
         self.hidden = kinds
         self.hints = [hint for hint in self.hints if hint.kind not in kinds]
         if self._explain is None:
@@ -287,7 +286,10 @@ class Diagnostic:
 
 
 class Fields:
-    """The fields that a template can name: arguments and place; texts pass through `convert`."""
+    """The fields that a template can name, by name: arguments and parts of the place.
+
+    `convert` is applied to each text; a field that is None becomes empty.
+    """
 
     def __init__(self, diagnostic: Diagnostic, convert: Callable[[str], str] = str) -> None:
         self.diagnostic = diagnostic

@@ -40,7 +40,7 @@ def reference() -> str:
 
 
 def _example_text(name: str) -> str:
-    """Return the example of a kind, with the command that works; empty for kinds without one."""
+    """Return the example of a kind as a block of Markdown; empty for kinds without an example."""
     example = EXAMPLES.get(name)
     if example is None:
         return ""

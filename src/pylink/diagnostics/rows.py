@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class DiagnosticRow(NamedTuple):
-    """A diagnostic. `entry` is the number in the section that it is about, such as a relocation's;
-    `offset` is bytes into the section, or into the file without one. `input` is the number of the
-    input on the command line.
+    """A diagnostic. `entry` is the number of an entry in the section, such as a relocation, if the
+    diagnostic is about one. `offset` is bytes into the section, or into the file without one.
+    `input` is the number, from 0, of the input in the call.
     """
 
     number: int

@@ -6,7 +6,7 @@ severities up to `DISCRETIONARY`.
 
 from __future__ import annotations
 
-# The graver, the greater; 3 is not used.
+# Graver severities have greater numbers; 3 is not used.
 NOTE = 2
 REMARK = 4
 WARNING = 5

@@ -29,7 +29,7 @@ class Renderer(ABC):
         """Show one record."""
 
     def for_target(self, target: str | None) -> None:  # noqa: B027 -- some ignore it
-        """Name the architecture of the following records; None to name none."""
+        """Set the architecture that the texts of later records name; None to name none."""
 
     def close(self, sink: Sink) -> None:  # noqa: B027 -- most write nothing at the end
         """Write the end of the output."""
@@ -127,7 +127,10 @@ class Sink:
                 self.dispatch(record)
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        """Count, show and keep a record with a final severity; None if it is a repeat."""
+        """Count, show and keep a record with a final severity, and return it.
+
+        Return None for a repeat: a record of a kind that is shown only once. Raises like `report`.
+        """
         severity = diagnostic.level
         if severity >= CATASTROPHE:
             self.catastrophes += 1
@@ -155,7 +158,7 @@ class Sink:
             self._show_kind("suppression-hint")
 
     def _show_kind(self, kind: str) -> None:
-        """Show a record that the policy does not drop and that is not counted."""
+        """Show a record of this kind whatever the policy says, without counting it."""
         from pylink.diagnostics.record import Diagnostic
 
         self._show(Diagnostic(kind))

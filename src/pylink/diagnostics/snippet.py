@@ -13,12 +13,11 @@ _INDENT = "  "
 
 
 def snippet(text: str, source: Source, tab_width: int = 8) -> str:
-    """Return the line `text` of a place and the line with the caret below it, each with its
-    newline.
+    """Return the line `text` of a place and a line with a caret below it, each with its newline.
 
-    Columns of the place count code points; the caret line counts terminal cells, with tabs expanded
-    to multiples of the record's tab width, or else of `tab_width`. A place without a column has no
-    caret line.
+    Columns of the place count code points; the caret line counts terminal cells. Tabs are expanded
+    to multiples of the place's tab width, or of `tab_width` if it has none. A place without a
+    column has no caret line.
     """
     expanded, columns = _expand(text, max(1, source.tab_width or tab_width))
     lines = f"{_INDENT}{expanded}\n"
@@ -31,8 +30,9 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
 
 
 def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
-    """Return the text for the terminal, and the column (from 0) of each character and of the
-    end.
+    """Return the text as the terminal shows it, and the column where each character begins.
+
+    Columns count from 0; the last one is the end of the text.
     """
     pieces: list[str] = []
     columns = [0]

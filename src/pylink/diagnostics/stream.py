@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # surrogates, which stand for bytes that are not UTF-8. They would end the line, be commands for the
 # terminal, or make the text look different.
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-# The name in errors of standard output.
+# The name of standard output in messages about errors.
 STANDARD_OUTPUT = "standard output"
 _SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -100,6 +100,7 @@ def show_bytes(data: bytes) -> None:
 
 
 def _standard_output() -> TextIO:
+    """Return the present standard output; OSError if it is closed."""
     if sys.stdout is None or sys.stdout.closed:
         raise OSError(errno.EBADF, "closed")
     return sys.stdout

@@ -18,7 +18,8 @@ HIDING = ("__tracebackhide__", "_rich_traceback_omit")
 def hide_below(error: BaseException) -> None:
     """Hide all frames of an error except the first, which is that of the running function.
 
-    Frames of the exceptions that were caught there, such as an OSError, are hidden, too.
+    If the error was raised while one of the hidden frames handled another exception, such as an
+    OSError, the frames of the other exception are hidden, too.
     """
     first, *below = _links(error.__traceback__)
     _hide(below)
