@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class EitherCancel:
-    """A `Cancel` that is set if one of two is: the task's or the caller's."""
+    """A `Cancel` that is set if the task was cancelled, or if the caller's `Cancel` is set."""
 
     def __init__(self, task: Cancel, caller: Cancel | None) -> None:
         self._task = task

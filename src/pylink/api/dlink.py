@@ -86,9 +86,9 @@ def dlink(
 
     Inputs are those of `link`, each read once: host objects, archives, fat binaries and cubins. The
     result is an object that registers the device code of all architectures with the CUDA runtime.
-    With `form` it is a unit that a later step links (nvcc's -r; its id is the path of the output),
-    the fat binary, or the cubin of the first architecture. With `output` it is also written to that
-    file, atomically.
+    Other values of `form` select a unit that a later step links (nvcc's -r; its id is the path of
+    the output), the fat binary, or the cubin of the first architecture. With `output` the result is
+    also written to that file, atomically.
 
     `compress_mode` and `line_info` are nvcc's -compress-mode and -lineinfo; `hidden` gives the
     functions of the object hidden visibility. `host_machine` is used if no input is a host object.
@@ -153,7 +153,7 @@ def dlink(
 
 
 def _check_one_of(argument: str, value: str, allowed: Iterable[str]) -> str:
-    """Return `value`; ValueError if it is not allowed for this argument of `dlink`."""
+    """Return `value`; ValueError if the argument of `dlink` called `argument` does not allow it."""
     if value not in allowed:
         raise ValueError(f"{argument} is one of {', '.join(allowed)}, not {value!r}")
     return value
@@ -173,7 +173,10 @@ def _check_archs(names: list[str]) -> None:
 
 
 def _set_options(request: Request, values: dict[str, Value]) -> None:
-    """Set the options of the links, and those that are also options of the step."""
+    """Set the options of the links, and those that are also options of the step.
+
+    Raises TypeError for an option that the step sets itself, and for one that writes a file.
+    """
     for name in values:
         if name in STEP_OPTIONS or BY_ATTRIBUTE[name].writes:
             raise TypeError(f"dlink does not take the option {name!r}, which is for one link")
@@ -191,7 +194,7 @@ def _set_options(request: Request, values: dict[str, Value]) -> None:
 def _prepare_inputs(inputs: Iterable[InputLike], sink: Sink) -> list[LinkInput]:
     """Return the inputs of the step, each with its name in diagnostics.
 
-    The step reads a file that is called by its path; one with another name is read here.
+    A file whose name in diagnostics is not its path is read here; the step reads the others.
     """
     sources: list[LinkInput] = []
     numbers: dict[str, int] = {}  # by name: number of the first input with this name

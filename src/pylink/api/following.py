@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         def is_set(self) -> bool:
             """Return whether to cancel the link; called between two phases."""
 
-    # Phase that ended, number of finished phases, number of all phases.
+    # Arguments: the phase that ended, the number of finished phases, the number of all.
     ProgressCall = Callable[[str, int, int], object]
 
 # The phases of every link of cubins; link-time optimization adds others between them.
@@ -118,7 +118,7 @@ class Following:
         """Report a finished phase; LinkCancelled if the link was cancelled."""
         if tag in PHASES:
             self.report_progress(tag, PHASES.index(tag) + 1, len(PHASES))
-        if tag != PHASES[-1]:  # the last phase has written the output
+        if tag != PHASES[-1]:  # after the last phase, which has written the output, it is too late
             self.check()
 
     def report_progress(self, tag: str, done: int, total: int) -> None:

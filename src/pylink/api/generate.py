@@ -94,7 +94,7 @@ def keywords_text() -> str:
 
 
 def _keyword_line(name: str, kind: str) -> str:
-    """Return the annotation of a keyword, formatted like ruff does."""
+    """Return the annotation of a keyword with the type `kind`, formatted like ruff does."""
     line = f"    {name}: {kind} | None\n"
     if len(line) - 1 <= WIDTH:
         return line
@@ -132,7 +132,7 @@ def generated_files(pages: Path) -> dict[Path, str]:
 
 
 def _keywords() -> list[tuple[str, str]]:
-    """Return name and type of each keyword, with other names of options, in alphabetical order."""
+    """Return name and type of each keyword, also of ALIASES, in alphabetical order."""
     pairs = [(option.attribute, keyword_type(option)) for option in call_options()]
     types = dict(pairs)
     pairs += [(alias, types[attribute]) for alias, attribute in ALIASES.items()]

@@ -192,7 +192,7 @@ def _column_title(table: object, name: str) -> str:
 
 
 def _group_costs(sizes: list[float], costs: list[float]) -> dict[float, list[float]]:
-    """Return the costs of each size, without pairs that are not positive."""
+    """Return the costs by size, without pairs in which the size or the cost is not positive."""
     if len(sizes) != len(costs):
         raise ValueError(f"there are {len(sizes)} sizes and {len(costs)} costs")
     groups: dict[float, list[float]] = {}
@@ -205,8 +205,8 @@ def _group_costs(sizes: list[float], costs: list[float]) -> dict[float, list[flo
 def _scatter(by_size: dict[float, list[float]]) -> float:
     """Return the relative error of the least cost of a size, from sizes with several costs.
 
-    If n costs are disturbed at random, the least differs from an undisturbed one by about 1/n of
-    the mean distance of the others.
+    If n costs are disturbed at random, the least is greater than an undisturbed cost by about 1/n
+    of the mean distance of all from the least. Without such sizes, the error is 0.
     """
     several = [costs for costs in by_size.values() if len(costs) > 1]
     return (

@@ -25,7 +25,10 @@ MOST_POINTS = 500
 def growth_html(
     caption: str, fit: str, table: Table[GrowthRow], curve: Curve, names: tuple[str, str]
 ) -> str:
-    """Return HTML of the sentence, drawing, fit and rows; `curve` has sizes and costs."""
+    """Return HTML of the sentence `caption`, a drawing, the text `fit` on the model, and the rows.
+
+    `curve` has sizes and costs of the model, `names` are those of size and cost.
+    """
     if not table:
         return f"<p>{escape(caption)}</p>"
     return (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     InputKind: TypeAlias = Literal["any", "cubin", "ptx", "ltoir", "fatbin", "object", "library"]
     InputLike: TypeAlias = "Path | Buffer | tuple[str, Buffer] | Input"
 
-# The kinds that a caller can require, with the numbers of the kinds of contents.
+# The kinds that a caller can require, with the numbers of `inputkinds` that each stands for.
 KINDS: dict[str, tuple[int, ...]] = {
     "any": (),
     "cubin": (inputkinds.CUBIN,),
@@ -108,16 +108,17 @@ def as_input(source: InputLike, number: int) -> Input:
 
 
 def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
-    """Return the name of an input in diagnostics; contents with a used name get another.
+    """Return the name of an input in diagnostics.
 
-    `number` is that of the input in the call, `used_names` has the numbers of earlier inputs.
+    `number` is that of the input in the call, `used_names` has the numbers of earlier inputs by
+    name. Contents with the name of an earlier input get their number as well.
     """
     name = f"<input {number}>" if source.name is None else source.name
     return f"{name} (input {number})" if source.data is not None and name in used_names else name
 
 
 def to_linker_input(source: Input, name: str, sink: Sink) -> LinkInput:
-    """Convert an input for the linker; a file with another name than its path is read here."""
+    """Convert an input for the linker; a file whose `name` is not its path is read here."""
     if source.data is not None or name == source.path:
         return LinkInput(name, source.data, whole_archive=source.whole_archive)
     assert source.path is not None

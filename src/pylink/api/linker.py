@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# Options with files for diagnostics, which a check of the other options must not open.
+# Options with files for diagnostics, which must not be opened while options are only checked.
 _FILES = ("diag_log", "sarif_output")
 
 
@@ -275,9 +275,9 @@ class Linker:
             raise
 
     def _run(self, work: Callable[[Sink, OutputPlan], T]) -> T:
-        """Return the result of `work`, called with a sink as the options say and the output plan.
+        """Return the result of `work`, called with a sink and the plan of output files.
 
-        LinkError if it fails, or if a report cannot be written.
+        The options configure both. LinkError if `work` fails, or if a report cannot be written.
         """
         sink = Sink()
         try:

@@ -239,7 +239,7 @@ def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]
 
     `inputs` has the inputs of each job.
     """
-    # By output file: number of the job that writes it, and its path there.
+    # By output file: number of the job that writes it, and the path that the job has for it.
     writers: dict[OutputIdentity, tuple[int, str]] = {}
     for number, job in enumerate(jobs):
         if job.linker is None:

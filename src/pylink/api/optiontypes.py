@@ -21,9 +21,9 @@ def placeholder_of(option: Option) -> str:
 
 
 def unit_of(option: Option) -> str:
-    """Return the unit of a number, or the meaning of a text.
+    """Return the unit of an option's value if it is a number, or the meaning if it is a text.
 
-    It is empty for a switch or fixed choices.
+    It is empty for a switch and for an option with fixed choices.
     """
     if option.takes in (FLAG, TRUTH) or (option.choices and option.takes != NUMBER):
         return ""
@@ -45,7 +45,7 @@ def keyword_type(option: Option) -> str:
 
 
 def attribute_type(option: Option) -> tuple[str, str]:
-    """Return the type of an option's attribute, and the method of OptionValues that reads it."""
+    """Return the type of an option's attribute, and the method of OptionValues that returns it."""
     if option.takes == FLAG:
         return "bool", "_flag"
     if option.takes == TRUTH:
@@ -64,5 +64,5 @@ def help_of(option: Option) -> str:
 
 
 def _literal(value: str | int) -> str:
-    """Return a default value as Python source."""
+    """Return one of the choices of an option as Python source."""
     return f'"{value}"' if isinstance(value, str) else str(value)

@@ -18,7 +18,7 @@ from pylink.diagnostics.levels import Severity
 from pylink.options.help import HELP
 from pylink.tabular.columns import kinds_of, units_of
 
-# Columns of a signature in one line of the reference, without the name.
+# Length up to which the reference shows a signature, without the name, in one line.
 SIGNATURE_WIDTH = 70
 
 # Names that the reference shows with a signature. Programs never create the other objects, except
@@ -122,7 +122,7 @@ def _attributes(owner: type) -> Iterator[str]:
 
 
 def _members(owner: type) -> Iterator[str]:
-    """Yield texts on methods and properties, except options, which a table has."""
+    """Yield texts on methods and properties, except options, which `reference_text` lists."""
     for name, value in sorted(vars(owner).items()):
         if name.startswith("_") or name in INTERNAL:
             continue

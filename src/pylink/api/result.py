@@ -140,7 +140,7 @@ class LinkResult:
 
     @property
     def size(self) -> int:
-        """The size of the image in bytes; it is not read for this."""
+        """The size of the image in bytes; the image is not read for this."""
         return len(self._image) if isinstance(self._image, bytes) else self._image.size
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:

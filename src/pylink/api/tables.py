@@ -52,7 +52,7 @@ class SizeRow(NamedTuple):
 
 
 class RelocationRow(NamedTuple):
-    """A relocation of an image, in the section that it changes; `offset` is bytes into that."""
+    """A relocation of an image; `offset` is bytes into `section`, which it changes."""
 
     section: str
     offset: Place
@@ -77,10 +77,10 @@ class PhaseRow(NamedTuple):
 
 
 class GrowthRow(NamedTuple):
-    """A size: the least of its `measured` costs, and the cost `fitted` by the model.
+    """A size: the least of its costs, their number `measured`, and the model's cost `fitted`.
 
     `residual` is cost / fitted - 1. `used` says whether the fit uses this size; it omits outliers
-    and sizes before a change of course.
+    and sizes that are too small for the model.
     """
 
     size: float

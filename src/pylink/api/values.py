@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.table import Option, Value
 
-# A path that stands for no file: the profile is created but not written.
+# Value of the option `profile` for True: the profile is created but not written to a file.
 NO_FILE = ""
 
 # Other names of options, which are in common use.
@@ -24,7 +24,7 @@ _OTHER_ARGUMENTS = ("arch", "cancel", "log", "options", "output", "progress")
 
 
 def check_list(inputs: object) -> None:
-    """Check that inputs are not one input, which is also iterable; TypeError if they are."""
+    """Raise TypeError if `inputs` is one path or bytes: a single input, which is iterable, too."""
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
 
@@ -97,7 +97,10 @@ def _convert_value(option: Option, name: str, value: object) -> Value:
 
 
 def _convert_list(value: object) -> tuple[str, ...] | None:
-    """Return the items of a list, each a text or a path; None if it is not such a list."""
+    """Return the items of a list, each a text or a path; None if it is not such a list.
+
+    A text or path alone is a list of one item.
+    """
     if isinstance(value, (str, os.PathLike)):
         return (os.fspath(value),)
     try:
@@ -131,7 +134,7 @@ class OptionValues:
         """The options that were given, by name."""
         return dict(self._values)
 
-    # Attributes of LinkOptions are read by these, by the type that the option takes.
+    # The properties of LinkOptions call these methods, one for each type of value.
 
     def _flag(self, name: str) -> bool:
         """Return the value of an option without an argument; False if it was not given."""
