@@ -212,9 +212,7 @@ class Linker:
         self.close()
 
     def _list_shareable_inputs(self) -> list[LinkInput]:
-        """Return the inputs that other links can share: contents, and files with their path as
-        name.
-        """
+        """Return the inputs that other links can share: contents, and files named by their path."""
         return [
             LinkInput(name, None if source is None else source.data)
             for name, source in self._inputs

@@ -165,9 +165,7 @@ def _block_signature(value: object) -> str:
 
 
 def _public_signature(value: object) -> inspect.Signature:
-    """Return the parameters and the result of a class or function as in the source, without
-    `self`.
-    """
+    """Return the signature of a class or function as in the source, without `self`."""
     signature = inspect.signature(value)  # type: ignore[arg-type]  # functions and classes
     parameters = [
         parameter

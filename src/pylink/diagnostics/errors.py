@@ -81,7 +81,5 @@ class LinkError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of an exception, without the number and the path in the text of an
-    OSError.
-    """
+    """Return the text of an exception; that of an OSError without its number and path."""
     return getattr(error, "strerror", None) or str(error)

@@ -198,8 +198,9 @@ class Sink:
                 continue
 
     def exit_code(self) -> int:
-        """Return the exit status, like nvlink's: 1 after a fatal error, 255 after errors,
-        else 0.
+        """Return nvlink's exit status: 1 after a fatal error or the error limit, 255 after errors.
+
+        It is 0 for a link without errors.
         """
         if self.terminated:
             return 1

@@ -26,8 +26,8 @@ LITERAL_BANK = 2  # the constant bank of literals and jump tables
 CONSTANT_BANK = 3  # the constant bank of file-scope variables
 CONSTANT_LIMIT = 0x10000  # bytes of a bank that code can address
 
-# Bytes of static shared memory that a kernel may have: 48 KiB, but for a target with the suffix `a`
-# 227 or 99 KiB, depending on the chip.
+# Bytes of static shared memory that a kernel may have: 48 KiB. For a target with the suffix `a`, it
+# is 227 or 99 KiB, depending on the chip.
 SHARED_LIMIT = 0xC000
 LARGE_SHARED = 0x38C00
 SMALL_SHARED = 0x18C00

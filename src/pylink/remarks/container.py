@@ -176,9 +176,7 @@ def encode_block(number: int, contents: BitWriter) -> bytes:
 
 
 def encode_block_info() -> bytes:
-    """Return the bytes of the block that names blocks and records and defines their
-    abbreviations.
-    """
+    """Return the bytes of the block that names blocks and records and defines abbreviations."""
     info = BitWriter()
     width = WIDTHS[BLOCK_INFO]
     for number, (name, records) in RECORDS.items():
