@@ -1,4 +1,4 @@
-"""The formats of rows that kernels exchange as bytes; made by `pylink.facts.rowformats`."""
+"""Formats of rows that native code exchanges as bytes; made by `pylink.facts.rowformats`."""
 
 from __future__ import annotations
 

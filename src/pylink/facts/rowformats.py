@@ -12,7 +12,7 @@ from pathlib import Path
 from pylink.facts.header import STRUCT_CODES
 
 HEAD = '''\
-"""The formats of rows that kernels exchange as bytes; made by `pylink.facts.rowformats`."""
+"""Formats of rows that native code exchanges as bytes; made by `pylink.facts.rowformats`."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class Resolution:
     """
 
     NONE = 0  # no definition
-    LOST = 1  # to an earlier definition, which won in the end
-    LOST_EARLY = 2  # to an earlier definition, which a later one replaced
+    LOST = 1  # lost to an earlier definition, which won in the end
+    LOST_EARLY = 2  # lost to an earlier definition, which a later one replaced
     REPLACED = 3  # was current until a later definition replaced it
     WON = 4
 

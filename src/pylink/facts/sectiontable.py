@@ -223,7 +223,7 @@ class Kind:
 
     @property
     def stem(self) -> int:
-        """The length of the kind's (first) name, without the number of a bank."""
+        """The length of the first of `names`, without `{bank}`; 0 for a kind without names."""
         return len(self.names[0].replace(b"{bank}", b"")) if self.names else 0
 
 

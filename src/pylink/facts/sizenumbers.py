@@ -1,4 +1,4 @@
-"""Numbers of `pylink.size` that kernels share."""
+"""Numbers that `pylink.size` shares with native code."""
 
 from __future__ import annotations
 
