@@ -45,7 +45,7 @@ cdef enum:
 ctypedef struct Slot:
     const uint8_t* words    # instructions of the slot
     uint64_t count          # number of instructions
-    const uint8_t* record   # its record in the capsule, from the count on
+    const uint8_t* record   # its record in the capsule, which begins with the count if it has one
     uint64_t record_size    # bytes of the record; 0 without one
     uint64_t offset         # offset of the first instruction in .text
     bint has_record
@@ -124,7 +124,7 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset
                              Slot* slot) noexcept nogil:
     """Set `record_size` and `count` of a slot from its record at `offset` of a capsule.
 
-    `data` and `size` are the capsule. False for an unknown record.
+    `data` and `size` are the capsule. False for a record that is unknown or cut off.
     """
     cdef uint64_t prefix = 0
     cdef uint8_t head

@@ -49,24 +49,25 @@ ctypedef struct Rewriting:
     int mode                # MODE_ number, or UPDATE_ bits
     Code code               # what becomes a row of `kernels` if the code changes
     CodeBuffer buffer       # the new code so far
-    SlotWalk walk           # place in the old code
+    SlotWalk walk           # position in the old code
     Slot slot               # the slot that was read last
     Vec* places             # InstructionMap: the file's
     RewriteFault* fault     # filled where a function returns False
     bint changed            # the text changes, not only the capsule
-    Needs needs             # needs of code whose exits are rewritten
+    Needs needs             # what fences and EXITs must have, where `rewrite_code` is used
     bint unoptimized        # update.pxd: ptxas did not schedule the code
     bint waits              # early.pxd: the previous slot is a NOP that waits
 
 
-# Emits the rewritten slot, which is not the last; False when memory is exhausted.
+# A function that emits `rewriting.slot` with its changes; the slot is never the last of the code.
+# False when memory is exhausted.
 ctypedef bint (*EmitSlot)(Rewriting* rewriting) noexcept nogil
 
 
 cdef inline bint emit_code(Rewriting* rewriting, EmitSlot emit_one) noexcept nogil:
     """Rewrite the whole function to the buffer, slot by slot; False with a fault.
 
-    `emit_one` gets all slots but the last one, the branch that ends all code.
+    `emit_one` is called for all slots except the last one, the branch that ends all code.
     """
     cdef bint done
     start_buffer(&rewriting.buffer)
@@ -86,7 +87,7 @@ cdef inline bint emit_code(Rewriting* rewriting, EmitSlot emit_one) noexcept nog
 
 
 cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
-    """Write the new text, capsule and places; False when memory is exhausted."""
+    """Write the new text, capsule and InstructionMaps; False when memory is exhausted."""
     cdef Code* code = &rewriting.code
     cdef View* text = rewriting.text
     cdef uint64_t count = rewriting.buffer.words.count      # new instructions
@@ -165,7 +166,7 @@ cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
-    """Emit any slot except the last one of a kernel or of a function that exits (an EmitSlot)."""
+    """Emit a slot of a kernel, or of a device function with an EXIT (an EmitSlot)."""
     if rewriting.needs.barrier and rewriting.slot.count and opcode(
             rewriting.text.data + rewriting.walk.offset - WORD) == OP_EXIT and (
             not rewriting.slot.has_record or is_barrier(&rewriting.slot)):

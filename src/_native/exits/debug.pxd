@@ -45,7 +45,9 @@ cdef inline bint move_frames_of_section(RewrittenFile* file, FileSectionCounter 
 
 cdef inline bint move_line_references(RewrittenFile* file, FileSectionCounter section,
                                       const Vec* units, RewriteFault* fault) noexcept nogil:
-    """Correct addends against a rebuilt line section, which are the start of a unit. Returns True.
+    """Correct relocations whose addend is the start of a unit in a rebuilt line section.
+
+    `units` are the section's UnitPlaces. Returns True.
     """
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
     cdef const SymbolRow* symbol

@@ -32,7 +32,7 @@ cdef enum:
 
 
 cdef inline bint is_dropped(uint32_t record) noexcept nogil:
-    """Return whether only 12.8 has this capsule record of 4 bytes.
+    """Return whether only 12.8 has this capsule record of 4 bytes, so that it is dropped.
 
     Seen with opcodes 0x941 and 0x945 (BSYNC, BSSY), with conversions, and some with one other
     instruction each. All other records stay.
@@ -58,9 +58,9 @@ cdef inline bint emit_converted(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint emit_short(CodeBuffer* buffer, const uint8_t* body) noexcept nogil:
-    """Begin a slot whose record are the first 4 bytes of `body`; False without memory.
+    """Begin a slot whose record is the first 4 bytes of `body`; False without memory.
 
-    0x40 in the first byte says that the record is no longer.
+    0x40 in the first byte says that the record ends after these 4 bytes.
     """
     cdef uint8_t* record = emit_record(buffer, 4)
     if record == NULL:
@@ -76,7 +76,7 @@ cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
-    """Let a shift whose lower register is RZ shift its upper register as the lower one.
+    """Let a shift of {upper register, RZ} take the upper register as its lower one.
 
     Returns True, as the last step of an emit function.
     """
@@ -105,9 +105,10 @@ cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
 
 cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
                             bint early) noexcept nogil:
-    """Emit any slot except the last one; False without memory.
+    """Emit a slot in the form of 13.0; False without memory.
 
-    `early` says that its capsule has the form of 12.8.
+    `mode` is MODE_EARLY_CODE or MODE_EARLY_CAPSULES. `early` says that the capsule has the form of
+    12.8.
     """
     cdef uint32_t op = opcode(slot.words)
     if mode == MODE_EARLY_CODE and slot.count > 1 and slot.record_size > 6:
@@ -128,7 +129,7 @@ cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
 
 
 cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
-    """Emit any slot except the last one (an EmitSlot); adjacent waits get the order of 13.0."""
+    """Emit a slot (an EmitSlot); adjacent NOPs that wait get the order of 13.0."""
     cdef bint wait = is_wait(&rewriting.slot)
     if not emit_early(&rewriting.buffer, &rewriting.slot, rewriting.mode, rewriting.walk.early):
         return False

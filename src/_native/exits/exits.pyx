@@ -2,8 +2,8 @@
 
 ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it removes the parts
 of fences that only unknown code needs, and puts the error barrier of debuggable code before each
-EXIT. Both change the size of the text, so every offset into it follows. A kernel that is a fence
-and an EXIT alone, as an example without the barrier:
+EXIT. Both change the size of the text, so every offset into it is corrected. For example, a kernel
+that contains only a fence and an EXIT, in a link without the error barrier:
 
     input                                output
     0x00  four dummy loads
@@ -11,7 +11,8 @@ and an EXIT alone, as an example without the barrier:
     0x50  MEMBAR                         0x00  MEMBAR
     0x60  EXIT                           0x10  EXIT
 
-The capsule's record of the fence then stands for one instruction instead of six.
+In the capsule (the mercury form of the code, .nv.capmerc.text.F), the record of the fence then
+stands for one instruction instead of six.
 docs/format-notes/family-c-exits.md has the rules and the experiments.
 
 The work is done file by file on the rows of the reader, before anything is merged:
@@ -23,7 +24,7 @@ The work is done file by file on the rows of the reader, before anything is merg
 3. `put_contents` writes changed contents after the end of the arena, and sets the offset and the
    size in the rows of their sections.
 
-All other bytes stay, also those of mercury sections other than the capsules, whose offsets do not
+All other bytes stay. Mercury sections other than capsules stay, too, since their offsets do not
 count bytes of .text. Code of one chip that is linked for another may need additional waits, which
 move no instruction (`guard_functions`).
 
@@ -102,7 +103,8 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
                            FileSectionNumber capsule, int mode) noexcept nogil:
     """Rewrite one function if necessary; a changed one becomes a row of `file.kernels`.
 
-    `capsule` is the index of its capsule in the file. False with a fault.
+    `symbol` is the function's, `capsule` the index of its capsule in the file, `mode` a MODE_
+    number or UPDATE_ bits. False with a fault.
     """
     cdef bint is_kernel = symbol.other & STO_ENTRY != 0, done
     cdef FileSectionCounter text = <FileSectionCounter>section_index_of(file, symbol)
@@ -137,11 +139,11 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
 
 
 cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) noexcept nogil:
-    """Rewrite text and capsule of each kernel or function that has both; False with a fault.
+    """Rewrite text and capsule of all functions of a file that need it; False with a fault.
 
     The callers of a device function are not known, so only its EXITs are rewritten.
     """
-    # By section of the file, a .text.
+    # By section of the file, a .text: the index of its capsule, 0 without one.
     cdef FileSectionNumber* capsule_of = <FileSectionNumber*>scratch_zeros(
         &file.scratch, file.count, sizeof(FileSectionNumber))
     cdef Rewriting rewriting
@@ -201,7 +203,10 @@ cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogi
 
 
 cdef bint move_places(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
-    """Correct attribute lists and jump tables of the changed kernels; False with a fault."""
+    """Correct code offsets in attribute lists and jump tables of changed kernels.
+
+    False with a fault.
+    """
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const InstructionMap* places = <const InstructionMap*>file.places.data
     cdef View* view
@@ -215,7 +220,8 @@ cdef bint move_places(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
             if not move_info(view, i, codes + row, places, file.early, fault):
                 return False
         elif view.kind == SHT_CUDA_MERC_RELA and view.info < file.count:
-            # The section is the mercury twin of the kernel's bank 2, whose sh_info is the capsule.
+            # The relocated section may be the mercury twin of a kernel's bank 2. Then its sh_info
+            # is the capsule.
             table = &file.views[view.info]
             if table.info >= file.count or file.views[table.info].kind != SHT_CUDA_CAPMERC:
                 continue
@@ -264,7 +270,8 @@ cdef bint guard_functions(RewrittenFile* file, Guarded* guarded,
                           RewriteFault* fault) noexcept nogil:
     """Add waits to the functions of a file that need some (exits/guard.pxd); False with a fault.
 
-    Without them results are in time only on the chip that the code was compiled for.
+    Without the waits, results are ready in time only on the chip that the code was compiled for.
+    `guarded` counts the changed instructions.
     """
     cdef View* text
     cdef size_t i
@@ -282,7 +289,7 @@ cdef bint guard_functions(RewrittenFile* file, Guarded* guarded,
 
 cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
                   RewriteFault* fault) noexcept nogil:
-    """Rewrite one file by the mode; False with a fault."""
+    """Rewrite one file as `mode`, a MODE_ number or UPDATE_ bits, says; False with a fault."""
     if mode == MODE_GUARDED:
         return guard_functions(file, guarded, fault)
     if not rewrite_functions(file, mode, fault):
@@ -296,8 +303,8 @@ cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
 cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
     """Append changed contents to the arena, and point their sections to them; False without memory.
 
-    Views of what an earlier step changed are in `fresh.data`, which moves when it grows. So all
-    contents are compared before that, and no view is read afterwards.
+    `data` of a view that an earlier step changed points into `fresh.data`, which may move when it
+    grows. So all contents are compared before that, and no `data` is read afterwards.
     """
     cdef size_t i, offset, size = 0
     cdef View* view
@@ -333,8 +340,8 @@ cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
 cdef bytes copy_arena(const ObjectsView* objects, const NewContents* fresh):
     """Return a copy of the arena, and the changed contents after it.
 
-    An arena that several links share is mostly files of others. Then only this link's are copied,
-    and the bytes between them have no value.
+    An arena that several links share may consist mostly of files of other links. Then only this
+    link's files are copied, and the bytes between them stay uninitialized.
     """
     cdef size_t own_size = 0, i
     cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
@@ -355,7 +362,7 @@ cdef bytes copy_arena(const ObjectsView* objects, const NewContents* fresh):
 
 cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const FileRow* row,
                      int mode) noexcept:
-    """Set up a file of which nothing is rewritten yet, except for its views (`open_views`)."""
+    """Set up a file of which nothing is rewritten yet. `open_views` adds its views and tables."""
     memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count

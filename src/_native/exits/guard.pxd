@@ -1,16 +1,16 @@
-# Code of a chip that runs FP64 and integer MMA instructions in a known number of cycles, on one
-# that does not: sm_100 code of ptxas up to 13.2 on sm_103.
+# Waits for code of a chip that runs FP64 and integer MMA instructions in a known number of cycles,
+# if it is linked for a chip where the number varies: sm_100 code of ptxas up to 13.2, on sm_103.
 #
 # DADD, DMUL, DFMA, DSETP and IMMA of such code set no scoreboard; readers of their results rely on
 # the stall counts in between. Where the time varies, each must set one. Only a compiler can compute
-# a new schedule, with scoreboards, waits and moved instructions. So each of the five gets a
-# scoreboard, and the instruction after it waits for that: no instruction moves, and nothing can
-# read a result too early, since none of the five is a branch. A scoreboard counts outstanding
+# a new schedule, with scoreboards, waits and moved instructions. So each of the five is guarded: it
+# gets a scoreboard, and the instruction after it waits for that. No instruction moves, and nothing
+# can read a result too early, since none of the five is a branch. A scoreboard counts outstanding
 # results. If other instructions use the same one, its readers wait longer, never shorter. When the
 # result is ready, the sources have been read, too.
 #
-# Code that is not optimized waits for scoreboards 0 and 1 before each instruction; there nvlink
-# does nothing else, and the result is its own.
+# Code that is not optimized waits for scoreboards 0 and 1 before each instruction. In such code
+# nvlink makes the same changes, so the output equals nvlink's.
 #
 # docs/older-objects.md has the experiments.
 
@@ -52,16 +52,16 @@ cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
-    """Return whether an instruction is one of the five without a scoreboard: nothing can wait.
+    """Return whether an instruction is one of the five and sets no scoreboard for its result.
 
-    Unoptimized code from 13.3 on, which never has one, does not count.
+    False for unoptimized code from 13.3 on, which never sets one.
     """
     return (is_untimed(word) and written_scoreboard(word) == NO_SCOREBOARD
             and load16(word + CONTROL_BYTE) != UNOPTIMIZED_BARE)
 
 
 cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noexcept nogil:
-    """Return the first of the scoreboards that the fewest instructions set.
+    """Return the scoreboard that the fewest instructions set; the lowest number if several tie.
 
     `count` is the number of instructions of the text.
     """

@@ -137,8 +137,8 @@ cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
                                RewriteFault* fault) noexcept nogil:
     """Read the extended opcode whose first byte is at `op`, and move `offset` after it.
 
-    The end of a changed kernel's sequence is written, all else is left to the caller. `ended` is
-    set at the end of a sequence. False with a fault.
+    Writes only the opcode that ends a changed kernel's sequence; the caller copies all others.
+    `ended` is set at the end of a sequence. False with a fault.
     """
     cdef uint64_t size, start, place
     cdef int64_t advance
@@ -263,7 +263,7 @@ cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following
                                 RewriteFault* fault) noexcept nogil:
     """Append the unit at `lines.start`, and set `following` to its end; False with a fault.
 
-    `size` is the bytes of the section.
+    `size` is the number of bytes of the section.
     """
     cdef uint64_t start = lines.start, length, header, program, offset
     cdef uint64_t base = lines.out.count    # new offset of the unit
@@ -305,7 +305,8 @@ cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbo
                             FileSectionCounter rela_index, RewriteFault* fault) noexcept nogil:
     """Rebuild a line section and the offsets of its relocations; False with a fault.
 
-    `rela` are these, a section with index `rela_index`, whose symbols are less than `symbol_count`.
+    `rela` is the section of these relocations, and `rela_index` its index in the file. The numbers
+    of their symbols must be less than `symbol_count`.
     """
     cdef uint64_t count = rela.size // sizeof(Rela), i
     cdef Scratch scratch

@@ -30,7 +30,7 @@ from tables.rows cimport FileSectionCounter
 
 
 cdef enum:
-    # Kinds of an annotation, its first word. The words that follow; a place is an offset in .text.
+    # Kinds of an annotation: its first word. Beside it: all its words; place is an offset in .text.
     ANNOTATED_INSTRUCTION = 1   # {1, place}
     ANNOTATED_WITH_TEXT = 2     # {2, place, length, text}
     ANNOTATED_FUNCTION = 3      # {3, length, text}
@@ -46,8 +46,8 @@ cdef inline void move_annotations(uint8_t* data, uint64_t offset, uint64_t end, 
                                   const InstructionMap* places) noexcept nogil:
     """Correct the offsets in the value of EIATTR_ANNOTATIONS, from `offset` to `end` of `data`.
 
-    It is a list of ANNOTATED_ records of words. The list ends at another kind, whose length is not
-    known.
+    The value is a list of annotations (ANNOTATED_). Reading stops at another kind, whose length is
+    not known.
     """
     cdef uint32_t annotation_kind
     cdef uint64_t text
@@ -71,8 +71,8 @@ cdef inline bint move_targets(uint8_t* data, uint64_t offset, uint64_t end, cons
                               const InstructionMap* places) noexcept nogil:
     """Correct the offsets in the value of EIATTR_INDIRECT_BRANCH_TARGETS, from `offset` to `end`.
 
-    It is a list of {offset of the branch, a word, count, offsets of the targets}. False if it is
-    damaged.
+    The value is a list of {offset of the branch, a word, count, offsets of the targets}. False if
+    it is damaged.
     """
     cdef uint64_t count, i
     while offset < end:
@@ -91,7 +91,7 @@ cdef inline bint move_targets(uint8_t* data, uint64_t offset, uint64_t end, cons
 
 cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* places,
                                        uint64_t offset, bint early) noexcept nogil:
-    """Return the new offset of a register range or listed instruction from `offset`.
+    """Return the new offset for an old `offset` in an attribute list or a register range.
 
     nvlink counts from the end of a slot. In `early` code (from before 13.0) the slot of a WARPSYNC
     loses its last instruction: offsets of its instructions then are an instruction smaller.
@@ -185,8 +185,9 @@ cdef inline bint move_registers(RewrittenFile* file, FileSectionCounter section,
     u32, u32 start, u32 end}}. `names` gives the row of `kernels` of a changed function. False with
     a fault.
 
-    The range of a kernel begins and ends where a jump arrives. In early code it begins where
-    `map_listed_offset` says; in code that is updated it stays with the instructions themselves.
+    A range begins and ends at the offset that a jump reaches (`map_offset`). In early code it
+    begins where `map_listed_offset` says. In code that is updated to another release, it follows
+    the instructions themselves.
     """
     cdef View* view = &file.views[section]
     cdef const Code* codes = <const Code*>file.kernels.data

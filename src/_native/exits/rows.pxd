@@ -1,8 +1,9 @@
-# Views of sections, places and faults, which all parts of the kernel rewriting share.
+# Views of sections, maps of code offsets (called places), and faults, which all parts of the kernel
+# rewriting share.
 #
-# False of a verb (base/vector.pxd) comes with a fault here, whose reason is R_MEMORY if memory is
-# exhausted. In functions without a fault as parameter that read, and in `move_targets`, False means
-# that the contents are damaged.
+# If a function has a parameter `fault` and its name is a verb, it fills in the fault before it
+# returns False. The reason is R_MEMORY if memory is exhausted. Functions that read without such a
+# parameter, and `move_targets`, return False if the contents are damaged.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -12,7 +13,7 @@ from base.scratch cimport Scratch, scratch_room
 from tables.rows cimport FileSectionCounter, FileSectionRef
 
 
-# Reasons of a RewriteFault. `text_of` in exits.pyx has what those from R_CUT_OFF on say to a user.
+# Reasons of a RewriteFault. `text_of` in exits.pyx has their texts for users, from R_CUT_OFF on.
 cdef enum ExitFault:
     R_NONE
     R_MEMORY
@@ -70,8 +71,9 @@ ctypedef struct Code:
     FileSectionRef capsule      # index of its capsule in the file
     uint64_t size               # bytes of .text in the file
     uint64_t rewritten_size     # bytes of .text afterwards
-    size_t first                # row of its first InstructionMap
-    size_t count                # InstructionMaps: one per instruction before the padding, one after
+    size_t first                # row in `places` of its first InstructionMap
+    size_t count                # InstructionMaps: one per instruction before the padding, and one
+                                # for the offset after them
 
 
 cdef inline bint set_fault(RewriteFault* fault, FileSectionCounter section, uint64_t offset,
@@ -99,8 +101,9 @@ cdef inline uint64_t map_offset(const Code* code, const InstructionMap* places, 
                                 bint is_own) noexcept nogil:
     """Return the new offset in .text for an old `offset`.
 
-    With `is_own` it is that of the instruction itself, without it that which a jump must reach.
-    The end of the section maps to its new end; offsets into the padding stay.
+    With `is_own` the result is the offset of the instruction itself, without it the offset that a
+    jump to the instruction must reach. `places` are the InstructionMaps of all functions. The end
+    of the section maps to its new end; offsets into the padding stay.
     """
     cdef const InstructionMap* row
     if offset == code.size:
@@ -112,7 +115,7 @@ cdef inline uint64_t map_offset(const Code* code, const InstructionMap* places, 
 
 
 cdef inline uint8_t* replace_contents(View* view, uint64_t size) noexcept nogil:
-    """Return room for `size` bytes of new contents; NULL when memory is exhausted."""
+    """Return room for `size` bytes of a view's new contents; NULL when memory is exhausted."""
     view.rewritten_size = size
     view.rewritten = <uint8_t*>scratch_room(view.scratch, size, 1)
     return view.rewritten

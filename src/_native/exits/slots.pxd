@@ -1,5 +1,6 @@
-# Changes of nvlink's finalizer in a slot (exits/capsule.pxd): fences lose the parts that their
-# kernel does not need, and EXITs get the error barrier.
+# Changes that nvlink's finalizer makes in a slot, which is what one bit of a capsule stands for
+# (exits/capsule.pxd): fences lose the parts that their kernel does not need, and EXITs get the
+# error barrier.
 #
 # The error barrier is ERRBAR and CCTL.IVALL in front of an EXIT, and a MEMBAR in front of these if
 # the kernel needs one. The three or four instructions become one slot:
@@ -59,9 +60,10 @@ cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
 
 cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, WordKind kind,
                                           uint32_t waits) noexcept nogil:
-    """Emit an instruction of the error barrier: the slot's own, or a new one. False without memory.
+    """Emit one instruction, `kind`, of the error barrier: the slot's own, or a new one.
 
-    `slot` ends with the EXIT; a new instruction waits for the scoreboards `waits`.
+    `slot` ends with the EXIT. A new instruction waits for the scoreboards `waits`, a bit each.
+    False without memory.
     """
     cdef uint8_t word[WORD]
     cdef const uint8_t* exit_word = slot.words + (slot.count - 1) * WORD
@@ -94,9 +96,9 @@ cdef inline uint8_t encode_predicate(uint8_t predicate) noexcept nogil:
 
 
 cdef inline uint32_t remove_waits(CodeBuffer* buffer) noexcept nogil:
-    """Remove the NOPs that only fill time at the end of the buffer. Returns their stall cycles.
+    """Remove the NOPs at the end of the buffer that only fill time; return the sum of their stalls.
 
-    Only slots of one instruction whose record is a bare count are removed.
+    Only slots of one instruction are removed, whose record is a count without a body.
     """
     cdef uint32_t cycles = 0
     cdef const uint8_t* word
@@ -117,8 +119,8 @@ cdef inline bint is_predicate_ready(const uint8_t* words, size_t count,
                                     uint32_t predicate) noexcept nogil:
     """Return whether a predicate can be read if the last instruction of `words` stalls one cycle.
 
-    `count` is the number of instructions so far. `can_write_predicate` may take other bits for a
-    result: then the wait gets longer, never shorter.
+    `count` is the number of `words`. `can_write_predicate` also finds instructions that do not
+    write the predicate: then the wait gets longer, never shorter.
     """
     cdef uint32_t cycles = 1
     cdef const uint8_t* word

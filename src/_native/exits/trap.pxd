@@ -18,7 +18,7 @@ cdef enum:
 
 
 cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil:
-    """Return whether the kernel has just these three instructions; the trap waits only for R1."""
+    """Return whether a kernel is LDC R1, BPT.TRAP and a branch, and the trap waits only for R1."""
     cdef uint32_t scoreboard
     if (size < 3 * WORD or opcode(code) != OP_LDC or code[DESTINATION_BYTE] != STACK_POINTER
             or opcode(code + WORD) != OP_BPT or opcode(code + 2 * WORD) != OP_BRANCH):
@@ -29,9 +29,7 @@ cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil
 
 
 cdef inline void clear_trap_waits(uint8_t* code) noexcept nogil:
-    """Change the code of a kernel that only traps: LDC stalls 1 cycle and releases no scoreboard,
-    and the trap waits for none.
-    """
+    """Let LDC stall 1 cycle and release no scoreboard, and let the trap wait for none."""
     code[CONTROL_BYTE] = (code[CONTROL_BYTE] & 0x21) | 1 << 1 | (NO_SCOREBOARD & 3) << 6
     code[CONTROL_BYTE + 1] |= NO_SCOREBOARD >> 2
     code[WORD + CONTROL_BYTE + 1] &= 0x0f

@@ -3,7 +3,7 @@
 # The finalizer of each release writes code in a form of its own, also code of another ptxas. The
 # schedule of optimized code stays that of its compiler. The forms differ as follows:
 #
-# * From 13.1 on, fences wait for their guards.
+# * From 13.1 on, fences wait for their guards: a guard is the MEMBAR in front of a fence's own.
 # * From 13.1 on, functions for sm_120 that were not optimized have IADD for IADD3 of two operands.
 # * From 13.2.86 on, a NOP is in front of each BSYNC that makes threads reconverge.
 # * From 13.3 on, functions that were not optimized have no stalls and no scoreboards.
@@ -128,8 +128,8 @@ cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     return emit_record(buffer, 0) != NULL and emit(buffer, slot.words + WORD, slot.offset + WORD)
 
 
-cdef inline bint is_short(const uint8_t* word) noexcept nogil:
-    """Return whether an instruction is an IADD3 of two operands, with a carry or without."""
+cdef inline bint is_short_add(const uint8_t* word) noexcept nogil:
+    """Return whether an instruction is a short IADD3: of two operands, with a carry or without."""
     cdef uint64_t high = load64(word + 8)
     return (operation(word) == OP_IADD3 and high & THIRD == THIRD_NONE
             and high >> 16 & 1 != 0)
@@ -143,7 +143,7 @@ cdef inline uint32_t iadd_record(const uint8_t* word) noexcept nogil:
     """
     cdef uint64_t high = load64(word + 8)
     cdef uint32_t form = opcode(word) >> 8 & 0xe
-    if not is_short(word):
+    if not is_short_add(word):
         return 0
     if form == FORM_REGISTER:
         return 0x14300c42 if high & CARRY else 0x04400c41
@@ -196,7 +196,7 @@ cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot,
                               bint unoptimized) noexcept nogil:
     """Emit an acquire with the two instructions that follow it from 13.1 on; False without memory.
 
-    These need not wait for its last instruction, so that stalls 1 cycle instead of 2.
+    The two need not wait for the acquire's last instruction, so it stalls 1 cycle instead of 2.
     """
     cdef uint8_t flush[WORD]
     cdef uint8_t nop[WORD]
@@ -220,7 +220,7 @@ cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
-    """Emit any slot except the last one, with the changes of the mode (an EmitSlot)."""
+    """Emit a slot with the changes of the mode (an EmitSlot)."""
     cdef const Slot* slot = &rewriting.slot
     cdef uint32_t record = 0
     cdef size_t i
@@ -241,7 +241,7 @@ cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
     if rewriting.mode & UPDATE_SHORT_ADDS and slot.count > 1:
         # The record of a longer slot does not say where short IADD3 are, so it stays.
         for i in range(rewriting.buffer.words.count - slot.count, rewriting.buffer.words.count):
-            if is_short(rewriting.buffer.words.data + i * WORD):
+            if is_short_add(rewriting.buffer.words.data + i * WORD):
                 shorten_add(rewriting.buffer.words.data + i * WORD)
     return True
 
@@ -268,8 +268,9 @@ cdef inline void widen_ranges(const uint8_t* text, const Code* code,
                               InstructionMap* places) noexcept nogil:
     """Let register ranges that begin at the end of an error barrier begin in front of it.
 
-    They should begin with the instruction before the EXIT. Up to 13.0 ptxas takes the last one of
-    the barrier for that, from 13.1 on the one before the barrier. `places` are the function's own.
+    Such a range should begin with the instruction before the EXIT. Up to 13.0 ptxas takes the
+    barrier's last instruction for it, from 13.1 on the one in front of the barrier. `text` is the
+    old code, and `places` are the function's own InstructionMaps.
     """
     cdef size_t i, first
     for i in range(1, code.count - 2 if code.count > 2 else 0):
@@ -279,7 +280,7 @@ cdef inline void widen_ranges(const uint8_t* text, const Code* code,
                 places[i].range_start = places[first].instruction - WORD
 
 
-cdef inline void unload_words(CodeBuffer* buffer) noexcept nogil:
+cdef inline void clear_schedules(CodeBuffer* buffer) noexcept nogil:
     """Remove stalls and scoreboards from all instructions except dummy loads."""
     cdef uint8_t* word
     cdef size_t i
@@ -306,7 +307,7 @@ cdef inline bint update_code(Rewriting* rewriting) noexcept nogil:
     if not emit_code(rewriting, emit_update):
         return False
     if rewriting.mode & UPDATE_BARE_WORDS:
-        unload_words(&rewriting.buffer)
+        clear_schedules(&rewriting.buffer)
     widened = (rewriting.unoptimized and rewriting.mode & UPDATE_AWAITED_FENCES
                and has_error_barriers(rewriting.text.data, rewriting.text.size))
     rewriting.changed = widened

@@ -36,9 +36,9 @@ cdef enum:
     OP_LDGSTS = 0x1ae
 
     MEMBAR_BYTE = 9         # level and scope of a MEMBAR
-    MEMBAR_GUARD = 0x80     # level and scope of the one before a fence's own
+    MEMBAR_GUARD = 0x80     # level and scope of a guard: the MEMBAR in front of a fence's own
 
-    CONTROL_BYTE = 13       # first byte of the schedule: stall count, bit 5: see set_stall
+    CONTROL_BYTE = 13       # first byte of the schedule: stall count, and bit 5 (see set_stall)
     LONGEST_STALL = 15      # cycles
     # Two control bytes of every instruction that ptxas -O0 makes.
     UNOPTIMIZED_WAITING = 0x3fde    # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
@@ -47,6 +47,7 @@ cdef enum:
     NO_SCOREBOARD = 7       # number where an instruction releases none
 
 cdef enum:
+    # Changes that only unoptimized code needs, and all changes.
     UPDATE_UNOPTIMIZED = UPDATE_SHORT_ADDS | UPDATE_BARE_WORDS
     UPDATE_ANY = (UPDATE_GUARD_BSYNC | UPDATE_UNGUARD_BSYNC | UPDATE_AWAITED_FENCES
                   | UPDATE_UNOPTIMIZED)
@@ -115,15 +116,16 @@ cdef inline uint32_t sets_of(const uint8_t* word) noexcept nogil:
 
 
 cdef inline void put_waits(uint8_t* word, uint32_t waits) noexcept nogil:
-    """Let an instruction wait for the scoreboards `waits`, a bit each, too."""
+    """Let an instruction also wait for the scoreboards `waits`, a bit each."""
     word[CONTROL_BYTE + 1] |= waits << 4 & 0xf0
     word[CONTROL_BYTE + 2] |= waits >> 4
 
 
 cdef inline bint can_write_predicate(const uint8_t* word, uint32_t predicate) noexcept nogil:
-    """Return whether bits 81 to 83 or 84 to 86 name a predicate, which many instructions write.
+    """Return whether an instruction may write a predicate.
 
-    In those of FP64 arithmetic and in NOPs they are 0.
+    Many instructions have the numbers of the predicates that they write in bits 81 to 83 and 84 to
+    86. FP64 arithmetic and NOPs write none, and have 0 there.
     """
     if operation(word) in (OP_ANY_NOP, OP_DMUL, OP_DADD, OP_DFMA):
         return False
@@ -148,7 +150,8 @@ cdef inline void put_unoptimized(uint8_t* word, WordKind kind,
         put16(word + CONTROL_BYTE, load16(exit_word + CONTROL_BYTE))
 
 
-# Requirements of fences and EXITs of a kernel, with the instructions that are the reason.
+# What fences and EXITs of a kernel must have. After the colon: which instructions of the kernel, or
+# what else, require it.
 ctypedef struct Needs:
     bint loads              # dummy shared loads before a fence: LDGSTS, calls
     bint guards             # a second MEMBAR before a fence's own: SYNCS, calls
@@ -172,7 +175,8 @@ cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
 
 
 cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcept nogil:
-    """Return what the fences and EXITs of a kernel must have, from its instructions."""
+    """Return what the fences and EXITs of a kernel must have, from its instructions and the mode.
+    """
     cdef Needs needs
     cdef uint64_t offset
     cdef uint32_t op
@@ -199,7 +203,7 @@ cdef inline bint retarget_branch(uint8_t* word, uint64_t old, uint64_t new, cons
     """Correct the distance in an instruction if it is a relative branch.
 
     `old` and `new` are the offsets in .text after the instruction, from which the distance counts.
-    Distances to targets outside of the old .text stay.
+    Distances to targets outside of the old .text stay. Returns True.
     """
     cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
