@@ -1,14 +1,15 @@
-# Constant offsets in the records of mercury capsules.
+# Offsets of constants in the records of capsules, the mercury form of code.
 #
 # The record of an instruction that reads a constant bank has 32 bytes, and its first two are 02 22.
-# It takes S + A, the offset in the bank. Numbers of bytes in it count from 0, and all are hex:
+# It contains S + A, the offset in the bank. Bytes of the record are counted from 0, and all numbers
+# are hexadecimal:
 #
 #     bank                              bytes that tell it            S + A
 #     3, with an immediate offset       5: 00, 0c to 0e: 42 00 02     4 bytes at 1c
 #     4, with an immediate offset       5: 00, 0c to 0e: 47 00 02     4 bytes at 1c
 #     2, indexed by a register          0c and 0d: 41 00, 11: 0a      2 bytes at 1c
 #
-# An offset that the code takes as a number (R_CUDA_ABS16_32) stands in no record.
+# If code uses the offset as a plain number (R_CUDA_ABS16_32), no record contains it.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -27,7 +28,7 @@ from tables.views cimport MergedView, PlacedView
 
 cdef enum:
     OPERAND_RECORD = 32         # bytes of a record that holds an operand of a constant bank
-    OPERAND_OFFSET = 0x1c       # byte of the record from which the offset in the bank stands
+    OPERAND_OFFSET = 0x1c       # byte of the record at which the offset in the bank begins
 
 
 # One reference of code to a constant.
@@ -56,7 +57,9 @@ cdef inline int compare_references(const void* a, const void* b) noexcept nogil:
 
 cdef inline bint find_references(const MergedView* merged, const PlacedView* placed,
                                  Vec* references) noexcept nogil:
-    """List the references of all code with a capsule, by OutRow and offset; False without memory.
+    """List references to constants of all code that has a capsule; False without memory.
+
+    They are sorted by OutRow and offset.
     """
     cdef const OutRow* outs = placed.outs
     cdef const FixupRow* fixup
@@ -103,8 +106,8 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantRe
                                size_t count) noexcept nogil:
     """Write the values of a function's references into the records of its capsule.
 
-    `references` are sorted by offset. Follows the code slot by slot (exits/capsule.pxd); False
-    where the capsule breaks its format.
+    `references` are sorted by offset. Follows the code slot by slot (exits/capsule.pxd). False if
+    the capsule breaks its format.
     """
     cdef uint64_t record_offset, code_end = 0
     cdef uint32_t slot_count, k
@@ -139,7 +142,7 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantRe
 
 
 cdef inline bint is_operand(const uint8_t* record, uint32_t bank) noexcept nogil:
-    """Return whether a record holds an operand of that constant bank: the table at the head."""
+    """Return whether a record holds an operand of that constant bank, by the table at the head."""
     if record[0] != 0x02 or record[1] != 0x22 or record[13] != 0:
         return False
     if bank == POOL_BANK:

@@ -34,7 +34,7 @@ cdef enum:
     LONGEST_GAP = 4096          # bytes between two extents of a window; a longer gap ends it
     CONTENTS = 0                # `kind` of windows of contents; tables have HEADERS or a K_ number
     RUN_SECTIONS = 2048         # sections of a run, which one thread looks at
-    SECTION_BYTES = 64          # a look at a section takes as long as moving so many bytes
+    SECTION_BYTES = 64          # cost of looking at a section: bytes copied in the same time
 
 
 # Contiguous bytes of the output with one source.
@@ -43,7 +43,7 @@ ctypedef struct CopyExtent:
     uint64_t size               # bytes, never 0
     const uint8_t* source       # bytes to copy; NULL: the entries of a relocation section
     OutNumber out               # OutRow of its section
-    bint is_capsule
+    bint is_capsule             # its section is a capsule, so `finish_capsule` completes it
 
 
 # The context of `make_contents`, and the lists from which its windows are made.
@@ -62,15 +62,14 @@ ctypedef struct Contents:
 
 
 cdef inline bint is_copied(const Contents* contents, SectionCounter section) noexcept nogil:
-    """Return whether an input section is a part of an output section that keeps the input's bytes.
-    """
+    """Return whether the bytes of an input section are copied to an output section."""
     cdef OutNumber out = contents.merged.out_of[section]
     if (out < 0 or is_nobits(&contents.placed.outs[out])
             or contents.placed.places[out].contents != FROM_INPUTS):
         return False
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
-    # A layout that shrank the section replaced its contents.
+    # If the layout made the output section smaller, it also replaced the contents.
     return (contents.merged.base[section] + contents.objects.sections[section].size
             <= contents.placed.places[out].size)
 
@@ -82,13 +81,13 @@ ctypedef struct Listing:
     uint8_t* copied                 # by input section: 1 if `is_copied`
     const uint32_t* first           # by OutRow: number in `pieces` of its first piece
     const SectionNumber* pieces     # input sections by the OutRow that they are a part of
-    CopyExtent* extents             # of all runs; there may be room between two runs
+    CopyExtent* extents             # of all runs; there may be unused rows between two runs
     size_t* place                   # by run of the order of the file: number of its first extent
     size_t* count                   # by run of the order of the file: number of its extents
 
 
 cdef inline void find_copied(void* context, size_t run) noexcept nogil:
-    """Find out which sections of a run of input sections are copied."""
+    """Fill `copied` for a run of input sections."""
     cdef const Listing* listing = <const Listing*>context
     cdef SectionCounter i, first = <SectionCounter>(run * RUN_SECTIONS)
     for i in range(first, min(first + RUN_SECTIONS, listing.contents.objects.section_count)):
@@ -145,7 +144,7 @@ cdef inline void sort_pieces(const Contents* contents, uint32_t* first, SectionN
 cdef inline CopyExtent* put_extent(CopyExtent* extent, uint64_t offset, uint64_t size,
                                    const uint8_t* source, OutNumber out,
                                    bint is_capsule) noexcept nogil:
-    """Fill in `extent` if it has bytes. Returns the place for the next extent."""
+    """Fill in `extent` if `size` is not 0. Returns a pointer to the next free extent."""
     if size == 0:
         return extent
     extent.offset = offset
@@ -204,13 +203,13 @@ cdef inline bint list_section_extents(Contents* contents, Listing* listing,
         if i % RUN_SECTIONS == 0:
             listing.place[i // RUN_SECTIONS] = room
         out = contents.placed.section_order[i]
-        # A section without pieces can have one extent: what the link made, or entries.
+        # A section without input pieces can have one extent: what the link made, or entries.
         room += max(listing.first[out + 1] - listing.first[out], <uint32_t>1)
     if not vec_reserve(&contents.extents, room):
         return False
     listing.extents = <CopyExtent*>contents.extents.data
     run_each(list_run, listing, runs, contents.objects.section_count * SECTION_BYTES)
-    for i in range(runs):           # close up what the runs have not filled
+    for i in range(runs):           # move extents over the rows that a run did not fill
         memmove(listing.extents + contents.extents.count, listing.extents + listing.place[i],
                 listing.count[i] * sizeof(CopyExtent))
         contents.extents.count += listing.count[i]
@@ -227,8 +226,9 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
                               const Vec* tables) noexcept nogil:
     """List windows of neighboring extents, and add `tables` to them; False without memory.
 
-    `tables` are windows in the order of the file, which no window of contents reaches over. An
-    extent longer than WINDOW has a window of its own, which is copied if no patch is in it.
+    `tables` are windows of symbol tables, string tables and headers in the order of the file; no
+    window of contents may contain one. An extent longer than WINDOW has a window of its own, which
+    is copied if no patch is in it.
     """
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const Window* table_windows = <const Window*>tables.data
@@ -268,7 +268,7 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
 
 
 cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nogil:
-    """Sort patches by window: a counting sort, which keeps the order within a window.
+    """Fill `patch_order`: patches sorted by window, by a counting sort, which is stable.
 
     Patches outside of all windows are omitted. False without memory.
     """
@@ -300,7 +300,8 @@ cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offs
                               int64_t guess) noexcept nogil:
     """Return the number of the window with the byte at `offset` of the output, or -1.
 
-    `guess`, tried first, is the number of a window, or -1: patches of one window follow each other.
+    `guess` is a number of a window, or -1. It is tried first, since patches of a window often
+    follow each other.
     """
     cdef size_t low = 0, high = count, middle
     if guess >= 0 and offset - windows[guess].start < windows[guess].size:
@@ -317,7 +318,8 @@ cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offs
 
 
 cdef inline void make_contents(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """Write a window of contents (a MakeWindow): its extents, zeros between them, its patches."""
+    """Write a window of contents (a MakeWindow): its extents, zeros between them, patched fields.
+    """
     cdef Contents* contents = <Contents*>context
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const CopyExtent* extent
@@ -332,7 +334,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
         if extent.source == NULL:
             write_entries(contents, &contents.placed.outs[extent.out], to + start)
         else:
-            skipped = offset - start if offset > start else 0    # an earlier piece has these bytes
+            skipped = offset - start if offset > start else 0    # an earlier extent has the bytes
             if skipped < extent.size:
                 memcpy(to + start + skipped, extent.source + skipped, extent.size - skipped)
             if extent.is_capsule:
@@ -357,7 +359,7 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
         entry.r_type = emitted[number].type
         if emitted[number].entity >= 0:
             entry.r_sym = contents.placed.symbol_index[emitted[number].entity]
-        elif emitted[number].section < -1:      # -2 - kernel: EmittedRow
+        elif emitted[number].section < -1:      # an instance: -2 - kernel (EmittedRow)
             entry.r_sym = contents.placed.instance_index[
                 <EntityCounter>(-2 - emitted[number].section)]
         elif emitted[number].section < 0:
@@ -373,7 +375,7 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
 
 cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
                                 uint8_t* to) noexcept nogil:
-    """Complete a capsule: the header index of its .text, and offsets in constant banks."""
+    """Set the header index of a capsule's .text in it, and its offsets in constant banks."""
     cdef const OutRow* row = &contents.placed.outs[extent.out]
     cdef uint16_t text_index = <uint16_t>contents.placed.section_index[row.twin]
     cdef size_t count

@@ -2,8 +2,8 @@
 # the section headers.
 #
 # From sm_100 on nvlink writes two files: the linked mercury file, then the final file, which a
-# second program makes of it (docs/order.md). "Early" is what the mercury file has, "late" what the
-# second program adds.
+# "second program" makes from the first (docs/order.md). "Early" is what the mercury file has,
+# "late" what the second program adds.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -39,7 +39,7 @@ cdef inline uint64_t early_strings_size(Writer* writer, uint64_t size) noexcept 
     """Return the bytes of .strtab in the mercury file; `size` are those in the final file.
 
     The second program adds names of constant banks at the end: those of .nv.constant0.K, and the
-    final names of renamed banks. What remains in front is the mercury file's.
+    final names of renamed banks. The bytes before these names are the mercury file's.
     """
     cdef const OutRow* row
     cdef uint64_t renamed_size = 0
@@ -63,7 +63,8 @@ cdef inline uint64_t early_size(Writer* writer, OutNumber section, uint64_t shst
                                 int64_t note, uint32_t late_compat) noexcept nogil:
     """Return the bytes of a section (OutRow) in the mercury file.
 
-    `shstrtab_size` are those of .shstrtab there; `note` and `late_compat`: image.pyi.
+    `shstrtab_size` are the bytes of .shstrtab there. For `note` and `late_compat` see
+    `copy_header_bytes`.
     """
     cdef const OutRow* row = &writer.placed.outs[section]
     cdef uint64_t size = writer.placed.places[section].size
@@ -86,9 +87,10 @@ cdef inline uint64_t early_size(Writer* writer, OutNumber section, uint64_t shst
 
 cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t late_compat,
                                        Shdr* heads, uint64_t* start) noexcept nogil:
-    """Set FIRST_HEADERS `heads` to what .nv.merc.nv.shared.reserved.0 has beside zeros.
+    """Set `heads` to the section headers whose bytes .nv.merc.nv.shared.reserved.0 repeats.
 
-    Returns how many bytes of them it has; `start` gets their offset in the output.
+    `heads` has FIRST_HEADERS rows. Returns how many bytes of them the section has, maybe 0; `start`
+    gets the offset of these bytes in the output. The section's other bytes are zero.
 
     The plain section has no bytes, so nvlink copies the bytes after its offset in the mercury file.
     There the section header table follows all sections without bytes. docs/format-notes.md says how
@@ -108,7 +110,7 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     shstrtab.sh_type = SHT_STRTAB
     shstrtab.sh_offset = sizeof(Ehdr)
     shstrtab.sh_addralign = 1
-    # .shstrtab ends there where the first name of a late section begins.
+    # In the mercury file .shstrtab ends where the first name of a late section begins here.
     shstrtab.sh_size = place.name
     for i in range(writer.placed.section_order_count):
         section = writer.placed.section_order[i]
@@ -136,7 +138,8 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
 cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule) noexcept nogil:
     """Return sh_link or sh_info of a section by a HEAD_ rule of its kind.
 
-    Mercury sections name mercury sections.
+    `rule` is facts.link or facts.info. Mercury sections refer to mercury sections. 0 if the rule
+    sets no value.
     """
     cdef bint mercury = KIND[row.kind].mercury
     cdef const OutRow* plain = &writer.placed.outs[row.twin] if mercury else row
@@ -165,7 +168,7 @@ cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule)
 
 
 cdef inline uint32_t mercury_index(Writer* writer, OutNumber plain) noexcept nogil:
-    """Return the header index of the mercury twin of a plain OutRow, or 0."""
+    """Return the header index of the mercury twin of a plain OutRow; 0 without a twin."""
     cdef OutNumber twin = writer.placed.outs[plain].merc
     return writer.placed.section_index[twin] if twin >= 0 else 0
 
@@ -185,7 +188,7 @@ cdef inline void write_section_header(Writer* writer, OutNumber section, Shdr* o
     out.sh_link = head_value(writer, row, facts.link)
     out.sh_info = head_value(writer, row, facts.info)
     if writer.objects.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
-        # Bits 24 to 31: the function's own REGCOUNT, not what its callees raise it to.
+        # Bits 24 to 31 are the function's own register count, which callees do not raise.
         out.sh_info |= writer.objects.sections[row.source].info & 0xff000000U
 
 
@@ -196,7 +199,7 @@ cdef inline bint list_headers(Vec* windows, Writer* writer) noexcept nogil:
 
 
 cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) noexcept nogil:
-    """Write a window of section headers. Header 0 has their number if e_shnum cannot have it."""
+    """Write a window of section headers. Header 0 has their number if e_shnum is too small."""
     cdef OutNumber ahead
     cdef size_t i
     for i in range(window.first, window.last):
@@ -214,7 +217,7 @@ cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) no
 
 
 cdef inline void start_header(Ehdr* header, Writer* writer, uint64_t segments) noexcept nogil:
-    """Fill an ELF header, except for what depends on release and target alone.
+    """Fill an ELF header, except for the fields that `write_header` in image.pyx sets.
 
     `segments` is the number of program headers.
     """
@@ -224,7 +227,7 @@ cdef inline void start_header(Ehdr* header, Writer* writer, uint64_t segments) n
     header.e_type = ET_EXEC if writer.objects.executable else ET_REL
     header.e_machine = EM_CUDA
     header.e_shoff = writer.placed.table_offset
-    # Bits 24 to 31 have the index of .note.nv.cuinfo: saturated, on family C its low 8 bits.
+    # Bits 24 to 31 have the index of .note.nv.cuinfo: at most 255; on family C its low 8 bits.
     if not writer.objects.traits & TRAIT_MERCURY:
         cuinfo = min(cuinfo, <uint32_t>0xff)
     header.e_flags = cuinfo << 24

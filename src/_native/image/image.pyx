@@ -67,7 +67,7 @@ cdef class Canvas:
 
 
 cdef int expect_size(Canvas image, PlacedTables placed) except -1:
-    """Raise ValueError if the output has not the size of `placed`, whose offsets kernels use."""
+    """Raise ValueError if the canvas does not have the size of the output in `placed`."""
     if image.size != placed.size:
         raise ValueError(f"{image.size} bytes for an output of {placed.size}")
     return 0
@@ -75,7 +75,7 @@ cdef int expect_size(Canvas image, PlacedTables placed) except -1:
 
 cdef void start_queue(WindowQueue* queue, Canvas image, MakeWindow make, void* context,
                       Vec* windows):
-    """Set up a queue of windows, which `make` fills with what `context` has."""
+    """Set up a queue of windows, whose bytes `make` writes from the data in `context`."""
     memset(queue, 0, sizeof(WindowQueue))
     queue.make = make
     queue.context = context
@@ -133,7 +133,7 @@ cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept
 
 cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_tables,
                  bint preserved):
-    """Write contents and, with `with_tables`, tables.
+    """Write contents of sections and, with `with_tables`, symbol tables, string tables and headers.
 
     Returns the lowest OutRow of a capsule that breaks its format, or -1.
     """
@@ -142,7 +142,7 @@ cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_t
     cdef WindowQueue queue
     cdef Vec tables                 # Window: of tables
     cdef int error = ENOMEM
-    cdef Scratch lists, scratch     # `lists` is given back before the windows are made
+    cdef Scratch lists, scratch     # `lists` is freed before the windows are made
     expect_size(image, placed)
     bind_contents(contents, placed, patches)
     scratch_init(&scratch)
@@ -179,7 +179,7 @@ cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_t
 
 
 cdef void bind_contents(Contents* contents, PlacedTables placed, Patches patches):
-    """Fill Contents with views of the tables; the vectors are the caller's."""
+    """Fill Contents with views of the tables; the caller sets up the vectors."""
     memset(contents, 0, sizeof(Contents))
     placed.merged.objects.view(&contents.objects)
     placed.merged.view(&contents.merged)
@@ -190,7 +190,7 @@ cdef void bind_contents(Contents* contents, PlacedTables placed, Patches patches
 
 
 cdef void find_spans(Contents* contents, PlacedTables placed):
-    """Fill `span_bytes`: where the contents are that the link made for a section."""
+    """Fill `span_bytes`: pointers to the contents that the link made for sections."""
     cdef Spans table
     cdef Blob blob
     cdef size_t i
@@ -253,7 +253,7 @@ cdef void open_writer(Writer* writer, PlacedTables placed, bint preserved):
 
 
 cdef void bind_tables(Writer* writer, PlacedTables placed):
-    """Fill a Writer with views of the tables and the sections that the output has once."""
+    """Fill a Writer with views of the tables, and with the numbers of sections by kind."""
     cdef size_t i
     cdef OutNumber shndx            # OutRow of .symtab_shndx, or -1
     memset(writer, 0, sizeof(Writer))

@@ -1,7 +1,8 @@
 # Writing a resolved field into bytes of the output.
 #
-# The position and width of a field are bits from r_offset on, little endian. Names of relocation
-# types end in them: R_CUDA_ABS32_20 has 32 bits from bit 20 on (pylink/facts/relocations.py).
+# The position of a field is counted in bits from r_offset on, little endian. Names of relocation
+# types end in width and position: R_CUDA_ABS32_20 has 32 bits from bit 20 on
+# (pylink/facts/relocations.py).
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -15,7 +16,10 @@ from tables.rows cimport PatchRow
 
 cdef inline uint64_t bits_of(const RelocationFacts* facts, uint64_t value,
                              uint32_t bank) noexcept nogil:
-    """Return the bits that the field takes of a value, by the form of the relocation type."""
+    """Return what the field contains for a value, by the form of the relocation type.
+
+    `bank` is the number of the symbol's constant bank, which some fields contain, too.
+    """
     if facts.form == FORM_WHOLE:
         return value
     if facts.form == FORM_HIGH:
@@ -55,7 +59,7 @@ cdef inline void patch_field(uint8_t* field, uint64_t size, const PatchRow* row)
         value += (word & mask) >> facts.shift << (2 if facts.form == FORM_WORDS else 0)
     value = bits_of(facts, value, row.bank)
     if facts.form == FORM_SPLIT19:
-        # 18 of the 19 bits stand from bit 28 on, the highest one in bit 26.
+        # The low 18 of the 19 bits begin at bit 28, the highest one is bit 26.
         mask = (<uint64_t>0x3ffff << 28) | (<uint64_t>1 << 26)
         word = (word & ~mask) | (value & 0x3ffff) << 28 | (value >> 18 & 1) << 26
     else:

@@ -1,15 +1,15 @@
 """Relocation arithmetic: the values of the relocations that the link resolves.
 
 S is the symbol's offset in its section, since sections have address 0, and A the addend. The value
-is S + A. The implicit form has A in the field, so the row has S alone, and the writer adds it.
-Three relocations in code, as an example:
+is S + A. The implicit form (REL) has A in the field, so the row has only S, and the writer adds A.
+For example, three relocations in code:
 
     refers to                       A          value
     shared variable at 0x40         8          0x48
-    the same, implicit form         in field   0x40, which is added to the field
+    the same variable, by REL       in field   0x40, which is added to the field
     constant of bank 3 at 0x10      4          0x14, with the bank
 
-`resolve_values` makes a row for each relocation, with its place in the image:
+`resolve_values` makes a row for each relocation, with the offset of its field in the image:
 
 1. `is_done_elsewhere` skips entries of the mercury form that are done with those of the plain one,
    or in a capsule.
@@ -100,13 +100,14 @@ def resolve_values(PlacedTables placed not None):
 ctypedef struct Patching:
     MergedView merged
     PlacedView placed
-    bint arrays_by_name         # -g, -r: each extern array has an address, not each function one
+    bint arrays_by_name         # -g, -r: extern arrays have addresses of their own; otherwise all
+                                # arrays that a function uses have one address
 
 
 cdef inline bint is_done_elsewhere(const Patching* patching, const FixupRow* fixup) noexcept nogil:
-    """Return whether an entry of the mercury form needs no patch.
+    """Return whether a relocation of a mercury section needs no patch.
 
-    Its field is a copy of the plain section's, or is filled in a capsule (capsules.pxd).
+    The field is a copy of the plain section's, or `patch_capsule` (capsules.pxd) fills it.
     """
     return fixup.how & FIXUP_MERC != 0 and (
         is_a(patching.placed.outs[fixup.out].kind, IS_CODE)
@@ -122,8 +123,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
     row.bank = 0
     row.value = 0 if row.implicit else <uint64_t>fixup.addend
     if fixup.how & (FIXUP_CLEAR | FIXUP_ZERO):
-        # S is 0, and what the field holds does not count. An explicit addend counts for shared
-        # memory alone. The type of a cleared field writes zeros, whatever the value.
+        # S is 0, and what the field holds does not count. An explicit addend counts only for
+        # shared memory. The type of a cleared field writes zeros, whatever the value is.
         if fixup.how & FIXUP_ZERO and entity.kind != E_SHARED:
             row.value = 0
         row.implicit = 0
@@ -136,8 +137,9 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
         # S is the size of the file-scope bank of constants; an explicit addend does not count.
         row.value = patching.placed.values[fixup.entity]
     elif entity.flags & EF_UNSIZED and entity.kind == E_SHARED:
-        # An extern array: S is its own address, or the one that all arrays have in this function,
-        # and -1 in data outside of functions. `dynamic` has both, by entity.
+        # An extern array: S is its own address, or the address that all arrays have in this
+        # function, or -1 in data outside of functions. `dynamic` has both addresses, by entity:
+        # of an array its own, of a function that of all arrays in it.
         if patching.arrays_by_name:
             row.value += patching.placed.dynamic[fixup.entity]
         elif fixup.function >= 0:
@@ -156,7 +158,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
 
 
 cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
-    """Return the type whose field is filled; R_CUDA_NONE for a type that no link resolves."""
+    """Return the plain relocation type whose field is filled; R_CUDA_NONE if no link resolves it.
+    """
     cdef const RelocationFacts* facts = facts_of(fixup.type)
     if fixup.how & FIXUP_CLEAR:
         return fixup.type if facts.form == FORM_ZERO else R_CUDA_UNUSED_CLEAR64
@@ -164,10 +167,10 @@ cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
 
 
 cdef inline bint is_crowded(const Patching* patching, size_t i) noexcept nogil:
-    """Return whether fixup `i` has room for the low half of its value alone.
+    """Return whether the field of fixup `i` has room only for the low half of its value.
 
-    ptxas asks for 64-bit addresses in 32-bit variables, too. Then the section ends after 4 bytes,
-    or the next 4 bytes have another address of the same table, whose fixup stands beside this one.
+    ptxas makes relocations for 64-bit addresses even in 32-bit variables. Then the section ends
+    after 4 bytes, or the next 4 bytes are another address, whose fixup is the row before or after.
     """
     cdef const FixupRow* fixup = &patching.merged.fixups[i]
     cdef const OutRow* out = &patching.placed.outs[fixup.out]
@@ -180,7 +183,7 @@ cdef inline bint is_crowded(const Patching* patching, size_t i) noexcept nogil:
 
 
 cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
-    """Return whether `other` patches the word that follows the field's first."""
+    """Return whether `other` patches the 4 bytes after the first 4 bytes of `fixup`'s field."""
     return other.out == fixup.out and other.offset == fixup.offset + 4
 
 

@@ -1,7 +1,7 @@
 # Entries of .symtab and .nv.merc.symtab, and of their tables of section indices (_shndx).
 #
-# .nv.merc.symtab has the same symbols in the same order: `change_to_mercury` makes its entry of a
-# copy of the entry in .symtab.
+# .nv.merc.symtab has the same symbols in the same order: `change_to_mercury` makes each entry from
+# a copy of the entry in .symtab.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -35,7 +35,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
     cdef const EntityRow* entity
     cdef const SymbolRow* source    # the definition that counts, or the first mention
     cdef uint8_t binding, type
-    cdef OutNumber home             # that the symbol lies in, or -1
+    cdef OutNumber home             # OutRow of the symbol's section, or -1
     memset(out, 0, sizeof(Sym))
     out.st_name = row.name
     if row.section >= 0:
@@ -60,7 +60,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = source.value
         if entity.kind == E_SHARED and home >= 0:
-            # The link gives extern arrays their place.
+            # An undefined extern array, which the link places.
             if is_instance(entity):
                 binding = STB_WEAK
             out.st_value = writer.placed.symbol_values[row.entity]
@@ -94,7 +94,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
 cdef inline uint64_t mercury_value(const Writer* writer, SymbolNumber symbol) noexcept nogil:
     """Return st_value of an input symbol in its file's .nv.merc.symtab, 0 if it is not there.
 
-    A function inside of another one (EF_INNER) starts there in the mercury form of the other.
+    For a function inside of another one (EF_INNER) that is where it begins in the mercury form.
     """
     cdef const FileRow* file = &writer.objects.files[writer.objects.symbols[symbol].file]
     cdef FileSymbolRef index = <FileSymbolRef>(<SymbolRef>symbol - file.first_symbol)
@@ -107,8 +107,8 @@ cdef inline void change_to_mercury(Writer* writer, const OutSymbolRow* row, Sym*
                                    uint32_t* shndx_entry) noexcept nogil:
     """Change an entry of .symtab into the entry of .nv.merc.symtab.
 
-    Its section is the mercury twin, its type that of the input, its size that of the mercury form.
-    `shndx_entry` is its entry in .nv.merc.symtab_shndx, or NULL without that table.
+    The new entry has the mercury twin of the section, the input's type, and the size of the mercury
+    form. `shndx_entry` is its entry in .nv.merc.symtab_shndx, or NULL without that table.
     """
     cdef const EntityRow* entity
     cdef OutNumber home, twin       # OutRows of the symbol's section and of its twin, or -1
@@ -141,9 +141,9 @@ cdef inline void change_to_mercury(Writer* writer, const OutSymbolRow* row, Sym*
 
 
 cdef inline void count_locals(Writer* writer) noexcept nogil:
-    """Set sh_info of both tables: one more than the index of the last local symbol.
+    """Set `locals`, sh_info of both tables: one more than the index of the last local symbol.
 
-    Without a local symbol that is 1 in .symtab, for the null symbol, but 0 in .nv.merc.symtab.
+    Without a local symbol it is 1 in .symtab, for the null symbol, but 0 in .nv.merc.symtab.
     """
     cdef const OutSymbolRow* row
     cdef uint32_t shndx_entry = 0
@@ -152,7 +152,7 @@ cdef inline void count_locals(Writer* writer) noexcept nogil:
     writer.locals = [1, 0]
     for i in range(writer.placed.symbol_order_count):
         row = &writer.placed.out_symbols[writer.placed.symbol_order[i]]
-        # From sm_100 on, section symbols stand after the global ones, and count since 13.0.
+        # From sm_100 on, some section symbols follow the global ones. From 13.0 on they count.
         if row.part == PART_LOCAL or (
                 row.part == PART_TAIL and not writer.objects.traits & TRAIT_EARLY_FILES):
             writer.locals[0] = <uint32_t>(i + 2)
@@ -182,7 +182,10 @@ cdef enum:
 
 
 cdef inline void prefetch_symbols(Writer* writer, size_t i, size_t end) noexcept nogil:
-    """Fetch rows of the symbols that follow `i` into the cache: each row says where the next is."""
+    """Fetch rows of the symbols that follow `i` into the cache, in three steps.
+
+    Each row (OutSymbolRow, EntityRow, SymbolRow) says where the next one is.
+    """
     cdef const OutSymbolRow* row
     if i == 0 or i + 3 * SYMBOLS_AHEAD >= end:
         return

@@ -3,8 +3,8 @@
 #
 # If the output is in memory, a window is made in its place. If it is a file, a thread makes each of
 # its windows in one buffer, and writes the file from there. A mapped file, or the whole image in
-# memory, takes as many new pages as the output has, and a large link waits for new pages most
-# (`base/hugepages.pxd`).
+# memory, would take as many new pages as the output has, and getting new pages takes most of the
+# time of a large link (`base/hugepages.pxd`).
 
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t
@@ -26,8 +26,9 @@ cdef extern from "image/windows.h":
 
 cdef enum:
     # Most bytes of a call that writes, and of a window, unless one extent in it is longer. Bytes
-    # that the caches hold are written fastest. The kernel keeps a file in pieces as large as the
-    # calls were, and one of 2 MiB may be memory that a hypervisor must give back first.
+    # that the processor's caches still hold are written fastest. The kernel keeps a file in memory
+    # in parts as large as the calls were; for a part of 2 MiB a hypervisor may have to provide
+    # memory first.
     WINDOW = 1 << 20
     CACHE_LINE = 64             # bytes; the buffers of two threads share no line
 
@@ -36,9 +37,9 @@ ctypedef struct Window:
     uint64_t start              # offset in the output
     uint64_t size               # bytes
     size_t first                # row of the table, or extent of the contents, that it begins with
-    size_t last                 # one after the last of these
-    uint32_t first_patch        # contents: place in `patch_order` of its first patch
-    uint32_t last_patch         # one after the last of these
+    size_t last                 # one after its last row or extent
+    uint32_t first_patch        # contents: index in `patch_order` of its first patch
+    uint32_t last_patch         # contents: one after the index of its last patch
     int32_t kind                # CONTENTS, HEADERS, or the section kind of a symbol table
     const uint8_t* source       # its bytes, ready to be copied; NULL: `make` must be called
 
@@ -109,7 +110,7 @@ cdef inline int compare_windows(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline void sort_windows(Vec* windows) noexcept nogil:
-    """Put windows into the order of the output. Each has bytes, so no two begin together."""
+    """Put windows into the order of the output. None is empty, so no two begin together."""
     if windows.count:
         qsort(windows.data, windows.count, sizeof(Window), compare_windows)
 
@@ -131,7 +132,7 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
 
 
 cdef inline void write_windows(void* context, size_t thread) noexcept nogil:
-    """Make windows of a WindowQueue until no thread has one to begin: the task of each thread."""
+    """Make windows of a WindowQueue until all have been taken: the task of each thread."""
     cdef WindowQueue* queue = <WindowQueue*>context
     cdef uint8_t* buffer = NULL if queue.buffers == NULL else queue.buffers + thread * queue.room
     cdef const uint8_t* source
@@ -184,7 +185,7 @@ cdef inline int make_windows(WindowQueue* queue, Scratch* scratch) noexcept nogi
 
 
 cdef inline void clear_gaps(const WindowQueue* queue, uint64_t size) noexcept nogil:
-    """Write zeros to the memory outside of all windows. A file has them from the start.
+    """Write zeros to the memory outside of all windows. A file has these zeros from the start.
 
     `size` is the number of bytes of the output.
     """

@@ -16,7 +16,7 @@ ctypedef struct Writer:
     MergedView merged
     PlacedView placed
     OutNumber[KIND_COUNT] only      # by section kind: OutRow of the last of its kind, or -1
-    uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab: after the last local
+    uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab (`count_locals`)
     bint preserved                  # --preserve-relocs without debug data: see image.pyi
     bint has_late_shndx             # .symtab_shndx exists, and only the final file needs it
     bint has_early_shndx            # .symtab_shndx exists, and the mercury file needs it, too
@@ -71,7 +71,10 @@ cdef inline OutNumber text_row_of(const OutRow* row) noexcept nogil:
 
 
 cdef inline uint32_t text_index(Writer* writer, const OutRow* row) noexcept nogil:
-    """Return the header index of the function's .text as its symbols have it: see set_section."""
+    """Return the header index of the .text of the section's function, as symbols have it.
+
+    That is SHN_COMMON in the case that `set_section` describes.
+    """
     cdef OutNumber text = text_row_of(row)
     if (writer.has_early_shndx and not writer.objects.executable
             and writer.placed.outs[text].created == SHN_COMMON):

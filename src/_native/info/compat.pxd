@@ -17,7 +17,7 @@ from tables.attributes cimport find_record, record_size
 
 
 cdef enum:
-    UNKNOWN_VALUE = 0xffff      # of an attribute with COMPAT_REQUIRED
+    UNKNOWN_VALUE = 0xffff      # value of an attribute with COMPAT_REQUIRED: not known
 
 # A row of pylink/facts/compat.py.
 cdef packed struct CompatRow:
@@ -34,7 +34,7 @@ ctypedef struct Compat:
     size_t row_count
     const CompatRow* row_of[256]    # by attribute, or NULL
     Vec records                     # uint8_t: records of the output
-    Vec late                        # uint8_t: records that follow these (COMPAT_LATE)
+    Vec late                        # uint8_t: records that follow `records` (COMPAT_LATE)
     bint missing[256]               # by attribute: some input lacks it
     bint has_first                  # the first input was read
 
@@ -53,7 +53,7 @@ cdef inline void compat_init(Compat* compat, const CompatRow* rows, size_t count
 
 
 cdef inline uint8_t* compat_find(Compat* compat, uint8_t attribute) noexcept nogil:
-    """Return the record of an attribute so far, or NULL."""
+    """Return the output's record of an attribute, as joined so far; NULL without one."""
     cdef const uint8_t* record = find_record(compat.records.data, compat.records.count, attribute)
     if record == NULL:
         record = find_record(compat.late.data, compat.late.count, attribute)
@@ -95,7 +95,8 @@ cdef inline bint compat_read(Compat* compat, const uint8_t* data, uint64_t size,
                              bint has_code) noexcept nogil:
     """Join the attributes of one input with those so far; False without memory.
 
-    `has_code` says whether the input has code. One without needs no features (COMPAT_COMMON).
+    `data` and `size` are its .nv.compat. `has_code` says whether the input has code: an input
+    without code needs no features (COMPAT_COMMON).
     """
     cdef uint64_t offset = 0, i
     cdef uint8_t seen[256]
@@ -120,7 +121,10 @@ cdef inline bint compat_read(Compat* compat, const uint8_t* data, uint64_t size,
 
 cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_first,
                                bint has_code) noexcept nogil:
-    """Add one record of an input, or join it with the attribute's; False without memory."""
+    """Add one record of an input, or join it with the output's record of the same attribute.
+
+    False without memory.
+    """
     cdef const CompatRow* row = compat.row_of[data[1]]
     cdef uint8_t* own = compat_find(compat, data[1])
     cdef Vec* list = &compat.records
@@ -146,8 +150,8 @@ cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_firs
 cdef inline bint compat_default(Compat* compat, const CompatRow* row, bint has_code) noexcept nogil:
     """Join the row's value for an input that lacks the attribute; False without memory.
 
-    For COMPAT_COMMON it is all bits, except for FASTPATH_CODE if the input has code: only its
-    instructions can tell (`compat_finish`).
+    For COMPAT_COMMON that value is all bits, but without FASTPATH_CODE if the input has code:
+    whether the output has this bit follows from the instructions (`compat_finish`).
     """
     cdef uint8_t record[12]     # 4 and, for COMPAT_COMMON, 8 bytes of bits
     cdef uint8_t* own = compat_find(compat, row.attribute)
@@ -169,8 +173,8 @@ cdef inline bint compat_finish(Compat* compat, bint arch_specific, uint64_t feat
     """Append the output's records to `out`; False without memory.
 
     The target's attribute comes first unless the first input has it (`arch_specific`: the target's
-    name ends in `a`). COMPAT_COMMON gets the bits of `fastpath`, and keeps only those of
-    `features`.
+    name ends in `a`). An attribute with COMPAT_COMMON gets the bits of `fastpath`, and keeps only
+    those of `features`.
     """
     cdef size_t i
     cdef uint64_t offset = 0

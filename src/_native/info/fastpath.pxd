@@ -22,19 +22,19 @@ cdef enum:
     OP_IMMA = 0x237
     OP_DMMA = 0x23f
     FASTPATH_CONTROL = 13       # first of two control bytes of an instruction
-    # These two in code of -G and -O0 from 13.3 on, which is on the fast path whatever it does.
+    # The two control bytes in code of -G and -O0 from 13.3 on, which is always on the fast path.
     UNOPTIMIZED_CONTROL = 0x0fc0
     KIND_I8 = 1             # low bits of byte 9 of tcgen05.mma: kind::i8
 
 
 cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) noexcept nogil:
-    """Return whether an instruction (16 bytes) clears the bit.
+    """Return whether an instruction (16 bytes) makes nvlink clear the fast path bit (see above).
 
-    `follows_scoreboards`: the link follows a release whose code has these scoreboards.
+    `follows_scoreboards` says that the link follows 13.3 or later (TRAIT_FP64_SCOREBOARDS).
     """
     cdef uint32_t opcode = load16(word) & FASTPATH_OPCODE
     cdef uint8_t low = word[0]
-    # A comparison with one result, and no predicate that is combined with that.
+    # A comparison with one result, which is not combined with another predicate.
     cdef bint is_plain = word[10] >> 4 == 0xf and word[11] & 7 == 3
     if load16(word + FASTPATH_CONTROL) == UNOPTIMIZED_CONTROL:
         return False
@@ -52,7 +52,7 @@ cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) 
 
 cdef inline bint has_code_off_fastpath(const uint8_t* code, uint64_t size,
                                        bint follows_scoreboards) noexcept nogil:
-    """Return whether any instruction of a code section of `size` bytes clears the bit."""
+    """Return whether any instruction of a code section of `size` bytes `is_off_fastpath`."""
     cdef uint64_t number
     for number in range(size // WORD):
         if is_off_fastpath(code + number * WORD, follows_scoreboards):

@@ -31,7 +31,8 @@ cdef inline bint is_file_record_kept(Info* info, const uint8_t* record,
                                      const FileRow* file) noexcept nogil:
     """Return whether the output keeps a record of an input's .nv.info.
 
-    Records of functions are kept with the copy of the function. An executable has new stack sizes.
+    A record of a function is kept if the output has this file's copy of the function. The stack
+    sizes of an executable are computed again.
     """
     cdef SymbolRef symbol
     cdef EntityNumber entity
@@ -61,7 +62,7 @@ cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil
 
 
 cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
-    """Append MIN_STACK_SIZE of each kernel, by symbol index; False without memory."""
+    """Append MIN_STACK_SIZE of each kernel, in order of symbol indices; False without memory."""
     cdef size_t start = info.blob.count, i
     cdef StackSize* record
     for i in range(info.merged.entity_count):

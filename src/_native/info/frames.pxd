@@ -15,7 +15,7 @@ from tables.rows cimport EntityNumber, SectionNumber, SectionRow, SymbolRef
 
 # The frame size of all functions in a code section.
 ctypedef struct CodeFrame:
-    bint is_known           # False: no function inside of another, each keeps its own
+    bint is_known           # False: no function is inside of another, so each keeps its own size
     uint32_t size           # bytes
 
 
@@ -31,8 +31,8 @@ cdef inline bint has_whole_program_file(const Info* info) noexcept nogil:
 cdef inline CodeFrame* find_frames(const Info* info, Scratch* scratch) noexcept nogil:
     """Return the CodeFrame of each input section; NULL without memory.
 
-    The output's mercury records decide, which are the file's in reverse order: the frame is that of
-    the inner function that they name last, so that of the first one here.
+    The size is that of the inner function (EF_INNER) which the output's mercury records name last.
+    These records are the input's in reverse order, so here it is the first one.
     """
     cdef CodeFrame* frames = <CodeFrame*>scratch_zeros(
         scratch, info.objects.section_count, sizeof(CodeFrame))

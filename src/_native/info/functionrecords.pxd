@@ -48,7 +48,7 @@ cdef inline bint put_isa_version(Info* info, const SectionRow* source) noexcept 
 
 
 cdef inline bint list_records(Info* info, const SectionRow* source) noexcept nogil:
-    """List the records of one section in `info.records`; False without memory."""
+    """List the records of one input section in `info.records`; False without memory."""
     cdef uint64_t offset = 0
     cdef Record* record
     info.records.count = 0
@@ -64,7 +64,7 @@ cdef inline bint list_records(Info* info, const SectionRow* source) noexcept nog
 cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogil:
     """Set `twin` of each mercury record: for the n-th of an attribute the n-th of `sass`, or NULL.
 
-    Linear: for each of the 256 attributes `sass`, the machine code's list, is read once.
+    `sass` is the machine code's list. It is read at most once for each of the 256 attributes.
     """
     cdef uint64_t cursor[256]       # by attribute: end of the last twin in `sass`
     cdef Record* record
@@ -72,7 +72,7 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
     cdef uint64_t offset
     cdef const uint8_t* data
     cdef uint8_t attribute
-    for i in range(info.records.count):     # fewer than there are attributes
+    for i in range(info.records.count):     # mostly fewer than the 256 elements of `cursor`
         cursor[(<const Record*>info.records.data)[i].data[1]] = 0
     for i in range(info.records.count):
         record = <Record*>info.records.data + i
@@ -88,7 +88,10 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint is_closing_record(Info* info, uint8_t attribute) noexcept nogil:
-    """Return whether the link omits an attribute of inputs, since it writes the record itself."""
+    """Return whether inputs' records of an attribute are omitted, mostly for a closing record.
+
+    The link writes closing records itself, at the end of the list of each function.
+    """
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):
         # The record describes code that the link has rewritten. Releases before 13.2 do not know
@@ -101,7 +104,7 @@ cdef inline bint is_closing_record(Info* info, uint8_t attribute) noexcept nogil
 cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcept nogil:
     """Append one record, with symbol numbers of the output; False without memory.
 
-    An empty list is omitted, unless `keep_empty`: `inherit` may fill it.
+    An empty list is omitted, unless `keep_empty` is set: `inherit` may fill the list later.
     """
     cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
@@ -167,7 +170,10 @@ cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint emit_function_info(Info* info, EntityNumber entity, bint mercury) noexcept nogil:
-    """Append one function's records, of the mercury form with `mercury`; False without memory."""
+    """Append one function's records; with `mercury` those of its .nv.merc.nv.info.F.
+
+    False without memory.
+    """
     cdef SectionNumber merc_info = info.merged.functions[entity].merc_info
     cdef const SectionRow* source = source_of_info(info, entity)
     cdef const SectionRow* sass = NULL      # the machine code's list

@@ -103,13 +103,16 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
 cdef enum:
     # Costs in bytes: as many as a copy moves in the same time.
     ROW_COST = 420              # writing the records of a section
-    LOOK_COST = 64              # `find_contributing` for a section
+    LOOK_COST = 64              # looking at a section in `find_contributing`
     SOME_ROWS = 64              # OutRows that a thread takes at a time to write their records
     RUN_ROWS = 1024             # OutRows of a run, which one thread looks through
 
 
 cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
-    """Allocate the memory that a thread needs for itself; `node_count`: of the call graph."""
+    """Allocate the memory that a thread needs for itself.
+
+    `node_count` is the number of nodes of the call graph.
+    """
     scratch_vector(scratch, &info.reached_infos, sizeof(OutNumber))
     scratch_vector(scratch, &info.records, sizeof(Record))
     scratch_vector(scratch, &info.list_items, sizeof(uint32_t))
@@ -122,7 +125,7 @@ cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
 
 
 cdef enum:
-    OUTS_AHEAD = 12             # OutRows between the fetch of a row or of records and their use
+    OUTS_AHEAD = 12             # OutRows by which rows or records are fetched before their use
 
 
 cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
@@ -142,7 +145,7 @@ cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
 
 
 cdef void emit_rows(void* context, size_t part) noexcept nogil:
-    """Write records of sections until no thread has one to begin: the task of each thread."""
+    """Write records of sections until all have been taken: the task of each thread."""
     cdef Info* info = <Info*>context + part
     cdef OutCounter first = <OutCounter>claim_items(info.next, SOME_ROWS), i
     while first < info.placed.out_count:
@@ -233,8 +236,8 @@ cdef void find_contributing(void* context, size_t run) noexcept nogil:
 cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
     """Fill `contributors`: .nv.info.F of functions with records that kernels inherit.
 
-    If any record has JOIN_UNION, all functions contribute: those without such a record contribute
-    that their bits are unknown. Also fills `contributes`, `info_out`, `live_kernels` and
+    If any record has JOIN_UNION, all functions contribute: those without such a record say that
+    their bits are unknown. Also fills `contributes`, `info_out`, `live_kernels` and
     `unknown_bits`. False without memory.
     """
     cdef size_t runs = info.placed.out_count // RUN_ROWS + 1, i

@@ -13,7 +13,7 @@
 #     x   NUM_BARRIERS, then EXTERNS with the undefined `printf`
 #
 # K gets EXTERNS with `printf`, then NUM_BARRIERS: the list of z adds no symbol, but its record is
-# there when x comes. If K reaches x alone, it gets NUM_BARRIERS, then EXTERNS.
+# there when x comes. If K reaches only x, it gets NUM_BARRIERS, then EXTERNS.
 #
 # A link with one live kernel has another rule: see info/lonekernel.pxd.
 #
@@ -47,7 +47,7 @@ cdef enum:
 
 
 cdef inline void sort_numbers(OutNumber* numbers, size_t count) noexcept nogil:
-    """Sort numbers, ascending. Most kernels reach a few functions."""
+    """Sort numbers, ascending. There are few for most kernels."""
     cdef size_t i, j
     cdef OutNumber number
     if count > FEW:
@@ -130,8 +130,8 @@ cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
 cdef inline bint put_unknown_bits(Info* info, EntityNumber entity, uint64_t start) noexcept nogil:
     """Append records of UNKNOWN_BITS to those of a function; False without memory.
 
-    Append one if the function has no record of its bits, and one more for each of its aliases: an
-    alias shares the function's list, but counts as a function without a record.
+    One is appended if the function has no record of its bits, and one more for each of its aliases:
+    an alias shares the function's list, but counts as a function without a record.
     """
     cdef uint32_t count = (info.aliases[entity]
                            + (find_own_record(info, start, info.unknown_bits) < 0))
@@ -143,7 +143,10 @@ cdef inline bint put_unknown_bits(Info* info, EntityNumber entity, uint64_t star
 
 
 cdef inline bint inherit_in_turn(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
-    """Join record by record with those of one of several kernels; False without memory."""
+    """Join the records of reached functions with those of one of several kernels, one by one.
+
+    False without memory.
+    """
     cdef RecordWalk walk
     begin_walk(&walk, kernel)
     while next_record(info, &walk):
@@ -161,7 +164,7 @@ cdef inline bint inherit_in_turn(Info* info, EntityNumber kernel, uint64_t start
 
 cdef inline void join_value(Info* info, int64_t offset, uint8_t attribute,
                             uint16_t added) noexcept nogil:
-    """Join a value with that of the kernel's own record at an offset; -1: it has none."""
+    """Join a value with the one in the kernel's own record at `offset`; nothing if that is -1."""
     cdef uint16_t value
     if offset >= 0:
         value = join_values(info.rules[attribute].how, load16(info.blob.data + offset + 2), added)

@@ -1,6 +1,6 @@
 # Records that a kernel inherits, one by one, and how a value joins the kernel's own. A link with
-# several kernels (info/inherit.pxd) and one with a lone kernel (info/lonekernel.pxd) differ in the
-# order in which they ask for them.
+# several kernels (info/inherit.pxd) and a link with a lone kernel, i.e. only one that is live
+# (info/lonekernel.pxd), differ in the order in which they ask for these records.
 #
 # `start` is the offset in the blob at which the kernel's own records begin; they end with the blob.
 # `next_record` goes through the records of all functions that the kernel inherits from, and
@@ -40,11 +40,11 @@ ctypedef struct RecordWalk:
     EntityNumber function           # entity whose records are read
     const SectionRow* source        # its records; NULL before the first function
     uint64_t offset                 # of the next record in `source`
-    const uint8_t* data             # the record; NULL: one that says that its bits are unknown
+    const uint8_t* data             # the record; NULL: UNKNOWN_BITS, for which no input has bytes
     uint8_t attribute               # of the record
     uint16_t value                  # of the record; with EIFMT_SVAL its length
-    bint has_reported               # a record of barriers was made, or is not needed
-    uint8_t barriers[4]             # that record: see make_barriers_record
+    bint has_reported               # `barriers` was returned as a record, or is not needed
+    uint8_t barriers[4]             # a record of NUM_BARRIERS: see make_barriers_record
 
 
 cdef inline void begin_walk(RecordWalk* walk, EntityNumber kernel) noexcept nogil:
@@ -56,8 +56,8 @@ cdef inline void begin_walk(RecordWalk* walk, EntityNumber kernel) noexcept nogi
 cdef inline bint next_record(Info* info, RecordWalk* walk) noexcept nogil:
     """Go to the next record, function by function; False after the last one.
 
-    If functions say which bits they use (`unknown_bits`), the records of one that does not, or has
-    an alias, end with UNKNOWN_BITS.
+    If some functions say which bits they use (`unknown_bits`), the records of a function that does
+    not say it, or has an alias, end with UNKNOWN_BITS.
     """
     cdef EntityNumber function
     cdef bint has_unknown_bits
@@ -98,7 +98,8 @@ cdef inline bint next_record(Info* info, RecordWalk* walk) noexcept nogil:
 
 
 cdef inline uint16_t join_values(uint8_t how, uint16_t own, uint16_t added) noexcept nogil:
-    """Return two values joined by the JOIN_ rule `how`. `own` is 0 without a record so far."""
+    """Return two values joined by the JOIN_ rule `how`. `own` is 0 if the kernel has no record yet.
+    """
     if how == JOIN_MAXIMUM or how == JOIN_POSITIVE or how == JOIN_OWN:
         return max(own, added)
     if how == JOIN_SUM or how == JOIN_COUNT:
@@ -136,14 +137,17 @@ cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
 
 
 cdef inline uint8_t cta_groups(Info* info, uint64_t start) noexcept nogil:
-    """Return how a kernel uses tcgen05 by the records that it has: SINGLE_CTAS, PAIRED_CTAS."""
+    """Return SINGLE_CTAS and PAIRED_CTAS bits: how a kernel uses tcgen05, by its own records."""
     return <uint8_t>(
         (SINGLE_CTAS if find_own_record(info, start, EIATTR_TCGEN05_1CTA_USED) >= 0 else 0)
         | (PAIRED_CTAS if find_own_record(info, start, EIATTR_TCGEN05_2CTA_USED) >= 0 else 0))
 
 
 cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
-    """Return whether a kernel of these `cta_groups` cannot inherit the other group's attribute."""
+    """Return whether a kernel cannot inherit `attribute`, since it uses only the other CTA group.
+
+    `groups` is what `cta_groups` returns for the kernel.
+    """
     return ((attribute == EIATTR_TCGEN05_1CTA_USED and groups == PAIRED_CTAS)
             or (attribute == EIATTR_TCGEN05_2CTA_USED and groups == SINGLE_CTAS))
 
@@ -162,9 +166,10 @@ cdef inline bint add_mixed_kernel(Info* info, EntityNumber kernel) noexcept nogi
 
 cdef inline uint32_t output_item(Info* info, const uint8_t* record, FileRef file, uint32_t i,
                                  bint* is_kept) noexcept nogil:
-    """Return item `i` of an input's list as the output has it; `is_kept` gets whether it has it.
+    """Return item `i` of an input's list as the output has it.
 
-    Symbols get their numbers in the output, which has only those that EXTERNS still names.
+    A symbol becomes its number in the output. `is_kept` is set to False for a symbol that the
+    output's EXTERNS does not name, else to True.
     """
     cdef uint32_t item = load32(record + 4 + 4 * i)
     is_kept[0] = True
@@ -188,7 +193,7 @@ cdef inline bint has_empty_list(Info* info, uint64_t start) noexcept nogil:
 
 
 cdef inline void drop_empty_lists(Info* info, uint64_t start) noexcept nogil:
-    """Remove the first record of each list attribute from the kernel's records, if it is empty."""
+    """Remove each attribute's first list from the kernel's records if it is empty."""
     cdef size_t i
     cdef int64_t offset
     if not has_empty_list(info, start):

@@ -1,5 +1,5 @@
-# A lone kernel: the only live one of a link inherits from every live function, reached or not,
-# attribute by attribute in the order of the table (pylink/facts/inheritance.py).
+# A lone kernel is the only live kernel of a link. It inherits from every live function, reached or
+# not, attribute by attribute in the order of the table (pylink/facts/inheritance.py).
 #
 # `inherit_alone` goes through the attributes. `gather_values` joins the values of all functions,
 # and `gather_list` makes a list of all their items.
@@ -31,7 +31,7 @@ ctypedef struct Gathered:
 
 
 cdef inline bint inherit_alone(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
-    """Join attribute by attribute, for the only kernel; False without memory."""
+    """Add what the lone kernel inherits, attribute by attribute; False without memory."""
     cdef Gathered gathered[256]
     cdef uint8_t attribute, how
     cdef size_t i

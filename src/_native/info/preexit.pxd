@@ -54,8 +54,7 @@ cdef inline bint has_preexit(Info* info, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_reaching_preexit(Info* info, EntityNumber entity) noexcept nogil:
-    """Return whether a function has PREEXIT or, as a kernel, reaches one that has by direct calls.
-    """
+    """Return whether a function has PREEXIT or is a kernel that reaches one by direct calls."""
     cdef size_t depth = 1
     cdef NodeRef node, to
     cdef uint32_t j
@@ -79,7 +78,7 @@ cdef inline bint is_reaching_preexit(Info* info, EntityNumber entity) noexcept n
 
 
 cdef inline bint put_closing(Info* info, EntityNumber entity) noexcept nogil:
-    """Append the records that end those of each function; False without memory."""
+    """Append the closing records, which end the list of each function; False without memory."""
     cdef uint8_t* place
     if not info.closing_size:
         return True

@@ -88,7 +88,7 @@ cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noe
 
 
 cdef inline bint is_inheriting(Info* info, EntityNumber entity) noexcept nogil:
-    """Return whether an entity is a kernel that inherits: the selected one alone, if any is."""
+    """Return whether an entity is a kernel that inherits, so neither idle nor beside a lone one."""
     return (info.merged.entities[entity].flags & EF_KERNEL
             and not info.merged.functions[entity].keeps & KEEPS_ALL)
 
@@ -102,7 +102,7 @@ cdef inline void set_record(Record* record, const uint8_t* data, FileRef file) n
 
 
 cdef inline uint8_t* append_bytes(Info* info, const uint8_t* data, uint32_t size) noexcept nogil:
-    """Append bytes to the output's records; return their place, NULL without memory."""
+    """Append bytes to the output's records; return a pointer to them, NULL without memory."""
     cdef uint8_t* place = <uint8_t*>vec_extend(&info.blob, size)
     if place != NULL:
         memcpy(place, data, size)
@@ -110,21 +110,21 @@ cdef inline uint8_t* append_bytes(Info* info, const uint8_t* data, uint32_t size
 
 
 cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
-    """Set the bytes that follow the first four of a record with EIFMT_SVAL."""
+    """Set the number of bytes that follow the first four of a record with EIFMT_SVAL."""
     record[2] = <uint8_t>(length & 0xff)
     record[3] = <uint8_t>(length >> 8)
 
 
 cdef inline EntityNumber entity_of(const Info* info, FileRef file,
                                    FileSymbolRef symbol) noexcept nogil:
-    """Return the entity of a symbol that a file's records name by number, or -1."""
+    """Return the entity of a symbol that a file's records name by number; -1 if it has none."""
     return info.merged.symbol_entity[info.objects.files[file].first_symbol + <SymbolRef>symbol]
 
 
 cdef inline uint32_t find_external(Info* info, FileRef file, FileSymbolRef symbol) noexcept nogil:
-    """Return the output's symbol index of a function that EXTERNS still names, or 0.
+    """Return the output's symbol index of a function that EXTERNS names, 0 if it is now defined.
 
-    `symbol` is its number in the file's EXTERNS.
+    `symbol` is the function's number in the file's EXTERNS. 0 also without an entity.
     """
     cdef EntityNumber entity = entity_of(info, file, symbol)
     cdef uint32_t flags
@@ -139,7 +139,7 @@ cdef inline uint32_t find_external(Info* info, FileRef file, FileSymbolRef symbo
 
 cdef inline uint32_t section_symbol_of(Info* info, FileRef file,
                                        FileSymbolRef symbol) noexcept nogil:
-    """Return the output's index of a section symbol, or 0: of the section of a file's symbol."""
+    """Return the output's index of the section symbol for a file's symbol's section, or 0."""
     cdef SectionNumber section = info.objects.symbols[info.objects.files[file].first_symbol
                                                       + <SymbolRef>symbol].section
     if section < 0 or info.merged.out_of[section] < 0:
@@ -160,7 +160,7 @@ cdef inline const SectionRow* source_of_info(Info* info, EntityNumber entity) no
 
 cdef inline bint make_barriers_record(Info* info, const SectionRow* source,
                                       uint8_t* record) noexcept nogil:
-    """Make a record of NUM_BARRIERS, 4 bytes, of a function that has none; False without barriers.
+    """Make a record of NUM_BARRIERS, 4 bytes, for a function; False if it needs none.
 
     Code from before 13.0 has the number in sh_flags. `source` has the function's other records. A
     relocatable output keeps the flags, and so does the output of releases of that time.
