@@ -17,11 +17,11 @@ class FileRow:
     first_symbol: int  # SymbolRow of its symbol 0
     symbol_count: int
     mercury_symbols: int  # number of leading symbols that .nv.merc.symtab repeats
-    toolkit: int  # newest that header and note name: 130 for CUDA 13.0; 0 for none
+    toolkit: int  # newest toolkit in header and note: 130 for CUDA 13.0; 0 for none
     patch: int  # patch level of the tool of that toolkit, 0 where unknown
     sm: int  # SM number of the code: 90 for sm_90
     ptx_sm: int  # SM number of the PTX it was compiled from, or UNKNOWN_SM
-    format: int  # row of FORMAT
+    format: int  # row of FORMAT (facts/objectformats.py)
     flags: int  # FileFlag bits
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int  # bytes
@@ -67,7 +67,7 @@ class SymbolRow:
 
 
 class FaultRow:
-    """The reason for refusing an input."""
+    """The reason why an input was refused."""
 
     file: int
     section: int  # index in the file, or -1
@@ -91,14 +91,14 @@ class EntityRow:
 
 
 class CallRow:
-    """One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its
-    file was read (address-taken rows: of any copy).
+    """One row of .nv.callgraph or .nv.prototype. The copy of the function that it comes from had
+    won when its file was read, except that address-taken rows come from any copy.
     """
 
     caller: int  # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     callee: int  # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     block: int  # CallBlock
-    of_linked_copy: int  # 1 if the linked copy has the row; SymbolRow of the copy at first
+    of_linked_copy: int  # 1: the linked copy has the row. At first the SymbolRow of the copy
 
 
 class ClashRow:
@@ -132,7 +132,7 @@ class OutRow:
     next: int  # the section of `entity` created before it, or -1
     head: int  # relocations: the entry added last, or -1
     count: int  # relocations: number of entries
-    rela_count: int  # RELA entries that the rule of two forms has counted
+    rela_count: int  # RELA entries so far, for the rule of two forms (docs/glossary.md)
     marks: int  # OutFlag bits
     source: int  # an input section that it was created for, or -1
     text: int  # the code of its function, or -1
@@ -172,7 +172,7 @@ class FixupRow:
     section: int  # section symbol: the input section; else -1
     function: int  # function whose code has the field, or -1
     how: int  # FixupFlag bits
-    listed_in: int  # relocation section for a record of it; -1: it leaves none
+    listed_in: int  # --preserve-relocs: relocation section that records it, or -1
 
 
 class RebuildRow:
@@ -234,7 +234,7 @@ class PoolRow:
     section: int  # input section with the bytes
     kernel: int  # entity
     offset: int  # of the piece in .nv.constant2 of the kernel
-    end: int  # bytes of .nv.constant2 of the kernel with this function's pieces
+    end: int  # bytes of .nv.constant2 once this function's pieces are in it
     function: int  # entity; the kernel itself for pieces of its own
     align: int  # alignment of .nv.constant2 of the kernel from this piece on
     flags: int  # PoolFlag
@@ -260,7 +260,7 @@ class ExternUseRow:
     """A kernel that uses an extern array."""
 
     kernel: int  # number of a kernel
-    tie: int  # device function with the use, or the array with -g; -1: own code
+    tie: int  # device function that uses the array (-g: the array); -1: own code
     align: int  # alignment of the array in bytes, 0 if unknown
     flags: int  # LATE
 

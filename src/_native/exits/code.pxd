@@ -179,7 +179,7 @@ cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
 cdef inline bint rewrite_code(Rewriting* rewriting) noexcept nogil:
     """Rewrite one kernel, or the EXITs of a device function; False with a fault.
 
-    If nothing changes, `changed` is False and nothing is written.
+    If nothing changes, `rewriting.changed` is False and nothing is written.
     """
     rewriting.needs = needs_of(rewriting.text.data, rewriting.text.size, rewriting.mode)
     return emit_code(rewriting, emit_rewritten) and write_if_changed(rewriting)

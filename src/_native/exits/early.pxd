@@ -140,7 +140,7 @@ cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint convert_code(Rewriting* rewriting) noexcept nogil:
-    """Convert one function from before 13.0; `changed` is True if its text changed.
+    """Convert one function from before 13.0; sets `rewriting.changed` if its text changed.
 
     False with a fault.
     """

@@ -171,7 +171,7 @@ cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record)
 
 
 cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint unoptimized) noexcept nogil:
-    """Make the fences among the last `count` words wait for their guards, if they do not yet."""
+    """Make fences among the last `count` instructions wait for their guards, if they do not yet."""
     cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
         if (is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD and is_membar(word + WORD)
@@ -292,7 +292,7 @@ cdef inline void clear_schedules(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint update_code(Rewriting* rewriting) noexcept nogil:
-    """Convert one function to another release; `changed` is True if anything was written.
+    """Convert one function to another release; sets `rewriting.changed` if anything was written.
 
     False with a fault.
     """

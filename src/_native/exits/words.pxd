@@ -150,7 +150,7 @@ cdef inline void put_unoptimized(uint8_t* word, WordKind kind,
         put16(word + CONTROL_BYTE, load16(exit_word + CONTROL_BYTE))
 
 
-# What fences and EXITs of a kernel must have. After the colon: which instructions of the kernel, or
+# Requirements of a kernel's fences and EXITs. After the colon: which instructions of the kernel, or
 # what else, require it.
 ctypedef struct Needs:
     bint loads              # dummy shared loads before a fence: LDGSTS, calls

@@ -110,7 +110,7 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     shstrtab.sh_type = SHT_STRTAB
     shstrtab.sh_offset = sizeof(Ehdr)
     shstrtab.sh_addralign = 1
-    # In the mercury file .shstrtab ends where the first name of a late section begins here.
+    # In the mercury file, .shstrtab ends where the first name of a late section begins here.
     shstrtab.sh_size = place.name
     for i in range(writer.placed.section_order_count):
         section = writer.placed.section_order[i]

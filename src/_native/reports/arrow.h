@@ -51,7 +51,7 @@ struct ArrowArrayStream {
     void* private_data;
 };
 
-/* A column: its values, or codes of texts in a dictionary. */
+/* A column. `values` are numbers, or codes of texts: their indices in the dictionary. */
 typedef struct {
     const char* format; /* Arrow's letter for the type of `values` */
     const char* name;

@@ -69,7 +69,10 @@ def export_stream(int64_t rows, tuple columns not None):
 cdef check_column(
     int64_t rows, bytes form, bytes values, bytes valid, bytes offsets, bytes texts
 ):
-    """Raise ValueError for a column that an Arrow consumer would read past its end."""
+    """Raise ValueError for a column that an Arrow consumer would read past its end.
+
+    The parameters are parts of a Column of arrow.pyi.
+    """
     cdef int64_t size = PyBytes_GET_SIZE(values), text_count, i
     cdef const int32_t* code
     cdef const int32_t* offset
@@ -96,7 +99,7 @@ cdef check_column(
 
 
 cdef void fill_column(ArrowColumn* column, tuple parts) noexcept:
-    """Set the fields of a checked Column of arrow.pyi, as pointers into its objects."""
+    """Fill `column` from a Column of arrow.pyi that was checked: with pointers into its objects."""
     cdef bytes name = parts[0], form = parts[1], values = parts[2]
     column.name = PyBytes_AS_STRING(name)
     column.format = PyBytes_AS_STRING(form)
@@ -111,7 +114,7 @@ cdef void fill_column(ArrowColumn* column, tuple parts) noexcept:
 
 
 cdef void release_capsule(object capsule) noexcept:
-    """Release a stream that no consumer took from its capsule."""
+    """Free the stream of a capsule that ends, and release it if no consumer has taken it."""
     cdef ArrowArrayStream* stream = NULL
     stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.release != NULL:

@@ -12,7 +12,7 @@ ctypedef struct Cursor:
     uint64_t bit            # number of the next bit in the file
     uint64_t limit          # number of the bit after the block
     const char* fault       # why reading stopped, NULL while it goes on
-    uint64_t fault_byte     # offset in the file of what was read then
+    uint64_t fault_byte     # offset in the file at which reading stopped
 
 
 cdef inline void stop_reading(Cursor* cursor, const char* reason) noexcept nogil:
@@ -61,7 +61,7 @@ cdef inline void align_read(Cursor* cursor) noexcept nogil:
         cursor.bit += padding
 
 
-# A place that bits are written to, 32 at a time.
+# A position in memory at which bits are written, 32 at a time.
 ctypedef struct Bits:
     uint8_t* target     # where the next 32 bits go
     uint64_t word       # bits that are not written yet, the first one lowest

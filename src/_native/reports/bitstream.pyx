@@ -2,8 +2,8 @@
 
 A block begins with ENTER_BLOCK, its number (VBR8), the width of its abbreviation ids (VBR4),
 padding to 32 bits and its size in 32-bit words. Its records follow, each after its abbreviation id,
-and END_BLOCK. An abbreviation defines the encoding of each operand. A record without one, id 3, has
-its code, the number of its operands and these, all in VBR6.
+and END_BLOCK. An abbreviation defines the encoding of each operand. A record without an
+abbreviation has id 3; its code, the number of its operands, and the operands follow, all in VBR6.
 
 The caller knows the meaning of records. Limits keep the time for a damaged file in proportion to
 its size. Errors are ValueErrors that name the byte.
@@ -311,7 +311,7 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
 
 cdef int read_block(Cursor* cursor, const BlockRow* row, Vec* abbreviations,
                     list records) except -1:
-    """Append the records of one block to `records`, and what it defines to `abbreviations`."""
+    """Append the records of one block to `records`, and its abbreviations to `abbreviations`."""
     cdef const Abbreviation* abbreviation
     cdef Record record
     cdef uint64_t id, i

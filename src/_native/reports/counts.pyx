@@ -27,7 +27,8 @@ cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.
     TYPE_COUNTERS = PLAIN_TYPES + MERCURY_TYPES + 1
 
-# Counts of one input. Its sections are kept (have a place in the output), folded or discarded.
+# Counts of one input. Each of its sections is kept (has a place in the output), folded (repeats a
+# section of an earlier input), or discarded.
 ctypedef packed struct FileCount:
     uint64_t sections
     uint64_t symbols
@@ -107,7 +108,7 @@ ctypedef struct Counts:
 
 
 cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:
-    """Return the row of a kind; unknown kinds share the row of other sections."""
+    """Return the row of a kind; unknown kinds share the row of K_OTHER."""
     return &counts.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
@@ -185,9 +186,9 @@ cdef void count_input_symbols(const Counts* counts, const FileRow* file,
 
 cdef inline OutNumber find_changed_section(const PlacedView* placed,
                                            const OutRow* row) noexcept nogil:
-    """Return the section that a relocation section changes, or -1.
+    """Return the OutRow that the relocation section `row` patches, or -1.
 
-    A mercury relocation section has no target: it changes the mercury form of its twin's target.
+    A mercury relocation section has no target: it patches the mercury form of its twin's target.
     """
     cdef const OutRow* outs = placed.outs
     cdef OutNumber section = row.target
@@ -233,13 +234,14 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
                      uint64_t* kept) noexcept nogil:
     """Count the emitted relocations of each type in `kept`."""
     cdef const EmittedRow* emitted = merged.emitted
-    # listed: relocations of all sections; steps: those visited, which bounds a damaged list
+    # listed: number of entries in all sections. steps: number of rows that were visited; the limit
+    # ends a walk over a damaged list.
     cdef size_t i, steps = 0, listed = 0
     cdef EmittedNumber row
     for i in range(placed.out_count):
         if placed.section_index[i] != 0 and is_a(placed.outs[i].kind, IS_ENTRIES):
             listed += placed.outs[i].count
-    if listed == merged.emitted_count:  # all rows are in lists, so that the order does not matter
+    if listed == merged.emitted_count:  # all rows are in lists, so no list needs to be followed
         for i in range(merged.emitted_count):
             kept[type_counter(emitted[i].type)] += 1
         return

@@ -8,7 +8,8 @@
 #include <unistd.h>
 #include <errno.h>
 
-/* Open a counter of PERF_TYPE_HARDWARE for this process. Returns a descriptor, or -1 with errno. */
+/* Open a counter of PERF_TYPE_HARDWARE for the calling thread. Returns a descriptor, or -1 with
+   errno. */
 static int open_hardware(unsigned long long number) {
     struct perf_event_attr attr = {0};
     attr.size = sizeof(attr);

@@ -111,13 +111,13 @@ cdef MOST_HOTNESS = 0xffffffffffffffff
 
 
 cdef tuple comparable_fields(Remark remark):
-    """Return what two equal remarks have in common."""
+    """Return the fields of a remark by which remarks are compared."""
     return (remark.kind, remark.pass_name, remark.name, remark.function, remark.file, remark.line,
             remark.column, remark.hotness, remark.args)
 
 
 cdef uint32_t clamp32(value) except? 0xffffffff:
-    """Return a line or column, limited to the largest 32-bit number."""
+    """Return a line or column, limited to the range from 0 to the largest 32-bit number."""
     return <uint32_t>min(max(value, 0), 0xffffffff)
 
 
@@ -130,7 +130,7 @@ ctypedef struct RemarkRow:
     uint32_t file
     uint32_t line
     uint32_t column
-    uint32_t args               # number of its arguments: rows of its own, in order
+    uint32_t args               # number of its arguments: the next ArgRows
     uint64_t hotness
     uint8_t has_file            # 0: file, line and column are not set
     uint8_t has_hotness         # 0: hotness is not set
@@ -147,14 +147,14 @@ ctypedef struct ArgRow:
 
 cdef inline void write_source_place(Bits* bits, uint32_t file, uint32_t line,
                                     uint32_t column) noexcept nogil:
-    """Write a file, which is the number of its name, with line and column."""
+    """Write a place in the source; `file` is the number of the file's name."""
     write_vbr(bits, file, 7)
     write_bits(bits, line, 32)
     write_bits(bits, column, 32)
 
 
-# A string of a call to `encode` whose number is known, found by its address. Most strings are
-# constants of the code that makes remarks, and the call keeps all others alive.
+# A string whose number is known during a call to `encode`. It is found by its address: no string is
+# freed during the call, and equal strings are mostly one object.
 ctypedef struct SeenString:
     PyObject* text
     uint32_t number             # in the string table

@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef class KernelUse:
-    """The resources of a kernel of the output; with -r those of the kernel alone."""
+    """The resources of a kernel of the output; with -r without those of functions that it calls."""
     cdef readonly EntityNumber entity
     cdef readonly uint32_t registers
     cdef readonly uint32_t barriers
@@ -39,13 +39,12 @@ cdef class KernelUse:
 
 
 cdef class FunctionCalls:
-    """A function and those that it calls."""
+    """A function and the functions that it calls."""
     cdef readonly EntityNumber entity
     cdef readonly int64_t registers
     cdef readonly list callees
 
 
-# The register count that a kernel takes over from a function, and the most that it may have.
 cdef class Propagation:
     """The register count of a function that propagates to a kernel, and the kernel's limit."""
     cdef readonly uint32_t registers
@@ -55,7 +54,7 @@ cdef class Propagation:
 
 
 def sum_memory(Outs outs not None):
-    """Return the bytes of global memory, and (bank, bytes) of the link's own constant banks."""
+    """Return the bytes of global memory, and (bank, bytes) of constant banks without a function."""
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -69,7 +68,7 @@ def sum_memory(Outs outs not None):
 
 
 def list_kernel_use(PlacedTables placed not None):
-    """List the resources of each kernel; the kernel whose code was created last comes first."""
+    """List the resources of each kernel; the last kernel in creation order of code comes first."""
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef size_t i
@@ -117,7 +116,7 @@ def list_kernel_use(PlacedTables placed not None):
 
 cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans spans,
                          dict barriers):
-    """Set `barriers` of each function whose .nv.info.F has EIATTR_NUM_BARRIERS.
+    """Set `barriers`, by entity, of each function whose .nv.info.F has EIATTR_NUM_BARRIERS.
 
     `spans` are the ranges of `blob` that go to sections.
     """
@@ -133,7 +132,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
             raise IndexError("span outside its blob")
         record = find_record(blob.rows + span[i].offset, span[i].size, EIATTR_NUM_BARRIERS)
         if record != NULL:
-            barriers[out[span[i].out].entity] = load16(record + 2)     # EIFMT_HVAL: value at 2
+            barriers[out[span[i].out].entity] = load16(record + 2)     # the record's value
 
 
 def list_calls(MergedTables merged not None):
@@ -141,8 +140,8 @@ def list_calls(MergedTables merged not None):
     cdef size_t entity_count = merged.entities.count
     cdef size_t nodes = entity_count + merged.prototypes.count, i, j
     cdef const EntityRow* entities = merged.entities.rows
-    # list_number: place of each function among all functions, from 1. candidates: by prototype,
-    # such numbers of the functions that an indirect call of that prototype may reach.
+    # list_number: by entity, the number of a function in the result, from 1. candidates: by node of
+    # a prototype, the numbers of all functions that an indirect call of that prototype may reach.
     cdef list result = [], candidate_numbers
     cdef FunctionCalls function
     cdef list list_number = [0] * entity_count, candidates = [None] * nodes
@@ -240,7 +239,7 @@ def list_propagations(MergedTables merged not None):
 
 
 cdef list raise_kernels(CallerWalk* walk, EntityRef function):
-    """Raise the registers of each live kernel that reaches the function and has fewer.
+    """Raise the register count of each live kernel that reaches `function` and has fewer registers.
 
     Returns the entities of these kernels.
     """

@@ -1,5 +1,6 @@
-# Attributes, the records of .nv.info, .nv.info.F and .nv.compat: their size, and single ones. The
-# reader of cubins has checked those of the first two; those of .nv.compat may be cut off.
+# Attributes, the records of .nv.info, .nv.info.F and .nv.compat: finds their sizes, and the record
+# of an attribute. The reader of cubins has checked the sizes in .nv.info and .nv.info.F. In
+# .nv.compat records may be cut off.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -16,9 +17,9 @@ cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
 
 cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
                                        uint8_t attribute) noexcept nogil:
-    """Return the first record with an EIATTR_ number, or NULL; a record that is cut off ends them.
+    """Return the first record of `attribute`, an EIATTR_ number; NULL without one, or if cut off.
 
-    `size` are the bytes of all records.
+    `data` are all records, and `size` is the number of their bytes.
     """
     cdef uint64_t offset = 0
     cdef uint32_t bytes
@@ -31,6 +32,6 @@ cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
 
 
 cdef inline uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Return the register limit (MAXREG_COUNT) in a kernel's records; without one 255, for all."""
+    """Return the register limit (MAXREG_COUNT) in a kernel's records; 255 without a record."""
     cdef const uint8_t* record = find_record(data, size, EIATTR_MAXREG_COUNT)
     return load16(record + 2) if record != NULL else 255

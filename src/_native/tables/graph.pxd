@@ -26,7 +26,8 @@ from rownumbers cimport BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_TAKEN, EF_TAKEN, EF_
 from tables.rows cimport CallRow, EntityRow
 
 
-# The number of a node: that of its entity, or the number of entities and that of its prototype.
+# The number of a node: the number of its entity, or the count of all entities plus the number of
+# its prototype.
 ctypedef uint32_t NodeRef
 
 
@@ -57,16 +58,16 @@ ctypedef struct CallGraph:
 cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
     """Return whether a kernel is idle: it is not selected, and no device code launches it.
 
-    Only links that keep all code have code of such kernels.
+    Only links that keep all code (--preserve-relocs) have the code of such kernels.
     """
     return entity.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 
 
 cdef inline bint read_edge(const CallRow* call, size_t entities, NodeRef* tail,
                            NodeRef* head) noexcept nogil:
-    """Set the nodes of the edge, tail to head, that a row stands for; False for other rows.
+    """Set the nodes of the edge that a row stands for, from `tail` to `head`.
 
-    `entities` is the number of entities.
+    `entities` is the number of entities. False for a row that stands for no edge.
     """
     if call.block == BLOCK_DIRECT:
         tail[0] = call.caller
@@ -85,10 +86,10 @@ cdef inline bint read_edge(const CallRow* call, size_t entities, NodeRef* tail,
 
 cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* calls,
                             bint reverse=False) noexcept nogil:
-    """Make the graph of these rows; edges lead from caller to callee, with `reverse` to the caller.
+    """Make the graph of `calls`; edges lead from caller to callee, or with `reverse` back.
 
-    `scratch` frees the graph. It has failed if there is no memory, or if a row names an unknown
-    node.
+    `scratch` frees the graph. `scratch.failed` is set if memory is exhausted, or if a row names an
+    unknown node.
     """
     cdef size_t node_count = calls.nodes
     cdef size_t i

@@ -1,7 +1,7 @@
 # Questions about the kind of a section, answered from its row in pylink/facts/sectiontable.py.
 #
-# `kind` is the number of a kind. Plain and mercury are the two forms of a section; code in mercury
-# form is a capsule.
+# `kind` is the number of a kind, and "sections" are all sections of that kind. Plain and mercury
+# are the two forms of a section; code in mercury form is a capsule.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
@@ -13,7 +13,7 @@ from tables.rows cimport OutRow, start_out_row
 
 
 cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
-    """Return whether a kind has one of the IS_ bits."""
+    """Return whether a kind has any of `bits`, which are IS_ bits."""
     return KIND[kind].what & bits != 0
 
 
@@ -28,12 +28,12 @@ cdef inline bint is_owned(uint16_t kind) noexcept nogil:
 
 
 cdef inline bint is_plain(uint16_t kind, uint32_t bits) noexcept nogil:
-    """Return whether a kind has one of the IS_ bits, and plain form."""
+    """Return whether a kind has any of `bits` (IS_ bits), and plain form."""
     return is_a(kind, bits) and not KIND[kind].mercury
 
 
 cdef inline bint is_merc(uint16_t kind, uint32_t bits) noexcept nogil:
-    """Return whether a kind has one of the IS_ bits, and mercury form."""
+    """Return whether a kind has any of `bits` (IS_ bits), and mercury form."""
     return is_a(kind, bits) and KIND[kind].mercury
 
 
@@ -63,13 +63,13 @@ cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
 
 
 cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections of this bank have a twin, if sections of their kind have any."""
+    """Return whether sections of a constant bank have mercury twins, if any of their kind do."""
     cdef uint16_t first = KIND[kind].first_bank
     return first == 0 or bank == first or bank == PIC_BANK
 
 
 cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return the name of a file-scope section before the second program renames it."""
+    """Return the name of a file-scope constant bank before the second program renames it."""
     if bank == PIC_BANK:
         return b".nv.constant.pic"
     return KIND[kind].first

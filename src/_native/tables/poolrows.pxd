@@ -1,4 +1,5 @@
-# Rows of the table that `pools.place_pools` fills, and the relocations that go with their bytes.
+# Rows of the table that `pools.place_pools` fills, and the relocations that go with their bytes. A
+# pool has the constants and jump tables of a function; a piece of it comes from one input section.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
@@ -9,7 +10,7 @@ from tables.rows cimport EntityNumber, EntityRef, SectionNumber, SectionRow, fun
 cdef enum PoolFlag:
     POOL_NEW = 1                # the kernel had no pool before
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
-    POOL_ALONE = 4              # such a piece, and the copy that is linked has no pool
+    POOL_ALONE = 4              # with POOL_LOST: the copy that is linked has no pool
 
 # The number of a PoolRow, from 0; -1 for none.
 ctypedef int32_t PoolNumber
@@ -20,7 +21,7 @@ cdef packed struct PoolRow:
     SectionNumber section       # input section with the bytes
     EntityNumber kernel         # entity
     uint64_t offset             # of the piece in .nv.constant2 of the kernel
-    uint64_t end                # bytes of .nv.constant2 of the kernel with this function's pieces
+    uint64_t end                # bytes of .nv.constant2 once this function's pieces are in it
     EntityRef function          # entity; the kernel itself for pieces of its own
     uint32_t align              # alignment of .nv.constant2 of the kernel from this piece on
     uint32_t flags              # PoolFlag
@@ -30,9 +31,9 @@ cdef inline void find_relocation_lists(SectionNumber* list_of, const SectionRow*
                                        size_t section_count) noexcept nogil:
     """Find the mercury relocations of each function's pool.
 
-    `list_of` has a number for each SymbolRow. Those of functions that have such relocations are set
-    to 1 + the input section with these. The target of relocations is the pool they patch, that of
-    a pool is the code of its function.
+    `list_of` has a number for each SymbolRow. For a function whose pool has such relocations it is
+    set to 1 + the input section that contains them. The `target` of a relocation section is the
+    pool that it patches, the `target` of a pool is the code of its function.
     """
     cdef const SectionRow* pool
     cdef size_t i

@@ -27,7 +27,7 @@ cdef class Result:
     UNSEALED = ()
 
     cdef int fill(self) except -1:
-        """Raise AttributeError for a sealed result. Native functions that fill it begin with this.
+        """Raise AttributeError if the result is sealed. Native functions that fill it call this.
         """
         if self.sealed:
             raise AttributeError(f"{type(self).__name__} of a phase that has returned")

@@ -14,8 +14,9 @@ from rownumbers cimport (
     RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED, RESOLUTION_WON,
 )
 
-# The number of a row in its table, from 0; -1 for no row. Some functions say what else is below 0.
-# A Ref is the number of a row that exists. A Counter is one that counts, or comes from a count.
+# The number of a row in its table, from 0; -1 for no row. Docstrings say what else a number below 0
+# means. A Ref is the number of a row that exists. A Counter is the number of a row as size_t: in a
+# loop over rows, or made from such a number.
 #
 # C treats all of these as integers. `tests/helpers/row_numbers.py` reports a number of one table
 # that is used for another, also as an index of a column: `by entity` in the comment of a column
@@ -58,11 +59,11 @@ cdef packed struct FileRow:
     SymbolRef first_symbol      # SymbolRow of its symbol 0
     uint32_t symbol_count
     uint32_t mercury_symbols    # number of leading symbols that .nv.merc.symtab repeats
-    uint32_t toolkit            # newest that header and note name: 130 for CUDA 13.0; 0 for none
+    uint32_t toolkit            # newest toolkit in header and note: 130 for CUDA 13.0; 0 for none
     uint16_t patch              # patch level of the tool of that toolkit, 0 where unknown
     uint16_t sm                 # SM number of the code: 90 for sm_90
     uint16_t ptx_sm             # SM number of the PTX it was compiled from, or UNKNOWN_SM
-    uint8_t format              # row of FORMAT
+    uint8_t format              # row of FORMAT (facts/objectformats.py)
     uint8_t flags               # FileFlag bits
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size        # bytes
@@ -115,7 +116,7 @@ cdef packed struct SymbolRow:
     uint8_t info                # st_info
     uint8_t other               # st_other
 
-# The reason for refusing an input.
+# The reason why an input was refused.
 cdef packed struct FaultRow:
     FileNumber file
     int32_t section             # index in the file, or -1
@@ -140,27 +141,29 @@ cdef enum:
     SYSTEM_RESERVE = 0x40
 
 cdef inline bint is_root(const EntityRow* entity) noexcept nogil:
-    """Return whether an entity is a kernel, and not only there because device code launches it."""
+    """Return whether an entity is a kernel, unless a selection of kernels excludes it."""
     return entity.flags & EF_KERNEL and not entity.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
-    """Return whether a definition did nothing: another one was current and stayed current."""
+    """Return whether a definition never won: another one already had when its file was read."""
     return resolution == RESOLUTION_LOST or resolution == RESOLUTION_LOST_EARLY
 
 
 cdef inline bint was_current(uint8_t resolution) noexcept nogil:
-    """Return whether a definition was current when its file was read, so that it created sections.
+    """Return whether a definition won when its file was read, so that it created sections.
+
+    A later definition may have replaced it.
     """
     return resolution == RESOLUTION_WON or resolution == RESOLUTION_REPLACED
 
 
-# One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
-# was read (address-taken rows: of any copy).
+# One row of .nv.callgraph or .nv.prototype. The copy of the function that it comes from had won when
+# its file was read, except that address-taken rows come from any copy.
 cdef packed struct CallRow:
     EntityRef caller            # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     int32_t block               # CallBlock
-    uint32_t of_linked_copy     # 1 if the linked copy has the row; SymbolRow of the copy at first
+    uint32_t of_linked_copy     # 1: the linked copy has the row. At first the SymbolRow of the copy
 
 # Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:
@@ -195,7 +198,7 @@ cdef packed struct OutRow:
     OutNumber next              # the section of `entity` created before it, or -1
     EmittedNumber head          # relocations: the entry added last, or -1
     uint32_t count              # relocations: number of entries
-    uint32_t rela_count         # RELA entries that the rule of two forms has counted
+    uint32_t rela_count         # RELA entries so far, for the rule of two forms (docs/glossary.md)
     uint32_t marks              # OutFlag bits
     SectionNumber source        # an input section that it was created for, or -1
     OutNumber text              # the code of its function, or -1
@@ -249,9 +252,9 @@ cdef packed struct FixupRow:
     SectionNumber section       # section symbol: the input section; else -1
     EntityNumber function       # function whose code has the field, or -1
     uint32_t how                # FixupFlag bits
-    OutNumber listed_in         # relocation section for a record of it; -1: it leaves none
+    OutNumber listed_in         # --preserve-relocs: relocation section that records it, or -1
 
-# The symbol of a relocation in a debug section that family C computes again.
+# Kinds of the symbol that a RebuildRow names.
 cdef enum RebuildOutcome:
     OUTCOME_LIVE = 0            # a function of the output
     OUTCOME_DEAD = 1            # a function that was removed
@@ -304,14 +307,14 @@ cdef packed struct PatchRow:
 
 
 cdef inline bint is_instance(const EntityRow* entity) noexcept nogil:
-    """Return whether an entity is an instance of an extern array, which an earlier -r link made.
+    """Return whether an entity is an instance, which an earlier -r link made for extern arrays.
 
-    The output may have its name.
+    An instance stands for all extern arrays of one kernel. The output may have its name.
     """
     return entity.kind == E_SHARED and entity.flags & (EF_UNSIZED | EF_WEAK) == EF_UNSIZED | EF_WEAK
 
 
 cdef inline bint is_missing(const EntityRow* entity, const SymbolRow* symbol) noexcept nogil:
-    """Return whether -r leaves an entity, a variable, to a later link, without place and value."""
+    """Return whether an entity is an undefined variable, which -r leaves to a later link."""
     return (not entity.flags & (EF_DEFINED | EF_UNSIZED) and symbol.info & 15 == STT_CUDA_OBJECT
             and (entity.kind == E_GLOBAL or entity.kind == E_CONSTANT or entity.kind == E_SHARED))

@@ -14,8 +14,8 @@ cdef enum:
     REFERENCED = 1      # variable: code refers to it
     EXTERN = 2          # variable: it is an extern array
     FILE_ALIGN = 4      # variable: an extern array whose symbol has its alignment
-    LATE = 4            # extern use, kernel while it is placed: it has a section for arrays alone
-    STAYS = 8           # variable, kernel while it is placed: its section is there without bytes
+    LATE = 4            # extern use, kernel while it is placed: its section is only for arrays
+    STAYS = 8           # variable, kernel while it is placed: its section stays even without bytes
     SURVIVES = 1        # kernel: the output has its section
     HAS_SYMBOL = 2      # kernel: the output has the section's symbol
     EXTERN_ALIGN = 16   # bytes: alignment of extern arrays
@@ -45,7 +45,7 @@ cdef packed struct UseRow:
 # A kernel that uses an extern array.
 cdef packed struct ExternUseRow:
     KernelRef kernel        # number of a kernel
-    EntityNumber tie        # device function with the use, or the array with -g; -1: own code
+    EntityNumber tie        # device function that uses the array (-g: the array); -1: own code
     uint64_t align          # alignment of the array in bytes, 0 if unknown
     uint32_t flags          # LATE
 
@@ -61,7 +61,7 @@ cdef inline bint is_before(const VariableRow* variable, const VariableRow* other
                            bint by_align) noexcept nogil:
     """Return whether a variable stands before another: larger alignments first, then smaller sizes.
 
-    Alignments count only `by_align`.
+    Alignments are compared only if `by_align` is set.
     """
     if by_align and variable.align != other.align:
         return variable.align > other.align
@@ -72,9 +72,9 @@ cdef inline void sort_list(const VariableRow* rows, VariableRef* items, Variable
                            size_t count, bint by_align) noexcept nogil:
     """Sort numbers of variables in place, as nvlink does.
 
-    It is a merge sort whose two halves are the elements at even and at odd places, each reversed by
-    the way they are collected. So the order of equal variables depends on where they stand. `spare`
-    has room for `count` numbers. The recursion is log2(count) deep.
+    It is a merge sort whose two halves are the elements at even and at odd indices, each half in
+    reverse order. So the order of equal variables depends on their indices. `spare` has room for
+    `count` numbers. The recursion is log2(count) deep. `by_align` is for `is_before`.
     """
     cdef size_t half = (count + 1) // 2, i
     cdef size_t first = 0, second = half        # the next elements of the two halves

@@ -33,11 +33,11 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Least bytes of a table with a block of its own, in a process that recycles no pages. Others
-    # are on the heap, since such a process would get the pages of each block from the system.
+    # Least bytes of a table with a block of its own, in a process that recycles no pages. Smaller
+    # tables are on the heap, since such a process gets the pages of each block from the system.
     LARGE_TABLE = 4 << 20
 
-# By type of table: `columns_of` its tables, from when it was first asked for.
+# By type of table: what `columns_of` returns for it, from the first call on.
 cdef dict known_columns = {}
 
 
@@ -95,7 +95,7 @@ cdef object detach_rows(Vec* rows):
     if size < LARGE_BLOCK and room >= LARGE_BLOCK:
         if blocks.no_recycling:
             return vec_to_bytes(rows)
-        # The Vec reserved a large page, and needs a part of it.
+        # The Vec reserved a large page, and uses only a part of it.
         pages = new_rows(size)
         memcpy(pages.start, rows.data, size)
         vec_free(rows)
@@ -120,7 +120,7 @@ cdef object detach_rows(Vec* rows):
 
 
 cdef object new_rows(size_t size):
-    """Return memory for rows of `size` bytes with any values: bytes or Pages."""
+    """Return memory for `size` bytes of rows, uninitialized: bytes or Pages."""
     cdef Pages pages
     if size < (LARGE_TABLE if blocks.no_recycling else MEDIUM_BLOCK):
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)

@@ -1,10 +1,10 @@
 # Views of results for native functions: pointers to the rows of their tables.
 #
-# A result fills its view (`results.pyx`). The view is good for one call of a native function: the
-# result owns the tables, and a later table may take over the rows of an old one. A column without
-# its own count has one element for each row of the table in its comment; tests compare this with
-# what indexes it. What no phase has filled yet has no rows. `results.pyi` says what the columns
-# are.
+# A result fills its view (`results.pyx`). The view is valid during one call of a native function:
+# the result owns the tables, and a later table may take over the rows of an old one. A column
+# without its own count has one element for each row of the table in its comment; tests check that
+# only numbers of such rows index it. Tables that no phase has filled yet have no rows.
+# `results.pyi` says what the columns contain.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

@@ -1,7 +1,7 @@
 """Native kernels: loops over bytes, sections, symbols and relocations.
 
 Sources are in ``src/_native``; the ``.pyi`` beside this file is each kernel's contract. All are in
-one shared object, which is opened once: the finder below says of each module that it is there.
+one shared object, which is opened once: the finder below directs the import of each module to it.
 """
 
 from __future__ import annotations

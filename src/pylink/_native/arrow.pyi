@@ -1,7 +1,8 @@
 """Columns as an Arrow stream, for libraries that read such streams."""
 
-# Name; Arrow's format `L`, `l`, `g`, `b`, or `i` for codes; values; validity bits, or None; number
-# of nulls; offsets (int32) and bytes (UTF-8) of the texts of codes.
+# Name; Arrow's format, which is `L`, `l`, `g`, `b`, or `i` for codes of texts; values, or codes;
+# validity bits, or None without nulls; number of nulls; for codes the offsets (int32) and the bytes
+# (UTF-8) of the texts, else None and None. A code is the index of a text.
 Column = tuple[bytes, bytes, bytes, bytes | None, int, bytes | None, bytes | None]
 
 def export_stream(rows: int, columns: tuple[Column, ...]) -> object:

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from pylink._native.results import PlacedTables
 from pylink._native.tables import Fixups, Values
 
-# A relocation type, 0xffffffff for all types without a name, and how many relocations of this type
-# the link applied and kept.
+# A relocation type (0xffffffff stands for all types without a name), how many relocations of this
+# type the link applied, and how many it kept in the output.
 RelocationCount: TypeAlias = tuple[int, int, int]
 # Rows of FILE_COUNT and KIND_COUNT of `pylink.rowformats`.
 FileCounts: TypeAlias = bytes

@@ -5,6 +5,6 @@ from libc.stdint cimport uint8_t
 
 cdef class Canvas:
     cdef uint8_t* data              # the bytes of the output; NULL for a file
-    cdef int file                   # its descriptor, or -1
+    cdef int file                   # descriptor of the file; -1 for memory
     cdef readonly size_t size       # bytes of the output
-    cdef bytes memory               # the object that `data` lies in; None for a file
+    cdef bytes memory               # owns the bytes at `data`; None for a file

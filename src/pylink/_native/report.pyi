@@ -7,10 +7,10 @@ from pylink._native.results import MergedTables, PlacedTables
 from pylink._native.tables import Outs
 
 def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of global memory, and (bank, bytes) of the link's own constant banks."""
+    """Return the bytes of global memory, and (bank, bytes) of constant banks without a function."""
 
 class KernelUse:
-    """The resources of a kernel of the output; with -r those of the kernel alone.
+    """The resources of a kernel of the output; with -r without those of functions that it calls.
 
     `stack` is in bytes: only the kernel's own frame if the depth of its calls has no bound.
     `shared` is the size of .nv.shared.K in bytes, with the memory that the system reserves. `banks`
@@ -25,14 +25,14 @@ class KernelUse:
     banks: list[tuple[int, int]]
 
 def list_kernel_use(placed: PlacedTables) -> list[KernelUse]:
-    """List the resources of each kernel; the kernel whose code was created last comes first."""
+    """List the resources of each kernel; the last kernel in creation order of code comes first."""
 
 class FunctionCalls:
-    """A function and those that it calls.
+    """A function and the functions that it calls.
 
-    `registers` is -1 if no input defines the function. `callees` are the places, from 1, of the
-    called functions in the list of all, newest call first. An indirect call stands for all
-    functions of its prototype whose address is taken.
+    `registers` is -1 if no input defines the function. `callees` are the called functions, the last
+    call first: their numbers in the list that `list_calls` returns, from 1. An indirect call stands
+    for all functions of its prototype whose address is taken.
     """
 
     entity: int

@@ -78,13 +78,13 @@ class ObjectTables(Result):
 class MergedTables(Result):
     """The sections, symbols and relocations of the output.
 
-    By input symbol: `symbol_entity`, its entity, and `symbol_resolution`, what became of the
-    definition in it. `met` are the symbols with an entity, in the order in which the link meets
-    them. By entity: `functions`, `referenced` (any code refers to it), `array_align` (with -r: the
-    largest alignment stated by extern arrays that a kernel's own code names, 1 if not stated, 0
-    without arrays). By input section: `section_function`, the function to whose copy it belongs,
-    and `section_resolution`, what became of that copy; `stand_ins`, the section that replaces it
-    (empty if nothing folds); `out_of`, its output section, and `base`, its offset there.
+    By input symbol: `symbol_entity`, its entity, and `symbol_resolution`, what became of its
+    definition (a Resolution). `met` are the symbols with an entity, in the order in which the link
+    meets them. By entity: `functions`, `referenced` (any code refers to it), `array_align` (with
+    -r: the largest alignment stated by extern arrays that a kernel's own code names, 1 if not
+    stated, 0 without arrays). By input section: `section_function`, the function to whose copy it
+    belongs, and `section_resolution`, what became of that copy; `stand_ins`, the section that
+    replaces it (empty if nothing folds); `out_of`, its output section; `base`, its offset there.
     Prototypes are strings: `prototypes` are their arena offsets, `prototype_offsets` their offsets
     in .strtab.
     """
@@ -119,9 +119,9 @@ class SharedTables(Result):
     """Shared variables, their users and their layout.
 
     `variables`, `uses` and `extern_uses` are the input of the layout of shared memory. Its result
-    are `offsets`, the address of each variable; `kernels`; and `ties`, by device function (with -g
-    by array) the address of extern arrays there. `variable_entities` and `kernel_entities` have
-    the entity of each variable and kernel.
+    are `offsets`, the address of each variable; `kernels`; and `ties`, by entity of a device
+    function (with -g of an array) the address of its extern arrays. `variable_entities` and
+    `kernel_entities` have the entity of each variable and kernel.
     """
 
     def __init__(
