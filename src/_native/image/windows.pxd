@@ -3,8 +3,8 @@
 #
 # If the output is in memory, a window is made in its place. If it is a file, a thread makes each of
 # its windows in one buffer, and writes the file from there. A mapped file, or the whole image in
-# memory, would take as many new pages as the output has, and getting new pages takes most of the
-# time of a large link (`base/hugepages.pxd`).
+# memory, would take as many new pages as the output has, and a large link waits longer for new
+# pages than for anything else (`base/hugepages.pxd`).
 
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t

@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) noexcept nogil:
-    """Return whether an instruction (16 bytes) makes nvlink clear the fast path bit (see above).
+    """Return whether an instruction makes nvlink clear bit 3 of CAN_FASTPATH_FINALIZE.
 
     `follows_scoreboards` says that the link follows 13.3 or later (TRAIT_FP64_SCOREBOARDS).
     """

@@ -88,9 +88,10 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint is_closing_record(Info* info, uint8_t attribute) noexcept nogil:
-    """Return whether inputs' records of an attribute are omitted, mostly for a closing record.
+    """Return whether the link omits inputs' records of an attribute.
 
-    The link writes closing records itself, at the end of the list of each function.
+    It omits closing records, which it writes itself at the end of each function's list, and a
+    record that no longer holds.
     """
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):

@@ -157,8 +157,8 @@ cdef inline bint was_current(uint8_t resolution) noexcept nogil:
     return resolution == RESOLUTION_WON or resolution == RESOLUTION_REPLACED
 
 
-# One row of .nv.callgraph or .nv.prototype. The copy of the function that it comes from had won when
-# its file was read, except that address-taken rows come from any copy.
+# One row of .nv.callgraph or .nv.prototype. The copy of the function that it comes from had won
+# when its file was read, except that address-taken rows come from any copy.
 cdef packed struct CallRow:
     EntityRef caller            # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
