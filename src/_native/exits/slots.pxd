@@ -81,8 +81,7 @@ cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, 
 
 
 cdef inline void put_barrier(uint8_t* body) noexcept nogil:
-    """Write the body of the capsule record of an error barrier before an EXIT without predicates.
-    """
+    """Write the body of the capsule record for an error barrier and an EXIT without predicates."""
     put64(body, 0x000000f80a001101ULL)
     put64(body + 8, 0x00000000f8000000ULL)
 
@@ -148,7 +147,7 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
     cdef uint8_t nop[WORD]
     cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4
     cdef uint8_t* last                      # the instruction in front of the barrier
-    cdef uint32_t cycles = 0                # that the EXIT and a NOP in front of it still wait
+    cdef uint32_t cycles = 0                # for which the EXIT and a NOP in front of it wait
     cdef uint32_t waits = 0                 # scoreboards that the barrier waits for
     cdef bint inserted = not slot.record_size
     memcpy(exit_word, slot.words + (slot.count - 1) * WORD, WORD)

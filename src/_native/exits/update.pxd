@@ -39,7 +39,7 @@ cdef enum:
     BSYNC_BODY = 16             # bytes of the body of the record for a NOP and a BSYNC
     BSYNC_RECORD = 0x0a000901   # first 4 bytes of that body; the third one varies
     BSYNC_MASK = 0xff00ffffU
-    QUICK = 0x0fe2              # control bytes of that NOP: a stall of 1, no scoreboard
+    QUICK = 0x0fe2              # control bytes of the NOP: a stall of 1, no scoreboard
 
     # Bits of the control bytes that unoptimized code up to 13.2 has: the longest stall, waits for
     # scoreboards 0 and 1. Its HMMA and ERRBAR have WAITS_ALONE: they wait and do not stall.

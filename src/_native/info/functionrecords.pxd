@@ -87,7 +87,7 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
         cursor[attribute] = offset
 
 
-cdef inline bint is_closing_record(Info* info, uint8_t attribute) noexcept nogil:
+cdef inline bint is_record_omitted(Info* info, uint8_t attribute) noexcept nogil:
     """Return whether the link omits inputs' records of an attribute.
 
     It omits closing records, which it writes itself at the end of each function's list, and a
@@ -165,7 +165,7 @@ cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogi
         offset += record.size
         if remaining[record.data[1]]:
             remaining[record.data[1]] -= 1
-        elif not is_closing_record(info, record.data[1]) and not put_record(info, &record, False):
+        elif not is_record_omitted(info, record.data[1]) and not put_record(info, &record, False):
             return False
     return True
 
@@ -199,7 +199,7 @@ cdef inline bint emit_function_info(Info* info, EntityNumber entity, bint mercur
         record = <Record*>info.records.data + (info.records.count - 1 - i)
         if not mercury and merc_info >= 0 and record.data[1] == EIATTR_MERCURY_FINALIZER_OPTIONS:
             continue
-        if not mercury and is_closing_record(info, record.data[1]):
+        if not mercury and is_record_omitted(info, record.data[1]):
             continue
         if (info.objects.executable and info.rules[record.data[1]].how == JOIN_NUMBERS
                 and not inherits):

@@ -19,8 +19,7 @@ cdef enum:
 
 
 cdef inline void find_preexits(Info* info) noexcept nogil:
-    """Set `preexits` of all functions, and `preexit_offset`, if closing records have the attribute.
-    """
+    """Fill `preexits` and `preexit_offset` if the closing records have PREEXIT_USED."""
     cdef const uint8_t* record = find_record(info.closing_records, info.closing_size,
                                              EIATTR_PREEXIT_USED)
     cdef size_t i

@@ -279,7 +279,7 @@ cdef class Faults(Table):
 
 
 cdef class Entities(Table):
-    """Distinct symbols of the link, in order of first mention."""
+    """Distinct symbols of the link, in creation order."""
 
     def __cinit__(self, data=b""):
         self.rows = <const EntityRow*>self.hold(sizeof(EntityRow), ENTITY_ROW)

@@ -55,7 +55,7 @@ class Faults(Table[rows.FaultRow]):
     """Reasons why an input was refused: empty, or one row."""
 
 class Entities(Table[rows.EntityRow]):
-    """Distinct symbols of the link, in order of first mention."""
+    """Distinct symbols of the link, in creation order."""
 
 class Calls(Table[rows.CallRow]):
     """Rows of the call graph, in input order."""
