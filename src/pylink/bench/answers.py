@@ -15,12 +15,12 @@ FIRST_SM_WITH_OTHER_SCOREBOARDS = 100
 # Limit of the differing sections that are named.
 MAX_NAMED_SECTIONS = 3
 
-# Text of the note that pylink writes into its output: it names the release of nvlink.
+# The note that pylink writes into its output names the release of nvlink that it followed.
 FOLLOWED_NVLINK = re.compile(rb"nvlink ([0-9]+(?:\.[0-9]+)+)")
 
 
 def release_followed(output: bytes) -> str:
-    """Return the release of nvlink that pylink followed; nothing if the output does not name it."""
+    """Return the release of nvlink that pylink followed; empty if the output does not name it."""
     try:
         image = Image(output)
     except MalformedCubin:

@@ -126,7 +126,8 @@ def _main(options: argparse.Namespace) -> int:
 class _SignalsAsExceptions:
     """A context in which signals that end the process raise exceptions, so that files are removed.
 
-    After the first signal, further ones are ignored, so that the removal is not interrupted.
+    The files are those of the temporary directory. After the first signal, further ones are
+    ignored, so that the removal is not interrupted.
     Signals that are handled or ignored already are not changed.
     """
 

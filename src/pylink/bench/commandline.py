@@ -38,10 +38,10 @@ LINKERS = ("nvlink", "pylink")
 # The name of the output in the directory of the measurement.
 OUTPUT = "linked"
 
-# Linux accepts no longer argument, and not many more bytes for all arguments together.
+# Linux accepts no longer argument, and always accepts as many bytes for all arguments together.
 MAX_ARGUMENTS_SIZE = 1 << 17
 
-# Depth of options files in options files up to which nvlink reads them.
+# Options files may name further ones; nvlink follows them to this depth.
 MAX_DEPTH = 15
 
 
@@ -54,7 +54,7 @@ class Link:
 
     * `arch`: the target.
     * `inputs`: pairs of file name and whether all members of an archive are linked.
-    * `values`: options by attribute, without those that name files to write.
+    * `values`: options by attribute, without `arch` and those that name files to write.
     * `kinds`: the kind of each input, from `pylink.inputs.kinds`.
     * `libraries`: the files of -l.
     * `linker`: the program at the start of the command line, or None.
@@ -89,11 +89,11 @@ class Link:
             raise BadLink("the link has no inputs")
         self.kinds = [_read_kind(name) for name in line.inputs]
         self.libraries = _libraries(line)
-        # Indices of inputs in the order in which parts use them, without archives. Sizes of parts
-        # that are possible after `regroup`; before that, it is empty and any size is.
+        # Indices of inputs without archives; the first n of them are the part with n inputs.
         self._part_order = [index for index, kind in enumerate(self.kinds) if kind not in ARCHIVES]
+        # Possible numbers of inputs in a part after `regroup`; empty before it: all are possible.
         self._group_ends: list[int] = []
-        # Arguments by input, with its index; options have None.
+        # The command line as pairs: the index of an input, or None for an option, and arguments.
         self._arguments = list(_split_by_input(expanded))
 
     @property
@@ -119,14 +119,17 @@ class Link:
         return os.path.join(self.directory, OUTPUT)
 
     def part(self, size: int) -> list[int]:
-        """Return the indices in `inputs` of a part: `size` inputs and all archives."""
+        """Return the indices in `inputs` of the part with `size` inputs, and of all archives."""
         chosen = set(self._part_order[:size])
         return [
             index for index, kind in enumerate(self.kinds) if kind in ARCHIVES or index in chosen
         ]
 
     def sizes(self, shares: Sequence[Fraction]) -> dict[Fraction, int]:
-        """Return the number of inputs of each part by its share; empty if two would be equal."""
+        """Map each share of the inputs, such as 1/4, to the number of inputs of its part.
+
+        The result is empty if two parts would be equal, or one would have all inputs.
+        """
         ends = self._group_ends or range(1, self.size + 1)
         sizes = {
             share: min(ends, key=lambda end: abs(end - int(self.size * share))) for share in shares
@@ -134,7 +137,7 @@ class Link:
         return sizes if len({*sizes.values(), self.size}) > len(sizes) else {}
 
     def regroup(self) -> bool:
-        """Form parts of inputs that need one another.
+        """Sort the inputs by groups that need one another; from then on, parts have whole groups.
 
         Return False if that is impossible or was done before.
         """
@@ -207,7 +210,7 @@ def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
 
 
 def _files_of(argv: Sequence[str], line: CommandLine) -> Sequence[str]:
-    """Return the options files that these arguments name directly."""
+    """Return the options files that `argv` names directly; `line` is what it was parsed into."""
     if argv[0][:1] == "@":
         return line.files[:1]
     return line.lists.get("options_file", [])
@@ -222,7 +225,7 @@ def _parse(argv: Sequence[str]) -> CommandLine:
 
 
 def _split_by_input(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
-    """Yield options with their arguments, and inputs with their indices, in order.
+    """Yield the index of an input, or None for an option, and its arguments, in order.
 
     Files to write are put into `_DIRECTORY`. `Link.arguments_for` adds the output.
     """

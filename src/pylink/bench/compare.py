@@ -35,7 +35,7 @@ class Change:
     """The change of one contender: of its time, and of its ratio to the control.
 
     `before` and `after` are median times in seconds. `time` is the factor between them, `relative`
-    that of the ratios to the control: None without a control, and for the control itself.
+    the factor between the ratios to the control: None without these, as for the control itself.
     """
 
     contender: str
@@ -82,7 +82,7 @@ def control_of(before: Results, after: Results) -> str | None:
 
 
 def _release(results: Results, name: str) -> str:
-    """Return the release of a contender from its description; empty if unknown."""
+    """Return the release of an nvlink from its description; empty if unknown."""
     match = re.search(rf", {NVLINK} ([0-9.]+)", results.about.get(name, ""))
     return match[1] if match else ""
 
@@ -124,7 +124,7 @@ def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
 
 
 def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
-    """Return the facts that differ: name, value before, value after."""
+    """Return the differing facts except RUN_FACTS: name, value before, value after."""
     names = dict.fromkeys([*before.facts, *after.facts])
     return [
         (name, before.facts.get(name, ""), after.facts.get(name, ""))

@@ -49,8 +49,8 @@ JIT_TYPES = {
     inputkinds.ARCHIVE: 6,
 }
 
-# Options of nvJitLink, by the attribute of ours; each value of a list becomes an option. Options in
-# JIT_IDLE have no effect on nvJitLink and are omitted.
+# Options of nvJitLink, by the attribute of pylink's option; each value of a list becomes an option.
+# Options in JIT_IDLE would have no effect on nvJitLink and are omitted.
 JIT_OPTIONS = {
     "debug": "-g",
     "dlto": "-lto",
@@ -89,7 +89,7 @@ class Contender(ABC):
 
     @abstractmethod
     def run(self, link: Link, size: int) -> Run:
-        """Link the first `size` inputs to `link.output_path`; RunFailed if that fails."""
+        """Link the part with `size` inputs to `link.output_path`; RunFailed if that fails."""
 
     def close(self) -> None:  # noqa: B027 -- most have no process
         """End its process."""
@@ -213,7 +213,7 @@ class NvJitLink(InProcess):
 
 
 def jit_options(link: Link) -> list[str]:
-    """Return the options of a link for nvJitLink; RunFailed if it lacks one."""
+    """Return the options of a link for nvJitLink; RunFailed if nvJitLink cannot do this link."""
     argv = [f"-arch={link.arch}"]
     for kind, (name, is_whole) in zip(link.kinds, link.inputs, strict=True):
         if kind not in JIT_TYPES:
@@ -285,7 +285,7 @@ def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
 
 
 def _find_nvjitlink(releases: Sequence[str]) -> str | None:
-    """Return the library of a release in `releases`, else that of the newest major release."""
+    """Return the nvJitLink of a release in `releases`, or of the newest major release, or None."""
     libraries = find_nvjitlink()
     for release in releases:
         for path in libraries:
@@ -294,7 +294,7 @@ def _find_nvjitlink(releases: Sequence[str]) -> str | None:
     return next(filter(None, map(real.find, (13, 12))), None)
 
 
-UNKNOWN = "of unknown release"  # instead of a release
+UNKNOWN = "of unknown release"  # stands in texts instead of a release
 
 
 def this_program() -> str:
@@ -303,11 +303,11 @@ def this_program() -> str:
 
 
 def _is_nvidia(path: str) -> bool:
-    """Return whether a program named nvlink is not pylink in its place."""
+    """Return whether a program named nvlink is NVIDIA's, not pylink under that name."""
     return "NVIDIA" in version_text(path) and "pylink" not in version_text(path)
 
 
 def _version(path: str, pattern: str) -> str:
-    """Return the version that a program prints, by a pattern with one group."""
+    """Return the version that a program prints, by a pattern with one group; else UNKNOWN."""
     match = re.search(pattern, version_text(path))
     return match[1] if match else UNKNOWN

@@ -39,8 +39,9 @@ FEWEST_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The rounds to run, the seconds of `rest` before rounds after a rest, the time limit for slow
-    contenders (`patience`), and whether to link parts for the growth."""
+    """The number of `rounds` to run. With a `rest`, further rounds have a pause of so many seconds
+    before each run. A contender that worked for `patience` seconds stops after FEWEST_ROUNDS
+    rounds. `with_parts` says whether parts of the inputs are linked, too, to see times grow."""
 
     rounds: int = 11
     rest: float = 0.0
@@ -129,9 +130,10 @@ class Contest:
     def _compare_with_release(
         self, contender: Contender, image: bytes, references: Mapping[Contender, bytes]
     ) -> str:
-        """Return a text that compares an output with that of the nvlink of its release, if any.
+        """Return a text that compares an output with the output of an nvlink of its release.
 
-        Outputs of other releases differ. pylink's output names the release that it follows.
+        Outputs of other releases differ; without an nvlink of this one, the text says so. pylink's
+        output names the release that it follows.
         """
         release = release_followed(image) if contender.is_pylink else contender.release
         answers = [
@@ -146,7 +148,7 @@ class Contest:
         return next((answer for answer in answers if not is_different(answer)), answers[0])
 
     def _compare(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
-        """Return a text that compares outputs.
+        """Return a text that compares `image` with `expected`, the output of the nvlink `other`.
 
         If they differ, pylink links again without folding, and that output is compared.
         """
@@ -164,7 +166,11 @@ class Contest:
         return f"{unfolded}, and copies of Mercury sections, which --merc-dedup=off keeps"
 
     def _find_parts(self) -> dict[Fraction, int]:
-        """Return the sizes of parts that every contender can link; if empty, a fact says why."""
+        """Map shares of the inputs to sizes of parts that every contender can link.
+
+        If a part does not link, or there are too few inputs, the result is empty, and a fact of the
+        results says why.
+        """
         if not self._plan.with_parts:
             return {}
         size = self._link.size
@@ -181,9 +187,9 @@ class Contest:
         return parts
 
     def _try_parts(self) -> dict[Fraction, int]:
-        """Let every contender link each part; return the sizes of parts if all succeed.
+        """Let every contender link each part; return the sizes of parts by share if all succeed.
 
-        Otherwise nothing is returned, and a fact says why.
+        If one fails, the result is empty, and a fact of the results says why.
         """
         facts, size = self.results.facts, self._link.size
         sizes = self._link.sizes(PARTS)

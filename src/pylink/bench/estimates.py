@@ -5,9 +5,9 @@ distribution, and every interval is exact for any distribution of independent ro
 
 * Median: the interval is between two of the sorted values. The number of values below the true
   median is binomial.
-* Change: the interval is between two of the sorted ratios of each time after to each time before.
-  The distribution of their number above 1 without a change is that of the Mann-Whitney test. The
-  estimate is Hodges and Lehmann's.
+* Change: each time after is divided by each time before, and the interval is between two of these
+  sorted ratios. If nothing changed, the number of ratios above 1 has the distribution of the
+  Mann-Whitney test. The estimate, the median of the ratios, is Hodges and Lehmann's.
 
 With too few values the interval is from the least to the largest, and not certain.
 """
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import linear_regression, median
 
-MISSED = 0.05  # share of intervals that do not hold the true value
+MISSED = 0.05  # largest share of intervals that do not hold the true value
 
 
 @dataclass(frozen=True, slots=True)

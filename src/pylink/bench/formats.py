@@ -1,4 +1,4 @@
-"""Results as tables of text, with the rows of the page."""
+"""Results as tables of text; pages show the same rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def time_text(seconds: float) -> str:
 
 
 def interval_text(estimate: Estimate, *, is_time: bool = False) -> str:
-    """Return the bounds of an interval, with a `*` if they are the least and largest value."""
+    """Return the bounds of an interval; `*` marks those that are not 95 % certain."""
     bounds = (
         time_text(bound) if is_time else f"{bound:.2f}" for bound in (estimate.low, estimate.high)
     )
@@ -77,7 +77,7 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
 
 
 def growth_rows(results: Results) -> list[list[str]]:
-    """Return a row for each contender: medians by part, and the exponent with its interval."""
+    """Return a row for each contender with an exponent: medians by part, exponent, interval."""
     rows = []
     for name in results.contenders():
         exponent = results.growth(name)

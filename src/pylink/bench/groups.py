@@ -34,7 +34,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
     earlier_member = list(range(len(cubins)))
 
     def find_first(number: int) -> int:
-        """Return the first known cubin of a group."""
+        """Return the first cubin of the group of cubin `number`, as far as joined."""
         while earlier_member[number] != number:
             earlier_member[number] = number = earlier_member[earlier_member[number]]
         return number
@@ -51,7 +51,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
 
 
 def _globals_of(data: bytes) -> list[tuple[str, bool]]:
-    """Return the global names of a cubin, and whether it defines each of them."""
+    """Return the global names of a cubin, each with whether it defines it; none if unreadable."""
     try:
         image = Image(data)
         table = image.section(".symtab")

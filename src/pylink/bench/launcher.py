@@ -57,8 +57,8 @@ def measure(argv: list[str]) -> dict[str, object]:
 def serve() -> None:
     """Answer requests until standard input ends.
 
-    A signal that ends the measurement is sent to the whole process group. This process ignores it
-    until the measured process has ended, so that waiting for this process is enough.
+    A signal that ends the measurement is sent to the whole process group. This process ignores it,
+    so it ends only after the measured process, and waiting for this process is enough.
     """
     _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)
     for line in sys.stdin:

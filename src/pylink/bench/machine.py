@@ -50,13 +50,13 @@ def _file_system(directory: str) -> str:
 
 
 def _field(path: str, pattern: str) -> str:
-    """Return the group of a pattern in a file; nothing without a match."""
+    """Return what the one group of a pattern matches in a file; empty without a match."""
     match = re.search(pattern, _read(path), re.MULTILINE)
     return match[1].strip() if match else ""
 
 
 def _read(path: str) -> str:
-    """Return the text of a file; nothing if it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read()

@@ -30,7 +30,7 @@ REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
 PLAN = Plan()  # the defaults
 
-# The facts show fewer arguments than this, or the first of them.
+# If the command has at least so many arguments, the facts show only so many of them, and `...`.
 MOST_ARGUMENTS = 40
 
 

@@ -1,4 +1,4 @@
-"""The processes that measure: one starts the timed programs, others stay and do the work.
+"""The processes that measure: one starts the timed programs, others link repeatedly themselves.
 
 Each reads a JSON object per line and answers with one. Their programs are `launcher.py` and
 `resident.py`, which import little, since their memory would be measured, too.
@@ -58,7 +58,7 @@ class Helper:
         self._directory = directory
         self._environment = environment
         self._process: Popen[str] | None = None
-        self._is_working = False  # a request has no answer yet
+        self._is_working = False  # true while a request has no answer
 
     def ask(self, request: object) -> dict[str, Any]:
         """Send a request and return the answer; RunFailed if the process ends without one."""

@@ -1,6 +1,6 @@
-"""The program of a process that stays, for contenders that are called instead of started.
+"""The program of a process that links repeatedly, for contenders that are called, not started.
 
-Run as a script with the name of a contender and the module paths, it reads one JSON object per
+Run as a script with the name of a contender and `sys.path` as JSON, it reads one JSON object per
 line and answers `{"seconds", "cpu", "rss"}` (like the launcher, but only for the call; peak memory
 is that of all calls so far) or `{"failed": reason}`.
 """
@@ -96,7 +96,7 @@ def _prepare_nvjitlink() -> LinkOnce:
     return link_once
 
 
-# Functions that load what a contender needs, and return a function that carries out its requests.
+# By contender: a function that loads what it needs, and returns one that carries out a request.
 KINDS = {COPY: _prepare_copy, API: _prepare_api, NVJITLINK: _prepare_nvjitlink}
 
 

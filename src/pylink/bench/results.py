@@ -64,15 +64,15 @@ class Results:
     by contender, in the order of the contenders."""
 
     facts: dict[str, str] = field(default_factory=dict)
-    about: dict[str, str] = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
+    about: dict[str, str] = field(default_factory=dict)  # descriptions
+    answers: dict[str, str] = field(default_factory=dict)  # comparisons of outputs
+    failures: dict[str, str] = field(default_factory=dict)  # reasons
     runs: list[Measured] = field(default_factory=list)
 
     def add_run(
         self, contender: str, mode: str, part: Fraction, inputs: int, turn: int, run: Run
     ) -> None:
-        """Add a run."""
+        """Add a run of round `turn`, which linked `inputs` inputs."""
         self.runs.append(
             Measured(contender, mode, part, inputs, turn, run.seconds, run.cpu, run.rss)
         )
@@ -313,7 +313,7 @@ def _add_fact(results: Results, label: str, text: str) -> None:
 
 
 def _cells(line: str) -> Sequence[str]:
-    """Return the cells of a line of CSV; none if it is invalid."""
+    """Return the cells of a line of CSV; an empty list if it is invalid."""
     rows: Iterable[list[str]] = csv.reader([line])
     try:
         return next(iter(rows), [])

@@ -19,7 +19,7 @@ class Server:
     def __init__(self, program: str) -> None:
         self._process = start_helper([program, "serve"], reads_input=False)
         assert self._process.stdout is not None
-        # The server prints a shell command that sets the variable.
+        # The server prints a shell command that sets VARIABLE to its address.
         fields = shlex.split(self._process.stdout.readline())
         name, _, value = fields[-1].partition("=") if fields else ("", "", "")
         if name != VARIABLE or not value:
