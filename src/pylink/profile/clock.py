@@ -18,8 +18,9 @@ KIB, BLOCK_SIZE = 1024, 512
 class Moment:
     """The values of clocks and counters at a moment; only their differences mean something.
 
-    Times are in nanoseconds: `cpu_ns` of the process, `thread_ns` of the calling thread, both with
-    compilers that have ended. `peak_kib` is the peak memory. Blocks were read from disks.
+    Times are in nanoseconds. `cpu_ns` is the processor time of the process, `thread_ns` that of the
+    calling thread; both include compilers that have ended. `peak_kib` is the peak memory. Faults
+    are page faults, and `disk_blocks` were read from disks.
     """
 
     __slots__ = (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
     from pylink.profile.clock import Moment
 
-# Column of the size in an extent, which is an offset and a size.
+# Column of the size in a row of extents, which has an offset and a size.
 SIZE_COLUMN = 1
 
 
@@ -143,7 +143,7 @@ def _read_times(record: Recorder) -> tuple[bytes | None, bytes]:
 
 
 def _loading_ns(record: Recorder, profile: Profile) -> int:
-    """Return the time of fold_mercury for loading modules; 0 if they were loaded before."""
+    """Return roughly how long fold_mercury loaded modules; 0 if they were loaded before."""
     if profile.folding is None or not record.loads_folding:
         return 0
     steps = [step for phase in profile.phases for step in phase.steps]

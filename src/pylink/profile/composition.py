@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Limits of listed input files of a kind, and of listed symbols of one of these files.
 MAX_FILES, MAX_SYMBOLS = 24, 8
-# Limit of inputs in one part; a larger part is not divided by symbols.
+# Limit of similar inputs in one part; a larger part is not divided by symbols.
 MAX_MEMBERS = 1000
 
 # Names of the parts that are not inputs or symbols.
@@ -132,8 +132,8 @@ def _copied_bytes(
 ) -> dict[tuple[int, int, int], int]:
     """Map (kind, file, input section) to the bytes that were copied into the output.
 
-    `sizes` has the bytes of each output section, `kinds` the kind of each. Sections that the link
-    builds from several inputs are not counted.
+    `sizes` has the bytes of each output section, `kinds` the kind of each. Sections whose contents
+    the link creates are not counted.
     """
     merged = placed.merged
     copied: dict[tuple[int, int, int], int] = {}

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A TIME row of a file whose time was not measured.
+# The TIME row of a file whose time was not measured.
 NO_TIME = (0, 0, 0, 0)
 
 
@@ -63,9 +63,9 @@ class InputFile:
 class SectionFamily:
     """All sections of one kind, such as `.text.*`, and the relocations that change them.
 
-    `kind` is its number in `facts.sectionkinds`. `copied_bytes` were copied to the output,
-    `discarded_bytes` were not, and earlier inputs have `folded_bytes`, too. `relocations_applied`
-    changed bytes, `relocations_kept` were written to the output.
+    `kind` is its number in `facts.sectionkinds`. `copied_bytes` were copied to the output.
+    `folded_bytes` are omitted since an earlier input has the same, `discarded_bytes` for any other
+    reason. `relocations_applied` changed bytes, `relocations_kept` were written to the output.
     """
 
     __slots__ = (

@@ -25,7 +25,8 @@ MOVING_STEPS = ("read_files", "write_contents")
 MOVING_PHASES = ("write",)
 # Phases that use no files.
 COMPUTING_PHASES = ("merge", "layout", "relocate", "finalize")
-# Share of their processor time that is proportional to bytes; opening files is not.
+# Share of the processor time of MOVING_STEPS and MOVING_PHASES that is proportional to bytes;
+# opening files is not.
 MOVING_SHARE = 0.7
 # The step that only rebuilds debug sections.
 REBUILDING_STEP = "rebuild_debug"
@@ -47,7 +48,7 @@ def steps_of(profile: Profile) -> dict[str, Step]:
 
 
 def debug_ns(profile: Profile) -> int:
-    """Return the processor time of debug bytes: their share of the time for moving bytes."""
+    """Return the processor time for debug bytes: their share of moving bytes, and rebuilding."""
     debug_bytes = sum(file.debug_bytes for file in profile.files)
     if not debug_bytes or not profile.input_bytes:
         return 0
@@ -68,8 +69,8 @@ def folding_ns(profile: Profile) -> int:
 def disk_wait_ns(profile: Profile) -> int:
     """Return the nanoseconds that reading waited for disks, without delays by other programs.
 
-    A busy machine stretches all phases beyond their processor time: phases that use no files show
-    how much.
+    A busy machine makes the wall time of all phases longer than their processor time. Phases that
+    use no files show by how much, since they do not wait for disks.
     """
     if not any(phase.tag == "read" for phase in profile.phases):
         return 0
@@ -117,7 +118,7 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     objects = results.objects
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
-    # Only links of plain cubins have estimates: other files are read in another way.
+    # Only plain cubins are read again here: other files are read in another way.
     if not objects.source_numbers and all(source.data is None for source in inputs):
         names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")

@@ -26,9 +26,9 @@ def pattern(names: Sequence[str]) -> str:
 
 
 def group_rows(entries: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
-    """Group the rows of entries (name, key, row) with equal skeleton and key, if three or more.
+    """Group the rows of entries (name, key, row) by equal skeletons of names and equal keys.
 
-    Every other row is a group of its own.
+    A group of fewer than FEWEST_IN_GROUP rows is divided into groups of one row.
     """
     members: dict[tuple[str, Hashable], list[int]] = {}
     for name, key, row in entries:
@@ -43,5 +43,5 @@ def group_rows(entries: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
 
 
 def title(names: Sequence[str]) -> str:
-    """Return the title of a group: its only name, or a count and a pattern as in the first line."""
+    """Return the title of a group: its only name, or a text such as `400 x g*_m5.cubin`."""
     return names[0] if len(names) == 1 else f"{len(names):,} x {pattern(names)}"

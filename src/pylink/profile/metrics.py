@@ -156,7 +156,10 @@ def add_relocations(action: Action, profile: Profile) -> None:
 
 
 def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
-    """Add the work and the results of deduplication; the output is `saved` bytes shorter."""
+    """Add the work and the results of deduplication.
+
+    The output is `saved` bytes shorter; None is unknown.
+    """
     stats, comparisons = folding.stats, folding.compared
     add_instances(
         action,
@@ -173,7 +176,7 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
     _add_stats(action, stats)
     action.set("dedup__objects.sum", len(folding.reference))
     action.set("dedup__pairs_tested.sum", stats.pairs)
-    equal_count = sum(twin is not None for twin in folding.reference)
+    equal_count = sum(number is not None for number in folding.reference)
     action.set("dedup__pairs_equal.sum", equal_count)
     rejected = [sum(pair.stage == stage for pair in comparisons) for stage in (1, 2, 3)]
     add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))
@@ -202,7 +205,7 @@ def percent(part: float, total: float) -> float:
 
 
 def add_share(action: Action, cost: Cost, profile: Profile) -> None:
-    """Add the percentage of an action, with this cost, in the link's wall and processor time."""
+    """Add what percentage of the link's wall and processor time the cost of an action is."""
     action.set("link__time_share.pct", percent(cost.wall_ns, profile.wall_ns))
     action.set("link__cpu_time_share.pct", percent(cost.cpu_ns, profile.cpu_ns))
 
@@ -210,7 +213,7 @@ def add_share(action: Action, cost: Cost, profile: Profile) -> None:
 def add_advice(
     action: Action, phase: Phase, profile: Profile, results: PhaseResults | None
 ) -> None:
-    """Add the metrics from which rules estimate how much their advice would save."""
+    """Add the metrics from which rules of the report estimate how much their advice would save."""
     if phase.tag == "read":
         action.set("link__debug_cpu_time_share.pct", percent(debug_ns(profile), profile.cpu_ns))
         if results is not None:

@@ -31,7 +31,7 @@ class Profile(Measured):
     that contain them. `parsing` has a TIME row for each cubin, `reading` for each opened file.
     `folding` is the result of deduplication, None for a link without it. `saved_bytes` is how much
     shorter it made the output, known after a report was created. `loading_ns` is the part of step
-    fold_mercury that loaded modules, once per process. `decisions` follow from `folding`. `files`,
+    fold_mercury that loaded modules, once per process. `decisions` say which cubins fold. `files`,
     `families` and `relocations` are created at first use from `file_counts` and `kind_counts`
     (FILE_COUNT and KIND_COUNT rows); `tables` has them with columns. `release` is the release of
     nvlink that the link follows, None if no cubins were linked. `arch` is the target, such as
@@ -67,7 +67,7 @@ class Profile(Measured):
         self.opened_names: list[str] = []
         self.reading: bytes | None = None
         self.parsing: bytes | None = None
-        # Number of each relocation type, and how many were applied and emitted.
+        # Rows: the number of a relocation type, how many were applied, how many were emitted.
         self._types: list[tuple[int, int, int]] = []
         self._files: list[InputFile] | None = None
         self._families: list[SectionFamily] | None = None

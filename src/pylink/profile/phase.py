@@ -14,8 +14,8 @@ class Cost:
 
     `peak_bytes` is the peak memory of the process at the end of the period. Faults are page faults.
     `disk_bytes` were read from disk, since no cache had them. `cycles` and `instructions` are those
-    of the processor in user mode. `cpu_ns` counts all threads of the
-    process, `thread_ns` only the thread that links; both include compilers that it ran.
+    of the processor in user mode. `cpu_ns` is the processor time of all threads of the process,
+    `thread_ns` only that of the thread that links; both include compilers that the link ran.
     """
 
     __slots__ = (

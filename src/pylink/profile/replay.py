@@ -2,8 +2,9 @@
 
 The tables of the first n inputs are prefixes of the tables of a finished link. So the phases can
 run again on parts of the inputs, from few to all. This gives the cost of each step at each size.
-The larger sizes, which decide forecasts, are close together. All sizes are measured in turn,
-several times, and the fastest run of each counts, so that a short disturbance does no harm.
+The larger sizes, which decide forecasts, are close together. A turn measures all sizes, one after
+the other. There are several turns, and the fastest run of each size counts, so that a short
+disturbance does no harm.
 
 The caches hold the data of the previous run. So parts run from small to large, several times each:
 a whole link that ran after a small part took 5 to 15 % longer than as a part of a link twice as
@@ -52,7 +53,8 @@ LEAST_RATIO = 1.01
 LARGE_SHARE = 0.125
 LARGE_RATIO = 2 ** (1 / 3)
 
-# Least number of turns, and limits of further turns while costs are not settled.
+# Least number of turns. While costs are not settled, more follow, up to this number and until this
+# many seconds of processor time are spent.
 LEAST_TURNS, MAX_TURNS = 2, 16
 MAX_SECONDS = 4.0
 # The costs of a size are settled if the two best turns differ by no more than this share.
@@ -62,7 +64,7 @@ SETTLED_SHARE = 0.01
 REPETITIONS = 3
 SMALL_PART_INPUTS, SMALL_PART_REPETITIONS = 15, 4
 # A part with at least so many nanoseconds of processor time runs once in a turn: the caches hold
-# nothing of the run before it, and two turns of a link just below take `MAX_SECONDS`.
+# nothing of the run before it, and if a link takes a little less, two turns take `MAX_SECONDS`.
 LONG_PART_NS = 150_000_000
 
 
@@ -83,7 +85,7 @@ def part_sizes(inputs: int) -> list[int]:
 
 
 def replay(results: PhaseResults, *, shows_progress: bool = False) -> list[Profile]:
-    """Return the profiles of parts of a successful link, smallest first in each turn.
+    """Link parts of a successful link again; return their profiles, smallest first in each turn.
 
     On a quiet machine costs settle at once; a busy machine needs more turns.
     """
@@ -129,7 +131,10 @@ def _cpu_ns(profile: Profile) -> int:
 
 
 def is_settled(costs: list[int]) -> bool:
-    """Return whether one more turn would probably cost the same; `costs` has one of each turn."""
+    """Return whether one more turn would probably cost the same.
+
+    `costs` has the least processor time of a size in each turn so far.
+    """
     least, *second_least = sorted(costs)[:2] or [0]
     return all(cost <= least * (1 + SETTLED_SHARE) for cost in second_least)
 

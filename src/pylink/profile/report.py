@@ -52,7 +52,8 @@ DEDUP = "dedup"
 # Streams separate the link from its comparisons.
 MAIN_STREAM, DEDUP_STREAM = 1, 2
 
-# Limit of pairs with an action of their own: each has all sections, and nobody reads more.
+# If more pairs were compared, none has an action of its own: each action has all sections of the
+# report.
 MAX_PAIRS = 64
 
 
@@ -71,7 +72,7 @@ class _ReportBuilder:
     ) -> Action:
         """Add an action that handled `items` items, within the NVTX ranges `stack`.
 
-        `detail` stands in brackets after the name.
+        `detail` stands in brackets after the name, and `stream` is MAIN_STREAM or DEDUP_STREAM.
         """
         profile = self.profile
         action = Action(name, f"{name}({detail})", name, thread_id=self.thread)
@@ -125,7 +126,7 @@ def _describe_work(phase: Phase, profile: Profile) -> str:
 
 
 def _items(phase: Phase) -> int:
-    """Return the number of items of a phase, which tools show as the grid of a kernel."""
+    """Return the number of a phase's sections, at least 1; tools show it as a kernel's grid."""
     return max(phase.sections, 1)
 
 

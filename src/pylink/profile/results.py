@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 class PhaseResults:
     """The inputs and the results of a link; `final` is None if it ended after layout.
 
-    From sm_100 on, merge may have replaced the inputs `objects` by others with rewritten kernels.
+    `objects` are the inputs as read. From sm_100 on, `placed.merged.objects` may be others, since
+    merge replaces inputs whose kernels it rewrites.
     """
 
     __slots__ = ("final", "objects", "placed")

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
 
 
-# Columns of FILE_COUNT, and one of KIND_COUNT.
+# Numbers of columns in FILE_COUNT rows, and of one in KIND_COUNT rows.
 RELOCATIONS, DEBUG_BYTES = 6, 7
 COPIED_BYTES = 7
 
 
 def fill_sizes(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
-    """Set the sizes of phases and steps; `sums` is the sum of all FILE_COUNT rows."""
+    """Set the work sizes of phases and steps; `sums` has the sum of each FILE_COUNT column."""
     sizes = step_sizes(profile, sums, results)
     input_size = (profile.input_bytes, "bytes")
     for phase in profile.phases:
@@ -79,7 +79,7 @@ def step_sizes(
 
 
 def _fill_phases(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
-    """Set the amounts that each phase handled; `sums` is the sum of all FILE_COUNT rows."""
+    """Set the amounts that each phase handled; `sums` has the sum of each FILE_COUNT column."""
     objects, placed = results.placed.merged.objects, results.placed
     sections = len(placed.section_order)
     symbols = len(placed.symbol_order)

@@ -94,7 +94,7 @@ class _Trace:
         self.events.append(_event("X", (self.pid, self.pid + lane), begin, duration, name, detail))
 
     def totals(self) -> list[Event]:
-        """Return the total of each name as an event, longest first, each on a thread of its own."""
+        """Return the total of each name as an event, longest first, each with a thread id alone."""
         events = []
         tid = self.pid + max(self.lanes)
         by_time = sorted(self.sums.items(), key=lambda item: (-item[1][1], item[0]))
@@ -129,15 +129,18 @@ def thread_name(lane: int) -> str:
 
 
 def _event(
-    phase: str, thread: tuple[int, int], start: int, duration: int, name: str, detail: str
+    ph: str, thread: tuple[int, int], start: int, duration: int, name: str, detail: str
 ) -> Event:
-    """Return an event of `thread`, a process and thread id; times are in microseconds."""
+    """Return an event of type `ph`, such as X, of `thread`, a process and a thread id.
+
+    Times are in microseconds.
+    """
     pid, tid = thread
     return {
         "pid": pid,
         "tid": tid,
         "ts": start,
-        "ph": phase,
+        "ph": ph,
         "dur": duration,
         "name": name,
         "args": {"detail": detail},
