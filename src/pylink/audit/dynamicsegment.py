@@ -110,7 +110,7 @@ class DynamicSegment:
 
         DT_HASH states it in its second word. DT_GNU_HASH has a header of four words, a bloom filter
         of words of 8 bytes, the first symbol of each bucket, and a word for each symbol from number
-        `first` on. The last symbol is the end of the chain that begins last.
+        `first` on. The last symbol is at the end of the chain that begins last.
         """
         if tags.DT_HASH in self._values:
             head = self._read_table(self._values[tags.DT_HASH], 8, "hash table")

@@ -104,9 +104,9 @@ class Auditor:
     ) -> None:
         """Report an image that waits for the modules `absent`, which do not call it.
 
-        These are modules that call another file's image (the kinds audit-incomplete), or that no
-        file contains (audit-waiting). If all lost modules are registered by another image, too, the
-        finding is one about copies.
+        Either these modules call another file's image (the finding is audit-incomplete), or no file
+        contains them (audit-waiting). If other files have registered copies of all lost modules,
+        `-copy` is added to the kind.
         """
         file = image.file
         takers = {module.id: taker for module, taker in outcome.takers.items()}

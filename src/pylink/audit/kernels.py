@@ -71,15 +71,13 @@ def read_symbols(cubin: bytes) -> Symbols:
 
 
 class DeviceCode:
-    """Reads the images of files, each file once for each question."""
+    """Reads kernels and variables from the images of files; their names are read once."""
 
     def __init__(self) -> None:
         self._symbols: dict[LinkedFile, tuple[set[bytes], set[bytes]]] = {}
 
     def symbols(self, file: LinkedFile) -> tuple[set[bytes], set[bytes]]:
-        """Return the kernels and variables of a file, from the first cubin of each of its
-        images.
-        """
+        """Return names of the kernels and of the variables in the first cubin of each image."""
         if file not in self._symbols:
             kernels: set[bytes] = set()
             variables: set[bytes] = set()
@@ -90,9 +88,7 @@ class DeviceCode:
         return self._symbols[file]
 
     def code(self, file: LinkedFile, names: set[bytes]) -> dict[bytes, dict[int, bytes]]:
-        """Return a digest of the code of these kernels, for each SM number that they have
-        code for.
-        """
+        """Return digests of the code of these kernels: by name, then by SM number."""
         code: dict[bytes, dict[int, bytes]] = defaultdict(dict)
         for sm, symbols in self._cubins(file, every=True):
             for name in names & symbols.kernels.keys():
@@ -124,7 +120,7 @@ class DeviceCode:
 
 
 def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[SharedNames]:
-    """Return the kernels whose host symbol the loader replaces by the one of another file."""
+    """Return the kernels whose host symbol in a file the loader replaces by an earlier file's."""
     pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
     global_scope: list[LinkedFile] = []
     for group in groups:

@@ -163,11 +163,10 @@ class _Functions:
 
 
 def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
-    """Return the name of the function that a relocation refers to.
+    """Return the name of a relocation's symbol, or of the function that starts at its target.
 
-    It is empty if it is not a function's start.
-
-    The symbol is the function's, or that of its section, with an offset as addend.
+    The latter if the symbol is that of a section, with an offset as addend; empty if no function
+    starts there.
     """
     if symbol.info & 15 != elf.STT_SECTION:
         return symbol.name
@@ -180,11 +179,9 @@ def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> byte
 
 
 def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
-    """Return the kernel whose host symbol or stub has this name.
+    """Return the kernel whose host symbol or stub has this name; empty if it is neither of these.
 
-    It is empty if the name is not one of these.
-
-    The name of a stub whose kernel is not found is returned itself.
+    If the kernel of a stub is not in `kernels`, the name of the stub is returned instead.
     """
     if name in kernels:
         return name

@@ -88,7 +88,8 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     file.needs = set(ids_in_names(file.undefined, WRAPPER_PREFIX))
     file.calls = module_ids(id_texts)
     answers = [id_text[len(DEFINED) :] for id_text in id_texts if id_text.startswith(DEFINED)]
-    # A module that may be lent is registered here if the file has its host code.
+    # A library may lend modules: then the link of another file takes their code. Such a module is
+    # registered here if the file has its host code.
     lent = {name.removeprefix(LENT) for name in answers if name.startswith(LENT)}
     answers = [name for name in answers if not name.startswith(LENT)]
     file.answers = list(dict.fromkeys([*answers, *(name for name in file.calls if name in lent)]))

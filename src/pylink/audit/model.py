@@ -35,6 +35,9 @@ class Container:
 class LinkedFile:
     """A program or shared library; `machine` is its e_machine.
 
+    When a file is loaded, its modules (relocatable code of one source file) call functions that
+    register them. A file whose link made an image of modules defines these functions: it answers.
+
     * `needed`, `soname`, `rpath`, `runpath`: from the dynamic segment: names of libraries, its own
       name, and directories to search.
     * `is_symbolic`: its references use its own definitions (-Bsymbolic).
@@ -43,9 +46,10 @@ class LinkedFile:
     * `answers`: ids of the modules in its image.
     * `self_bound`: ids for which its calls always reach its own image.
     * `needs`: ids of modules whose fat binaries its image refers to in other files.
-    * `images`: fat binaries that are registered.
+    * `images`: fat binaries of linked code, which are registered.
     * `modules`: fat binaries of relocatable code.
-    * `module_count`: number of these, -1 without a section for them.
+    * `has_sections`: the file has readable section headers.
+    * `module_count`: number of `modules`, -1 without a section for them.
     * `faults`: messages about parts that could not be read.
     """
 

@@ -66,7 +66,7 @@ class Process:
 
 
 class Loader:
-    """Loads files like the loader, each once."""
+    """Finds and reads the files that the system's loader would load, each once."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -134,10 +134,7 @@ class Loader:
         return self._libraries[file]
 
     def _find_library(self, name: str, file: LinkedFile) -> LinkedFile | None:
-        """Return the library that the loader would load by a name for a file.
-
-        None if it is not found.
-        """
+        """Return the library that the loader would load by a name for a file; None if missing."""
         for path in self._finder.candidates(name, list(self._chain_of_loaders(file))):
             try:
                 library = self._read_file(path)
@@ -163,9 +160,7 @@ class Loader:
             current = self._loaders.get(current)
 
     def _order_of_initialization(self, members: list[LinkedFile]) -> list[LinkedFile]:
-        """Return the files in their order of initialization: from the last one on, dependencies
-        first.
-        """
+        """Return the files in order of initialization: the last first, after its dependencies."""
         ordered: dict[LinkedFile, None] = {}
         entered: set[LinkedFile] = set()
         for start in reversed(members):

@@ -30,7 +30,7 @@ class Module:
 
 @dataclass
 class Image:
-    """The image of a file, which is registered at its call number `size`.
+    """The image of a file, which is registered when it gets its `size`-th call of a module.
 
     `calls` are the modules that call it until then, `late` the modules that call it afterwards.
     """
@@ -70,7 +70,7 @@ class Outcome:
 
     @cached_property
     def lost_modules(self) -> set[Module]:
-        """Modules whose copy in their file does not find its kernels."""
+        """Modules whose host code, in their file, does not find its kernels."""
         modules = set(self.unanswered)
         for image in self.images:
             modules.update(image.late)
@@ -83,7 +83,7 @@ class Outcome:
 class FileState:
     """The modules of a file, now or after another build step, with the fields of `LinkedFile`.
 
-    `visible` are the answers that other files find.
+    `visible` are those of `answers` whose registering function other files find.
     """
 
     calls: tuple[bytes, ...]
@@ -101,7 +101,7 @@ def current_state(file: LinkedFile) -> FileState:
 def simulate(
     groups: Sequence[Group], changes: Mapping[LinkedFile, FileState] | None = None
 ) -> Outcome:
-    """Follow each call of a process; `changes` has the files that are in another state."""
+    """Follow each call of a process; `changes` maps files to states to assume instead of now's."""
     files = {file: current_state(file) for group in groups for file in group.loaded}
     files.update(changes or {})
     outcome = Outcome()

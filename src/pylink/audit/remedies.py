@@ -28,7 +28,7 @@ class Remedy:
 class Remedies:
     """Finds remedies for the modules that a process loses."""
 
-    # Each trial follows all calls of the process.
+    # A limit, since each trial simulates all calls of the process.
     MOST_TRIALS = 400
 
     def __init__(
@@ -37,7 +37,7 @@ class Remedies:
         self._groups = groups
         self._files = [file for group in groups for file in group.loaded]
         self._outcome = outcome
-        self._trials = 0  # so far
+        self._trials = 0  # number of trials so far
         self._program = program
         # The files that are loaded when the program starts.
         self._started = set(groups[0].loaded) if program is not None else set()
@@ -48,9 +48,7 @@ class Remedies:
     def find(
         self, modules: set[Module], candidates: Callable[[], Iterator[Remedy]]
     ) -> Remedy | None:
-        """Return the first candidate that saves all `modules` and loses no others.
-
-        None if none does.
+        """Return the first candidate that saves all `modules` and loses no others, or None.
 
         Candidates are tried from the present state first, then after the remedies that were found
         earlier.
@@ -176,7 +174,10 @@ class Remedies:
     def _link_into_program(
         self, program: LinkedFile, file: LinkedFile, opened: FileState
     ) -> dict[LinkedFile, FileState]:
-        """Return states in which the program registers the modules of a file, now `opened`."""
+        """Return states in which the program's image has the modules of `file`, too.
+
+        `opened` is the state of `file` then.
+        """
         now = self._state(program)
         added = set(file.calls) | set(file.answers)
         answers = tuple(dict.fromkeys([*now.answers, *sorted(added)]))
@@ -185,7 +186,10 @@ class Remedies:
         return {file: opened, program: linked}
 
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Yield remedies in which the file borrows code from libraries with own device links."""
+        """Yield the remedy in which a file borrows `missing` modules from libraries, if possible.
+
+        It links their code, but device links of the libraries, new ones if needed, register them.
+        """
         absent = [name for name in missing if name not in file.calls]
         holders = [self._find_holder(file, name) for name in absent]
         if not absent or None in holders:
@@ -199,8 +203,7 @@ class Remedies:
                 answers = tuple(dict.fromkeys(lender.calls))
                 changes[lender] = replace(now, answers=answers, self_bound=frozenset(answers))
         kind = "audit-lend" if changes else "audit-borrow"
-        # A library that was open gets a device link of its own: files that linked its code no
-        # longer do.
+        # If a library gets a device link of its own, files that linked its code no longer do.
         users = [user for user in self._files if user not in lenders] if changes else [file]
         for user in users:
             now = self._state(user)
@@ -214,16 +217,14 @@ class Remedies:
         yield Remedy(kind, facts, changes)
 
     def _find_holder(self, file: LinkedFile, identifier: bytes) -> LinkedFile | None:
-        """Return the first library other than the file that has the host code of a module."""
+        """Return the first library, except `file`, that has the host code of a module, or None."""
         for other in self._files:
             if other is not file and not other.is_program and identifier in other.calls:
                 return other
         return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
-        """Return the remedy that adds the missing host code to the file, whose image answers its
-        calls.
-        """
+        """Return the remedy that adds missing host code to a file, whose image gets its calls."""
         now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
         bound_ids = frozenset(now.answers)

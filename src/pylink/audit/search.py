@@ -1,4 +1,4 @@
-"""Finds the libraries that a file needs like the loader, but only in allowed directories.
+"""Finds the libraries that a file needs as the loader does, but only in allowed directories.
 
 Allowed are the directories of files that the user named, those of -L, and all directories below
 them. RPATH and RUNPATH are followed into allowed directories; other paths are only listed. With
@@ -69,7 +69,7 @@ class Finder:
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
         """Return the directories, with $ORIGIN replaced.
 
-        Directories with other variables are only listed.
+        Directories with other variables are only added to `not_looked_at`.
         """
         origin = os.path.dirname(file.path)
         expanded = []
@@ -82,9 +82,9 @@ class Finder:
         return expanded
 
     def _may_load(self, path: str, file: LinkedFile) -> bool:
-        """Return whether this is a regular file in an allowed directory; else list the directory.
+        """Return whether this is a regular file in an allowed directory.
 
-        `file` is the one that needs it.
+        A path that is not allowed is added to `not_looked_at`, as named by `file`.
         """
         directory = os.path.dirname(path)
         if not self._is_allowed(os.path.realpath(directory)):

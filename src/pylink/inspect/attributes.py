@@ -93,7 +93,7 @@ def _read_records(image: Image, section: Section) -> list[RawRecord]:
 
 
 def _decode_short(form: int, value: int, *, is_version: bool) -> tuple[object, str]:
-    """Return the value of a record without payload: for JSON (None for none), and as text."""
+    """Return the value of a record without payload, for JSON and as text; None, "" for no value."""
     if form == facts.NVAL:
         # The value field should be unused, so it is shown only if it is not 0.
         return (value, f"{value:#x}") if value else (None, "")
@@ -128,8 +128,7 @@ def _decode_words(
 
 
 def _decode_parameter(index: int, place: int, properties: int) -> tuple[object, str]:
-    """Return a kernel parameter, for JSON and as text, which has rare fields only if they are
-    unusual.
+    """Return a kernel parameter, for JSON and as text; the text omits fields with usual values.
 
     The arguments are the words of the record. `place` has ordinal and offset, 16 bits each.
     `properties` has, from bit 0 on: alignment (8 bits), space (4), bank (5), one bit for a

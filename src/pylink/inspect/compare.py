@@ -42,7 +42,7 @@ def differences(first: Image, second: Image, ignore: Ignore) -> list[Difference]
 
 
 class _Comparison:
-    """Finds the differences of two cubins. `pairs` has the sections of equal key of both."""
+    """Finds the differences of two cubins. `pairs` has their sections with equal `Section.key`."""
 
     def __init__(self, first: Image, second: Image, ignore: Ignore) -> None:
         self.first, self.second, self.ignore = first, second, ignore
@@ -137,9 +137,7 @@ class _Comparison:
         return differing
 
     def _compare_contents(self, first: Section, second: Section) -> list[Difference]:
-        """Return the differences of two sections' contents: of their rows, or else of their
-        bytes.
-        """
+        """Return the differences of two sections' contents: of rows, or else of bytes."""
         value, other = self.first.content(first), self.second.content(second)
         if self.ignore.tool_note and first.name == TOOL_NOTE:
             value, other = without_first_note(value), without_first_note(other)
@@ -156,7 +154,8 @@ class _Comparison:
         except MalformedCubin as problem:
             return [Difference("section", first.name, "", None, None, f"unreadable: {problem}")]
         differing = compare_rows(first.name, *rows)
-        # Equal rows with other bytes: numbers that moved explain that, except in notes.
+        # Rows have names instead of numbers. So if symbols are renumbered, bytes of equal rows may
+        # differ, except in notes.
         if not differing and not (self.renumbered and not is_notes(first)):
             differing = [bytes_difference(first, value, other)]
         return differing
@@ -187,9 +186,7 @@ def _describe(section: Section) -> str:
 
 
 def _title_of_reference(image: Image, section: Section, field: str) -> str:
-    """Return the name of the symbol or section that the field `link` or `info` of a section
-    means.
-    """
+    """Return the name of what a field, link or info, of a section means: a symbol or section."""
     value: int = getattr(section, field)
     if field == "info" and section.name.startswith((".text.", CAPSULE)):
         # Before sm_90, the upper 8 bits are the register count.

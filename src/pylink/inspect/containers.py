@@ -51,11 +51,11 @@ class UnreadableFile(Exception):
 class Part:
     """One cubin, PTX text or LTO-IR module of a file.
 
-    `data` is empty for PTX and LTO-IR unless `Allowance.unpacks` has them. LTO-IR that only
-    nvJitLink can read is a fat binary with its entry. `arch` is the SM number
-    in the entry of a fat binary, 0 for a file. `size` is the number of its bytes, decompressed if
-    `data` is. `packed` is the number of bytes that it takes in the file, with the header of an
-    entry. `machine` is the ELF machine of the host code around it, 0 without any.
+    `data` is empty for PTX and LTO-IR unless `Allowance.unpacks` has them. For scrambled LTO-IR,
+    which only nvJitLink can read, it is a fat binary with the entry. `arch` is the SM number in the
+    entry of a fat binary, 0 for a cubin outside of these. `size` is the number of bytes after
+    decompression, `packed` that in the file, with the header of an entry. `machine` is the ELF
+    machine of the host code around it, 0 without any.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Allowance:
 
 
 def is_known(head: bytes) -> bool:
-    """Return whether a file with this head may contain cubins."""
+    """Return whether a file with this head may contain device code."""
     return head.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS))
 
 
@@ -167,7 +167,7 @@ def _parts_of_fatbin(name: str, data: bytes, allowance: Allowance) -> Iterator[P
 def _embedded_parts(
     name: str, data: bytes, sections: list[FileSection], allowance: Allowance
 ) -> Iterator[Part]:
-    """Yield the entries of containers and the loose cubins in a file with these sections."""
+    """Yield the entries of containers, and the cubins outside of these, in a file's sections."""
     for code in find_device_code(InMemory(data), sections):
         contents = data[code.start : code.end]
         allowance.count_member(name, len(contents))
@@ -183,8 +183,8 @@ def _parts_of_container(name: str, data: bytes, allowance: Allowance) -> Iterato
     if faults:
         raise UnreadableFile(f"{name}: fat binary is damaged")
     unpacker, limit = allowance.unpacker, default_limit(len(data))
-    # Sizes in bytes: of the header, of the stored payload with padding, of a compressed payload
-    # without, and of the decompressed payload. The last two are 0 for one that is not compressed.
+    # Sizes in bytes: `head` of the header, `size` of the stored payload with padding, `packed`
+    # without padding if the entry is compressed, and `full_size` decompressed, otherwise 0.
     for _, _, index, kind, arch, head, flags, offset, size, packed, full_size in ENTRY.iter_unpack(
         entries
     ):

@@ -33,7 +33,7 @@ class Difference:
 def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> list[Difference]:
     """Return the differences of a section's rows, in time linear in their number.
 
-    Rows of equal key are paired, the n-th with the n-th.
+    The n-th row of a key in the first cubin is compared with the n-th of that key in the second.
     """
     if first == second:
         return []
@@ -80,8 +80,7 @@ def number_difference(
 
 
 def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
-    """Return the text report: for each place, - with the first cubin's value and + with the
-    second's.
+    """Return the differences as text: after each place, - the first value and + the second.
 
     `names` are those of the files; `limit` is the number of places shown for a section, 0 for all.
     """

@@ -1,4 +1,4 @@
-"""Finds device code in a file: containers of fat binaries in any section, and loose cubins.
+"""Finds device code in a file: containers of fat binaries in any section, and cubins outside.
 
 Files are read in windows, and only headers are decoded. Between containers there may be any bytes.
 In sections that are not for fat binaries, a container's magic may be an ordinary constant, so an
@@ -34,8 +34,8 @@ CONTAINER_SIZE = 16  # bytes of the header
 FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
 # Least and largest number of bytes of a search window: small after a match, since the next match
-# often follows, and growing without matches. So payloads are hardly searched, and the bytes of a
-# file are read once.
+# often follows directly, and growing without matches. So few bytes of payloads are searched, and
+# the bytes of a file are read once.
 _LEAST_WINDOW, _MOST_WINDOW = 1 << 12, 1 << 18
 # Bytes after a container in which the next one is looked for first.
 _USUAL_GAP = 64
@@ -76,7 +76,10 @@ class FileSection:
 
 
 def leaves_registration(source: ByteSource) -> bool:
-    """Return whether a library or program has an undefined symbol that registers device code."""
+    """Return whether a library or program leaves the registration of its device code to others.
+
+    It then has an undefined symbol of a function that registers a module.
+    """
     section_of = {section.name: section for section in sections_of(source)}
     if not all(name in section_of for name in (".dynsym", ".dynstr")):
         return False
@@ -133,7 +136,7 @@ def sections_of(source: ByteSource) -> list[FileSection]:
 
 
 def section_at(sections: list[FileSection], offset: int) -> str:
-    """Return the name of the section that has a byte, the first of several; empty if none does."""
+    """Return the name of the first section with the byte at `offset`; empty if there is none."""
     for section in sections:
         if section.start <= offset < section.end:
             return section.name
@@ -161,9 +164,9 @@ def end_of_cubin(source: ByteSource, start: int) -> int | None:
 
 
 def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterator[Embedded]:
-    """Yield containers and loose cubins in order of their offsets, without nested ones.
+    """Yield containers, and cubins outside of these, in order of their offsets.
 
-    In a file that starts as a fat binary, all containers count.
+    A file that starts as a fat binary is searched only for containers, and all of them count.
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
     marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)
@@ -203,7 +206,7 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
 def _end_of_container(source: ByteSource, start: int, *, is_expected: bool) -> int | None:
     """Return the end offset of a container, at most the file's end; None if it is not a container.
 
-    Where none `is_expected`, an entry must follow its header.
+    If no container `is_expected` here, an entry must follow the header.
     """
     head = source.read(start, CONTAINER_SIZE)
     if len(head) < CONTAINER_SIZE:

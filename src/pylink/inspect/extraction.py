@@ -1,7 +1,7 @@
 """Writes the device code of a file to separate files, named after their origin.
 
 Names come from inputs, so only letters, digits and `._+-` are kept. Nothing is written outside of
-the directory, no existing file is overwritten, and no link is followed.
+the directory, no existing file is overwritten, and no symbolic link is followed.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class MalformedCubin(ValueError):
 class Section:
     """One section header; `key` is the name and the number of earlier sections of this name.
 
-    `name_offset` is sh_name. The bytes of a `bare` section would be those of the section headers:
-    it has none of its own.
+    `name_offset` is sh_name. The offset and size of a `bare` section cover the table of section
+    headers, so it has no bytes of its own.
     """
 
     index: int
@@ -57,8 +57,8 @@ class Section:
     def file_size(self) -> int:
         """The number of bytes in the file.
 
-        Up to 13.4, the mercury twin of reserved shared memory of sm_110 has bytes, though sections
-        of its type usually have none.
+        Sections of types like NOBITS have none, with one exception: up to CUDA 13.4, the mercury
+        form of reserved shared memory of sm_110 has bytes.
         """
         if self.index == 0 or (self.type in elf.NO_BYTES and (self.bare or not self.mercury)):
             return 0
@@ -151,7 +151,7 @@ class Image:
         return list(map(SegmentHeader._make, PHDR.iter_unpack(table)))
 
     def _check_range(self, title: str, offset: int, size: int) -> None:
-        """Raise MalformedCubin if these bytes of the file do not exist."""
+        """Raise MalformedCubin, naming them `title`, if these bytes of the file do not exist."""
         limit = len(self.data)
         if size and (offset > limit or size > limit - offset):
             raise MalformedCubin(
@@ -179,9 +179,7 @@ class Image:
         return {section.name: section for section in reversed(self.sections)}
 
     def section_name(self, index: int) -> str:
-        """Return the name of a section by its number, which may be a special one such as
-        SHN_ABS.
-        """
+        """Return the name of a section by its number, which may be special, such as SHN_ABS."""
         if index in elf.SPECIAL_SECTIONS and (index == 0 or index >= len(self.sections)):
             return elf.SPECIAL_SECTIONS[index]
         return self.sections[index].name if index < len(self.sections) else f"section {index:#x}?"
@@ -219,7 +217,7 @@ class Image:
         return names
 
     def section_of_symbol(self, symtab: Section, index: int, shndx: int) -> int:
-        """Return the section of a symbol: its st_shndx, or its number in the _shndx table."""
+        """Return the number of a symbol's section: st_shndx, or the entry in the _shndx table."""
         if shndx != elf.SHN_XINDEX:
             return shndx
         section = self.section(f"{symtab.name}_shndx")

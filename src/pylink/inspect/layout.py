@@ -82,7 +82,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
 
 
 def _runs(image: Image) -> list[list[Section]]:
-    """Return lists of adjacent sections with equal permissions: those of each loaded segment."""
+    """Return the sections of each loaded segment: adjacent sections with equal permissions."""
     permission_bits = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
     runs: list[list[Section]] = []
     previous = None
@@ -99,7 +99,7 @@ def _runs(image: Image) -> list[list[Section]]:
 
 
 def _expected_segments(image: Image, offsets: list[int], phoff: int) -> tuple[SegmentHeader, ...]:
-    """Return the program headers if sections and program headers were at these offsets."""
+    """Return the program headers for sections at `offsets` and program headers at `phoff`."""
     runs = iter(_runs(image))
     result = []
     for segment in image.segments:

@@ -11,8 +11,8 @@ from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
 def placement_differences(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
     """Return differences in placement of two cubins whose sections have the same names and sizes.
 
-    With `tool_note` the tool notes may differ in size: the first layout must be equal to the second
-    one's with a note of the first size.
+    With `tool_note`, the sizes of the tool notes may differ: the first layout is compared with what
+    the second would be if its note had the first one's size.
     """
     note = first.section(TOOL_NOTE)
     layout, other_layout = actual_layout(first), actual_layout(second)
@@ -52,9 +52,7 @@ def _segment_text(header: SegmentHeader) -> str:
 
 
 def _clear_contents(image: Image) -> bytes:
-    """Return the file with all bytes of sections and headers set to zero, so that only padding is
-    left.
-    """
+    """Return the file with zeros in all sections and headers, so that only padding remains."""
     gaps = bytearray(image.data)
     spans = [
         (0, FILE_HEADER_SIZE),

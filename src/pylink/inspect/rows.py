@@ -124,7 +124,9 @@ class Record(Row):
 
 @dataclass(frozen=True)
 class Call(Row):
-    """A row of .nv.callgraph; `second` is a function, or a prototype in blocks -2 and -3.
+    """A row of .nv.callgraph: a call of `second` by `first`, or as `contents.BLOCKS` says.
+
+    `second` is a function, or in blocks -2 and -3 a prototype.
 
     The row that marks the start of a block has empty fields.
     """
@@ -186,7 +188,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A function's mercury capsule; `code` is the section whose number is its first word."""
+    """A mercury capsule: the portable form of a function's code.
+
+    `code` is the name of the code section, whose number is the first 16-bit word of the capsule.
+    """
 
     function: str
     size: int
