@@ -4,10 +4,11 @@ The error of a fit is compared with the scatter: how far repeated measurements o
 docs/growth.md explains the criterion to users.
 
 1. A sum of functions, or a power of the size, is a model if its error does not exceed what the
-   scatter allows. Among the models, the one with the least squares / scatter**2 +
-   `PART_PENALTY` for each part is chosen.
-2. If there is no model for all sizes, the larger sizes may still have one: the cost may change its
-   course from some size on. The widest range with a model is chosen.
+   scatter allows. Among the models, the one with the least penalty is chosen: the sum of squared
+   errors / scatter**2, `PART_PENALTY` for each part, and more for an unusual growth.
+2. If there is no model for all sizes, or smaller sizes do not confirm a steep one, the larger sizes
+   may have one: the cost may grow in another way from some size on. So a power, the course, is
+   fitted to the last two doublings.
 3. The interval of the forecast for twice the size holds all multiples that a sum of functions up to
    n^2 can forecast and that fit as well (95 % on each side). It also holds the forecasts of the
    best sums for wider ranges, since the larger sizes may not go on as they are, and the forecast
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
 # Two and eight inputs should do: their bytes differ by a little less than a factor of four.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
-# If no sum fits, the course of the last doublings is fitted from these shares of the largest size
-# on.
+# The course is fitted to the sizes from each of these shares of the largest one on: to the last two
+# doublings and to the last one.
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
-# Largest |log| of forecast / fit with which the smaller sizes confirm a steep growth.
+# Smaller sizes confirm a steep growth if the log of their forecast / the fit's is at most this.
 CONFIRM_LOG_ERROR = 0.15
 # Sizes are whole numbers, so a range may miss its bound by this factor.
 SIZE_TOLERANCE = 0.97
@@ -58,7 +59,7 @@ USEFUL_MISFIT = 0.06
 LEAST_CUBIC_MULTIPLE = 3.0
 # Standard deviations by which the sum of squares of a model may exceed that of the scatter.
 MAX_EXCESS_SIGMA = 5.0
-# Factor by which the chosen sum may exceed this limit if the closest sum does not.
+# Factor by which the chosen sum may exceed that limit if the sum with the least squares does not.
 CHOICE_TOLERANCE = 1.5
 # Multiples at twice the size beyond this one are of n^3: n^2 gives 4.
 CUBIC_MULTIPLE = 4.2
@@ -66,17 +67,17 @@ CUBIC_MULTIPLE = 4.2
 # Factors by which caches can change the cost of a doubling: on real links the cost of an input
 # rises by up to 20 % when tables outgrow a cache, and falls again.
 CACHE_DIP, CACHE_RISE = 0.85, 1.15
-# A larger scatter shows that the machine or its memory was busy. As the larger link meets that,
-# too, its interval grows by BUSY_FACTOR times the excess.
+# A larger scatter shows that the machine or its memory was busy. A link of twice the size meets
+# that, too, so the interval of its cost grows by BUSY_FACTOR times the excess.
 STEADY_SCATTER, BUSY_FACTOR = 0.015, 2.0
 # Measured times scatter at least this much. Exact costs, such as counts, scatter less, and no cache
 # changes them.
 LEAST_TIME_SCATTER = 0.002
 
-# A sum with a multiple in this range may be a line that a cache bent.
+# A sum with a multiple in this range may be linear growth that a cache disturbs.
 LINE_LOW, LINE_HIGH = 2.0, 2.5
-# A course with a multiple from LINE_LOW to BENT_COURSE_HIGH may be a bent line, too. The lower
-# bound of its interval is then at most BENT_COURSE_MULTIPLE.
+# So may a course with a multiple from LINE_LOW to BENT_COURSE_HIGH. The lower bound of its interval
+# is then at most BENT_COURSE_MULTIPLE.
 BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 
 # Largest quotient of the bounds of an interval: INTERVAL_RATIO up to CALM_SCATTER, and more for
@@ -87,9 +88,9 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 # An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, more
 # intervals hold the cost than claim to. The rounding keeps the narrowed one below the limit.
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
-# A multiple beyond that of n log n, and beyond any that may be called harmless.
+# A cost is steep if twice the size costs more than this multiple; n log n costs less for links.
 STEEP_MULTIPLE = 2.35
-# The limit for a sum with a gentler part, as which a line that a cache bends may appear.
+# The same for a sum of two growing functions, since linear growth may look so because of a cache.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
@@ -107,8 +108,8 @@ FITTED_PARTS = 3
 # Median of the absolute values of a normal variable, in standard deviations.
 MEDIAN_OF_NORMAL = 0.6745
 
-# Distance of an outlier above the other points, in units of their noise, and the number of points
-# for each outlier that may be omitted.
+# Least distance of an outlier above the other points, in units of their noise. One outlier may be
+# omitted for each POINTS_PER_OUTLIER points.
 OUTLIER_SIGMA = 6.0
 POINTS_PER_OUTLIER = 5
 
@@ -176,8 +177,9 @@ def _count_sizes_text(sizes: int) -> str:
 class _Range:
     """Points, the best sum for them, and the interval of the forecasts of all sums.
 
-    `misfit` is the relative error of the closest sum. `fits` means that the best sum is a model.
-    `low` and `high` are multiples of the cost at twice the largest size.
+    The closest sum has the least squares, the best sum the least penalty (see the head). `misfit`
+    is the relative error of the closest sum. `fits` means that the best sum is a model. `low` and
+    `high` are multiples of the cost at twice the largest size.
     """
 
     def __init__(self, points: Points, scatter: float) -> None:
@@ -290,7 +292,7 @@ class _Curve:
         return _Range(self.points.first(count, self.resolution), self.scatter)
 
     def _is_confirmed(self) -> bool:
-        """Return whether the best sum is flat, or smaller sizes forecast the same growth."""
+        """Return whether the best sum is not steep, or smaller sizes forecast the same growth."""
         full_range = self.full_range
         if (
             full_range.best.multiple < STEEP_MULTIPLE
@@ -358,7 +360,7 @@ class _Curve:
                 # The upper bound stays below that of the course: an upward bend of the sum is in
                 # doubt.
                 low, high = min(low, multiple), max(high, min(multiple, widest.high))
-        # The rise of a course that is a little steeper than a line may end once caches are full.
+        # A course that is a little steeper than linear growth may be linear once caches are full.
         course = widest.best.multiple
         if LINE_LOW < course < BENT_COURSE_HIGH:
             course = min(course, BENT_COURSE_MULTIPLE / CACHE_DIP)

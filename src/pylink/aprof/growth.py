@@ -13,12 +13,12 @@ from pylink.aprof.fit import Growth, fit_points
 from pylink.aprof.model import Point, Report
 from pylink.aprof.shapes import function
 
-# A steep routine hurts if it takes HURTING_SHARE of the costliest routine at AHEAD_FACTOR times the
-# largest size.
+# A routine that grows faster than n log n hurts if it takes HURTING_SHARE of the costliest routine
+# at AHEAD_FACTOR times the largest size.
 AHEAD_FACTOR = 10
 HURTING_SHARE = 0.05
-# A routine may work in another way (a path) from some size on. Sizes must reach PATH_REACH times as
-# far before they show the growth on the new path.
+# A routine may work in another way (a path) from some size on. The growth on the new path shows
+# only if the largest size is PATH_REACH times that size.
 PATH_REACH = 4
 
 
@@ -31,7 +31,8 @@ class Fit:
     * `size_unit`: the unit of sizes; "" if the report does not have it.
     * `part`: `cost` as a share of the costliest routine's.
     * `share`: the cost at ten times the size as a share of the costliest routine's there.
-    * `hurts`: whether a steep routine will dominate, or, without a model, already matters.
+    * `hurts`: whether a steep routine's `share`, without a model its `part`, is HURTING_SHARE or
+      more.
     """
 
     routine: str
@@ -66,7 +67,7 @@ class Fit:
         )
 
     def at(self, size: float) -> float:
-        """Return the cost of one call of a size by the model; without one that of the largest."""
+        """Return the cost of one call of a size by the model; without a model, `cost`."""
         if self.model is None:
             return self.cost
         return sum(factor * function(name)(size) for name, factor in self.growth.terms)
@@ -115,7 +116,7 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
 
 
 def _scatter(points: Sequence[Point]) -> float:
-    """Return the least relative error of the fastest call of a size, by how far calls differ.
+    """Return the least relative error of a fastest call, from how far calls of a size differ.
 
     If n calls are disturbed at random, the fastest differs from an undisturbed one by about 1/n of
     the mean distance of the others.
@@ -134,7 +135,7 @@ def _fit(
     unit: str,
     path: tuple[int, str] | None,
 ) -> Fit:
-    """Return the growth of a routine; `path` is the size from which it works in another way."""
+    """Return the growth of a routine; `path` is its row of `Report.paths`, if any."""
     sizes_and_costs = [(float(point.rms), float(getattr(point, cost))) for point in points]
     size, largest_cost = points[-1].rms, sizes_and_costs[-1][1]
     growth = _growth_after_path(size, path)

@@ -13,11 +13,11 @@ MAX_COST = (1 << 64) - 1
 # The metrics of input sizes.
 INPUT_METRICS = ("rms", "drms", "rvms")
 
-# Columns of p and q lines after the id, by version. A column that a version lacks is 0, except
-# `real`, which is `sum`.
 # Columns of versions 0 and 1, and those that version 2 began with.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
+# Columns of p and q lines after the id, by version. A column that a version lacks is 0, except
+# `real`, which is `sum`.
 COLUMNS = {
     0: _OLD,
     1: _OLD,
@@ -31,7 +31,7 @@ NEWEST = max(COLUMNS)
 SQUARES = ("sqr", "self_sqr")
 MAX_SQUARE = MAX_COST**3  # limit in memory: up to MAX_COUNT squares of up to MAX_COST
 
-# Sizes and numbers of calls, which readers keep as signed 64-bit numbers.
+# Columns that readers keep as signed 64-bit numbers: sizes, numbers of calls, bounds of costs.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 
 

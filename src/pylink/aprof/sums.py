@@ -1,9 +1,10 @@
 """Least squares of relative errors for sums of functions whose parts are not negative.
 
-The fit is of cost / measured cost = 1 in each point, so that an error of one percent weighs the
-same at every cost. Functions are divided by their value at the largest size, and costs by the cost
-there. A point at a hundredth of the largest size has a third of its weight (`WEIGHT_EXPONENT`),
-since the large sizes determine the forecast. Small costs that were rounded weigh less.
+At each point, the fitted cost divided by the measured cost should be 1, so that an error of one
+percent weighs the same at every cost. Functions are divided by their value at the largest size, and
+costs by the cost there. A point at a hundredth of the largest size has a third of its weight
+(`WEIGHT_EXPONENT`), since the large sizes determine the forecast. Small costs that were rounded
+weigh less.
 
 `Points.profile` measures what the data leave open. For each multiple of the cost at twice the size
 (`MULTIPLES`) it computes the least sum of squared errors of all sums that forecast this multiple.
@@ -70,8 +71,8 @@ class Points:
         # The mean error of rounding is a quarter of `resolution`. Costs below ten times that weigh
         # less.
         weights *= self.costs**2 / (self.costs**2 + (2.5 * resolution) ** 2)
-        # Least squares of `_matrix @ factors - _ones` are those of weighted relative errors;
-        # columns are functions, rows are points.
+        # The squares of `_matrix @ factors - _ones` are weighted squares of relative errors.
+        # Columns are functions, rows are points, and `_ones` has the roots of the weights.
         root = np.sqrt(weights * len(weights) / weights.sum())
         table = _function_table(self.sizes)
         self._scale = table[-1]
@@ -86,7 +87,7 @@ class Points:
         return len(self.sizes)
 
     def without(self, index: int, resolution: float) -> Points:
-        """Return the points except one."""
+        """Return the points except that at `index`."""
         sizes, costs = (np.delete(column, index).tolist() for column in (self.sizes, self.costs))
         return Points(sizes, costs, resolution)
 

@@ -27,8 +27,8 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
     """Return, by mangled name, entities of defined functions that could be meant.
 
-    Such a function has the same name in source and other parameters. If there is none, those count
-    that are in another scope, or another instantiation of a template.
+    Such a function has the same name in source and other parameters. If there is none, functions
+    of that name in an inner or outer scope, or other instantiations of a template, are returned.
     """
     demangled = {name: demangle(name) for name in names}
     last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}

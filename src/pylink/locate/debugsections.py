@@ -78,9 +78,7 @@ class _LineUnit:
 
 
 def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
-    """Return the debug data with the line programs of section `name`, and resolved section
-    offsets.
-    """
+    """Return the debug data with the line programs of section `name`; .debug_info is relocated."""
     dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
     dwarf.debug_line_sec = _describe_section(name, contents_of(elf, name))
     if dwarf.debug_info_sec is not None:

@@ -1,4 +1,4 @@
-"""Finds the input of an output field, for relocations that cannot be applied."""
+"""Finds the input section and symbol of a field in the output that cannot be relocated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row: int) -> None:
-    """Set the place and symbol of a diagnostic from a row of the patch table."""
+    """Set the place and symbol of a diagnostic to those of a row of `patches`."""
     patch = patches[row]
     starts = placed.places.column("offset")
     for fix in placed.merged.fixups:
@@ -25,7 +25,10 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row:
 
 
 def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
-    """Set the place and symbol of the first relocation of data against an extern array."""
+    """Set the place and symbol of a diagnostic about data that refers to an extern array.
+
+    They are those of the first such relocation.
+    """
     merged = placed.merged
     for fixup in merged.fixups:
         if fixup.entity < 0 or placed.outs[fixup.out].kind == sectionkinds.TEXT:

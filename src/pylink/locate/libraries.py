@@ -32,7 +32,7 @@ LIBDEVICE = re.compile(r"__nv_[a-z0-9_]+$")
 
 
 def find_library(symbol: str) -> list[Diagnostic]:
-    """Return notes on the library that defines an undefined name, by the name only, if any."""
+    """Return a list of one note, on the library that defines names like this; empty if unknown."""
     if LIBDEVICE.match(symbol):
         return [note("in-libdevice", symbol=symbol)]
     for pattern, library, option in LIBRARIES:

@@ -103,18 +103,13 @@ class LineMap:
         return self.frames(section["sh_info"], section.get_relocation(row)["r_offset"])
 
     def declaration(self, name: str) -> Frame | None:
-        """Return the declaration of a variable, by `.debug_info`, which -G writes.
-
-        None if unknown.
-        """
+        """Return the declaration of a variable, by `.debug_info` of -G; None if unknown."""
         if not self._names or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
             return None
         return self.programs(self._names[0]).declaration(name)
 
     def ptx_declaration(self, name: str) -> Frame | None:
-        """Return the declaration of a variable in the PTX that the cubin was compiled from, or
-        None.
-        """
+        """Return the declaration of a variable in the PTX in the cubin; None if unknown."""
         if self._ptx_declarations is None:
             self._ptx_declarations = self._read_ptx_declarations()
         return self._ptx_declarations.get(os.fsencode(name))
@@ -190,8 +185,7 @@ class LinePrograms:
         return rows[row].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """Return the offset of the sequence for an offset in a section, and the number of the row
-        in it.
+        """Return where the sequence for an offset in a section begins, and the number of the row.
 
         None if no row is for that offset.
         """
@@ -263,7 +257,7 @@ class LinePrograms:
         return Frame(path, row.line, row.column, function, line)
 
     def _find_file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
-        """Return the path of a file of a unit, and the text, for PTX in the cubin."""
+        """Return the path of a unit's file, and its text if it is PTX in the cubin, else None."""
         version = unit["version"]
         # From DWARF 5 on, files and directories count from 0, before that from 1.
         entry = unit["file_entry"][number if version >= 5 else number - 1]

@@ -41,7 +41,10 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
 
 
 def earlier_prototype(merged: Merged, symbol: int) -> tuple[int, str] | None:
-    """Return the last earlier file's symbol row of the same function with a prototype, and this."""
+    """Return the symbol row of the same function in an earlier file, and its prototype.
+
+    It is the last such file that has a prototype of the function; None without one.
+    """
     objects = merged.objects
     entity = merged.symbol_entity[symbol]
     end = objects.files[objects.symbols[symbol].file].first_symbol

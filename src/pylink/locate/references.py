@@ -55,7 +55,10 @@ def find_references(
 
 
 def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield patched section, offset and symbol index of the relocations in a file's sections."""
+    """Yield patched section, offset and symbol index of relocations that are references.
+
+    `sections` are sections of one file; those that are not relocation sections are skipped.
+    """
     for row in sections:
         table = objects.sections[row]
         start, size, target = table.offset, table.size, table.target

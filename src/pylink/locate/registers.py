@@ -2,7 +2,8 @@
 
 ptxas (13.0, sm_75 to sm_100) writes the limit as MAXREG_COUNT. A kernel with __launch_bounds__ or
 __block_size__ has its threads in MAX_THREADS or REQNTID, and then neither `-maxrregcount` nor
-__maxnreg__ has an effect. Otherwise __maxnreg__ overrides the option, which is in ptxas's note.
+__maxnreg__ has an effect. Otherwise __maxnreg__ overrides -maxrregcount. The note of ptxas has its
+options.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
 
 
 def _three_word_records(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
-    """Attribute and words of each .nv.info record with three words; stops at a damaged record."""
+    """Return attribute and words of .nv.info records with three words, up to a damaged record."""
     triples = []
     position = 0
     while position + 4 <= len(info):

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 MOST_NOTES = 3
 MOST_BYTES = 1 << 28
 
-# Special values of the code that the link took: none of the container; the very same; none, as PTX
-# in archives is not compiled.
+# Special values of the code that the link took: nothing from the container; the code with the
+# definition; nothing, since PTX in archives is not compiled.
 NO_CODE, SAME_CODE, ARCHIVED_PTX = "", "same", "compiled"
 
 # A definition in PTX, up to its name: parameters, a size, a value or a body follow.
@@ -119,10 +119,7 @@ class _Search:
             return
 
     def _open(self, source: Input) -> Sources:
-        """Return the file, or all members if it is an archive.
-
-        It is empty if the limit of bytes is exceeded.
-        """
+        """Return the file, or an archive's members; empty if the limit of bytes is exceeded."""
         data = source.data
         if data is None:
             with Incoming(source.name, pipes=False) as stream:
