@@ -90,7 +90,7 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
 # A cost is steep if twice the size costs more than this multiple; n log n costs less for links.
 STEEP_MULTIPLE = 2.35
-# The same for a sum of two growing functions, since linear growth may look so because of a cache.
+# The multiple for a sum of two growing functions: because of a cache, linear growth may look so.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pylink.inspect.embedded import ByteSource
 
 
-_MOST_ID_BYTES = 1 << 24  # that are read of module ids
+_MOST_ID_BYTES = 1 << 24  # limit of the bytes of module ids that are read
 _SEARCH_WINDOW = 1 << 20  # bytes that are read at once to search for a container
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.audit.model import LinkedFile
     from pylink.audit.search import Finder
 
-_MOST_FILES = 1 << 14  # that one process may load
+_MOST_FILES = 1 << 14  # limit of files that one process may load
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Process:
 
     @property
     def files(self) -> list[LinkedFile]:
+        """All files, each once: groups in order, the files of each breadth first."""
         return [file for group in self.groups for file in group.members if file in group.loaded]
 
 

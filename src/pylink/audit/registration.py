@@ -62,6 +62,7 @@ class Outcome:
 
     @cached_property
     def registered(self) -> set[Module]:
+        """Modules that call an image which is registered in the end."""
         return {call for image in self.images if image.is_registered for call in image.calls}
 
     @cached_property

@@ -260,12 +260,12 @@ def _read_kind(name: str) -> int:
 
 
 def _libraries(line: CommandLine) -> list[str]:
-    """Return the files of -l that exist."""
+    """Return for each -l the file that the search finds, or else the last one that it skips."""
     from pylink.inputs.libraries import candidate_files
     from pylink.options.model import Options
 
     options = Options(line.values)
-    # Skipped candidates stand before the file that the search finds.
+    # Skipped candidates stand in front of the file that the search finds.
     candidates = (candidate_files(name, options) for name in options.library)
     return [files[-1] for files in candidates if files]
 

@@ -64,7 +64,7 @@ SLOWER, FASTER, TOO_FEW = "slower", "faster", "too few rounds to tell"
 
 
 def direction(change: Estimate) -> str:
-    """Return the direction of a change, as text."""
+    """Return SLOWER, FASTER, NO_DIFFERENCE or TOO_FEW for a change."""
     if not change.certain:
         return TOO_FEW
     if change.low > 1:

@@ -86,7 +86,7 @@ class Contest:
         return results
 
     def _compare_first_outputs(self) -> None:
-        """Let every contender link once, and compare the outputs with the first nvlink's."""
+        """Let every contender link once, and compare outputs with an nvlink's of their release."""
         outputs: dict[Contender, bytes] = {}
         for contender in self._contenders:
             self._report(f"{contender.name}, once before the rounds")

@@ -23,9 +23,9 @@ NOT_STARTED = 127
 
 
 def measure(argv: list[str]) -> dict[str, object]:
-    """Run a command and return its measures; its standard error goes to a file in memory."""
+    """Run a command and return its measures; only `code` and `errors` if it cannot be started."""
     reader, writer = os.pipe()
-    log = os.memfd_create("errors")
+    log = os.memfd_create("errors")  # gets standard error
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
     signals = [_signal.SIGTERM]
     start = time.perf_counter()

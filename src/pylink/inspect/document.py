@@ -57,6 +57,7 @@ def relocations(image: Image) -> object:
 
 
 def info(image: Image) -> object:
+    """Return the records of .nv.info and .nv.compat sections."""
     return _tables(image, contents.is_records)
 
 

@@ -47,7 +47,7 @@ _WITHOUT_BYTES = NO_BYTES | {SHT_NULL}
 
 
 class InMemory:
-    """Bytes as a source."""
+    """Bytes in memory as a ByteSource."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -144,7 +144,7 @@ class Call(Row):
 
 @dataclass(frozen=True)
 class Prototype(Row):
-    """A row of .nv.prototype."""
+    """A row of .nv.prototype: a function, and a string for its result and parameters."""
 
     kind: ClassVar[str] = "prototype"
     function: str
@@ -160,7 +160,7 @@ class Prototype(Row):
 
 @dataclass(frozen=True)
 class NoteField(Row):
-    """One field of a note; the bytes of a note of unknown kind."""
+    """One field of a note; a note of unknown kind has one field with all its bytes."""
 
     kind: ClassVar[str] = "note"
     name: str

@@ -112,6 +112,7 @@ def relocations(image: Image) -> str:
 
 
 def info(image: Image) -> str:
+    """Return the records of .nv.info and .nv.compat sections as text."""
     texts = []
     for section in filter(contents.is_records, image.sections):
         rows = [(row.attribute, row.text) for row in contents.records(image, section)]

@@ -1,6 +1,6 @@
 """The calls of a link as edges, for messages that list a chain of calls.
 
-Built only if such a message is shown; the phases have native graphs.
+The edges are found only if such a message is shown; the phases have native graphs.
 """
 
 from __future__ import annotations

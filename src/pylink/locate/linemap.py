@@ -1,7 +1,7 @@
 """The source lines of one cubin, from its `.debug_line` or `.nv_debug_line_sass`.
 
 ptxas writes one sequence of rows for each function, and a relocation of its start address, whose
-symbol gives the section of the rows. Sequences are decoded on demand. `.debug_line` maps code to
+symbol gives the section of the code. Sequences are decoded on demand. `.debug_line` maps code to
 CUDA source. `.nv_debug_line_sass` maps it to PTX, whose text is in `.nv_debug_ptx_txt.<number>`,
 with a NUL after each line; it is used if a PTX file without `.loc` was compiled.
 """

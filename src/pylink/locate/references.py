@@ -20,7 +20,7 @@ Reference = tuple[int, int]
 _ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
 # Kinds of sections whose relocations are references. Relocations of debug data, call graphs and
-# mercury twins only repeat them.
+# mercury forms of sections only repeat them.
 _REFERRING_KINDS = (
     sectionkinds.TEXT,
     sectionkinds.GLOBAL_INIT,

@@ -34,7 +34,7 @@ SIZE_COLUMN = 1
 class Recorder(Observer):
     """Records the cost of each phase and step, and the result of each phase.
 
-    `first` and `last` are the moments of the start and of the last end of a phase. `details` has
+    `first` is the moment of the start, `last` that of the end of the last phase. `details` has
     what steps report at their end, by the name of the step, and `results_by_tag` has the results of
     phases. `loads_folding` is true if the link must load the modules for folding first.
     """
