@@ -38,8 +38,8 @@ def places_of(objects: Objects) -> Places:
     """Return the places of the inputs, cached in `objects.places` with the lines that were read."""
     places = objects.places
     if not isinstance(places, Places):
-        # Since `objects` refers to its Places, these get a shallow copy of it: a cycle of references
-        # would keep the inputs in memory.
+        # Since `objects` refers to its Places, these get a shallow copy of it: a cycle of
+        # references would keep the inputs in memory.
         places = objects.places = Places(objects.replace())
     return places
 

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged
 
 
-def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
+def find_cycle(merged: Merged, kernel: int, unbounded_index: int) -> list[int]:
     """Return the nodes of a cycle that a kernel reaches, in order of the calls.
 
-    Nodes are those of `call_edges`. `turn` is the number, from 0, of one of the kernel's callees
-    with unbounded stack. The result is empty if there is no cycle.
+    Nodes are those of `call_edges`. The search starts at one of the kernel's callees with unbounded
+    stack, that number `unbounded_index` of these. The result is empty if there is no cycle.
     """
     entity_count = len(merged.entities)  # further nodes are prototypes of indirect calls
     edges = call_edges(merged)
@@ -22,7 +22,7 @@ def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
     for callee in edges.get(kernel, []):
         callees += [callee] if callee < entity_count else edges.get(callee, [])
     unbounded = [callee for callee in callees if _is_unbounded(merged, callee)]
-    start = unbounded[turn] if turn < len(unbounded) else kernel
+    start = unbounded[unbounded_index] if unbounded_index < len(unbounded) else kernel
     return _first_cycle(edges, start)
 
 
