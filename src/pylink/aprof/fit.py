@@ -85,10 +85,10 @@ BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 # intervals.
 INTERVAL_RATIO, CALM_SCATTER = 1.5, 0.03
 INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
-# An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, more
-# intervals hold the cost than claim to. The rounding keeps the narrowed one below the limit.
+# An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, intervals
+# hold the cost more often than promised. The rounding keeps the narrowed one below the limit.
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
-# A cost is steep if twice the size costs more than this multiple; n log n costs less for links.
+# A cost is steep if twice the size costs more than this multiple. With n log n it costs less.
 STEEP_MULTIPLE = 2.35
 # The multiple for a sum of two growing functions: because of a cache, linear growth may look so.
 STEEP_MULTIPLE_OF_SUM = 2.6

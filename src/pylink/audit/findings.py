@@ -179,7 +179,7 @@ class Auditor:
             self._sink.report("audit-damaged", file=path, reason=fault)
 
     def _report(self, kind: str, hints: Iterable[Diagnostic], **facts: str | int) -> None:
-        """Report a finding of a kind that depends on the case."""
+        """Report a finding whose kind and facts depend on the case."""
         self._sink.report(
             kind, source=None, children=(), notes=(), hints=hints, explain=None, **facts
         )

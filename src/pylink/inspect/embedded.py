@@ -1,4 +1,4 @@
-"""Finds device code in a file: containers of fat binaries in any section, and cubins outside.
+"""Finds device code in a file: containers of fat binaries, and cubins outside of containers.
 
 Files are read in windows, and only headers are decoded. Between containers there may be any bytes.
 In sections that are not for fat binaries, a container's magic may be an ordinary constant, so an

@@ -6,9 +6,9 @@ The larger sizes, which decide forecasts, are close together. A turn measures al
 the other. There are several turns, and the fastest run of each size counts, so that a short
 disturbance does no harm.
 
-The caches hold the data of the previous run. So parts run from small to large, several times each:
-a whole link that ran after a small part took 5 to 15 % longer than as a part of a link twice as
-large, and forecasts took this for growth.
+The caches hold the data of the previous run. So parts run from small to large, several times each.
+When a whole link ran after a small part, it took 5 to 15 % longer than when it ran as a part of a
+link twice as large. Forecasts took this for growth.
 
 If the first inputs use symbols of later ones, these are undefined, which every phase tolerates.
 A part with any other error ends after layout.

@@ -94,7 +94,7 @@ class _Trace:
         self.events.append(_event("X", (self.pid, self.pid + lane), begin, duration, name, detail))
 
     def totals(self) -> list[Event]:
-        """Return the total of each name as an event, longest first, each with a thread id alone."""
+        """Return the total of each name as an event, longest first, each with its own thread id."""
         events = []
         tid = self.pid + max(self.lanes)
         by_time = sorted(self.sums.items(), key=lambda item: (-item[1][1], item[0]))
