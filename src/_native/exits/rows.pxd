@@ -72,8 +72,8 @@ ctypedef struct Code:
     uint64_t size               # bytes of .text in the file
     uint64_t rewritten_size     # bytes of .text afterwards
     size_t first                # row in `places` of its first InstructionMap
-    size_t count                # InstructionMaps: one per instruction before the padding, and one
-                                # for the offset after them
+    # InstructionMaps: one per instruction before the padding, and one for the offset after them.
+    size_t count
 
 
 cdef inline bint set_fault(RewriteFault* fault, FileSectionCounter section, uint64_t offset,

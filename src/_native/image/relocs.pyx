@@ -100,8 +100,9 @@ def resolve_values(PlacedTables placed not None):
 ctypedef struct Patching:
     MergedView merged
     PlacedView placed
-    bint arrays_by_name         # -g, -r: extern arrays have addresses of their own; otherwise all
-                                # arrays that a function uses have one address
+    # -g, -r: extern arrays have addresses of their own; otherwise all arrays that a function uses
+    # have one address.
+    bint arrays_by_name
 
 
 cdef inline bint is_done_elsewhere(const Patching* patching, const FixupRow* fixup) noexcept nogil:

@@ -139,7 +139,7 @@ def find_missing(bytes arena, bytes extents):
         begin_names(&selector, &scratch)
         if not scratch.failed:
             with nogil:
-                scratch.failed = not collect_claims(&selector)
+                scratch.failed = not gather_claims(&selector)
         if scratch.failed:
             raise MemoryError
         for i in range(selector.index.mask + 1):
@@ -154,7 +154,7 @@ def find_missing(bytes arena, bytes extents):
         scratch_free(&scratch)
 
 
-cdef bint collect_claims(Selector* selector) noexcept nogil:
+cdef bint gather_claims(Selector* selector) noexcept nogil:
     """Read the names of all files, and collect the claims of all files about each needed name."""
     cdef size_t i
     cdef const Need* need

@@ -108,7 +108,7 @@ ctypedef struct Counts:
 
 
 cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:
-    """Return the row of a kind; unknown kinds share the row of K_OTHER."""
+    """Return the row of a kind; unknown kinds share a row."""
     return &counts.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 

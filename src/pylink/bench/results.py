@@ -230,7 +230,7 @@ class Results:
         return f"load {load} on {cores} cores" if is_busy else ""
 
     def reference(self) -> str | None:
-        """Return the contender that others are compared with: the first nvlink, or the copy."""
+        """Return the contender that others are compared with: the first nvlink, or the first."""
         names = self.contenders()
         return next(
             (name for name in names if name.startswith("nvlink")), names[0] if names else None

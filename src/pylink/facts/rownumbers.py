@@ -120,7 +120,7 @@ class KeepsFlag:
     """Values that a kernel does not take over from called functions: bits of FunctionRow.keeps."""
 
     REGISTERS = 1  # the register count
-    ALL = 2  # all values: a kernel beside the only one that was selected
+    ALL = 2  # all values: of a kernel that inherits nothing
 
 
 class ContentsFrom:

@@ -74,7 +74,10 @@ class Table(Generic[RowT]):
         )
 
     def sorted_by(self, name: str, *, descending: bool = False) -> Table[RowT]:
-        """Return the rows sorted by one column (a stable sort); None comes first."""
+        """Return the rows sorted by one column (a stable sort).
+
+        None comes first, and last if `descending`.
+        """
         index = self._column_index(name)
 
         def key(row: RowT) -> tuple[bool, Any]:
