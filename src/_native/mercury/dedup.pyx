@@ -16,9 +16,10 @@ Stages 1 and 2 accept. Stage 3 finds no target with equal name and bytes, and re
 2. `compare` calls `decide_data`, `decide_headers` and `decide_targets` (mercury/stages.pxd); the
    first stage that fails gives the result. `decide_targets` also compares symbols
    (mercury/symbols.pxd).
-3. Twins come from a linear search or, if `hashed`, from tables of keys, which an object makes when
-   they are first needed. Targets with equal keys also need digests: then `compare` returns
-   NEEDS_DIGESTS, and `compare_targets` goes on when the caller has filled them.
+3. The twin of an entry is the equal entry of the reference. It is found by a linear search or, if
+   `hashed`, in hash tables, which an object makes when they are first needed. Targets with equal
+   keys also need digests, i.e. hashes of their bytes: then `compare` returns NEEDS_DIGESTS, and
+   `compare_targets` goes on when the caller has filled them.
 4. `find_first_accepting` compares with one reference after the other, until one accepts.
 """
 
@@ -34,8 +35,8 @@ from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.spans cimport Span, mix, table_free, table_slot
 from mercury.objects cimport (
-    Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests, build_index,
-    header_key, strip, target_key, target_row,
+    Header, Object, Symbol, Target, Use, Verdict, Work, build_digests, build_index, header_key,
+    strip, target_key, target_row,
 )
 from mercury.stages cimport (
     decide_data, decide_headers, decide_targets, needs_digests, start_outcome,
@@ -44,17 +45,17 @@ from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
 from outcomes cimport ACCEPTED
 
 cdef enum:
-    MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide
-    MAX_EXTRA = 3               # buffers that attach_symbols may borrow
+    MAX_ROWS = 0x7fffffff       # row numbers in hash tables are 32 bits wide
+    MAX_EXTRA = 3               # number of buffers that attach_symbols may borrow
 
 
 cdef class Vectors:
-    """The vectors of one object. Only digests, and tables that a look-up needs, are added."""
+    """The vectors of one object. Only symbols, digests and lookup tables are added later."""
     cdef Object object
-    cdef Scratch scratch        # memory that `object` refers to, as long as it lives
+    cdef Scratch scratch        # the memory of rows, names and symbols in `object`
     cdef list owners            # keep alive every bytes object that a row points into
-    cdef Py_buffer* views       # buffers of other objects that a row points into
-    cdef Py_ssize_t view_count  # number of buffers in use
+    cdef Py_buffer* views       # buffers that a row points into and that are not bytes objects
+    cdef Py_ssize_t view_count  # number of `views` in use
 
     def __cinit__(self, tuple primary, tuple headers, tuple targets, uint64_t key_mask):
         cdef Py_ssize_t primary_count = len(primary), header_count = len(headers)
@@ -121,7 +122,7 @@ cdef class Vectors:
         table_free(&self.object.by_digest)
 
     cdef Span borrow(self, data) except *:
-        """Return the bytes of an object, which `owners` or `views` keep alive."""
+        """Return address and size of a buffer's bytes; for bytes objects `owners` must have it."""
         cdef Span span
         if PyBytes_CheckExact(data):
             span.data = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -135,6 +136,7 @@ cdef class Vectors:
 
     def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes,
                        bytes kinds not None):
+        """Read the symbol table that the targets' Elf64_Rela entries index."""
         cdef Span table, strings
         cdef Py_ssize_t symbol_count, i, section_count = len(sections)
         cdef Py_ssize_t entry_count = 0     # relocation entries of all targets
@@ -183,6 +185,7 @@ cdef class Vectors:
 
     @property
     def size(self):
+        """Return the number of bytes of primary data and relocation targets."""
         cdef size_t i, total = 0
         for i in range(self.object.primary_count):
             total += self.object.primary[i].size
@@ -196,6 +199,7 @@ cdef class Vectors:
 
     @property
     def is_self_contained(self):
+        """Return whether a copy of this file could fold into it."""
         cdef Verdict out
         if not self.object.has_symbols:
             return True
@@ -203,6 +207,7 @@ cdef class Vectors:
         return compare_identity(&self.object, &self.object, &out) == ACCEPTED
 
     def symbol(self, Py_ssize_t row):
+        """Return name, kind (SymbolKind), type and binding of the symbol with index `row`."""
         cdef Symbol* entry
         if not 0 <= row < <Py_ssize_t>self.object.symbol_count:
             raise IndexError("no such symbol")
@@ -211,6 +216,7 @@ cdef class Vectors:
                 entry.kind, entry.type, entry.bind)
 
     def shape(self):
+        """Return the sizes of the primary entries as packed uint64."""
         cdef bytes sizes = PyBytes_FromStringAndSize(
             NULL, sizeof(uint64_t) * <Py_ssize_t>self.object.primary_count)
         cdef uint64_t* size = <uint64_t*>PyBytes_AS_STRING(sizes)
@@ -220,6 +226,7 @@ cdef class Vectors:
         return sizes
 
     def signature(self):
+        """Return the numbers that must agree for a candidate to be accepted."""
         cdef size_t i
         cdef uint64_t headers = 0, targets = 0
         check_memory(build_index(&self.object))
@@ -231,15 +238,18 @@ cdef class Vectors:
                 bool(self.object.distinct))
 
     def target_key(self, Py_ssize_t row):
+        """Return the key of one target, a hash of its stripped name and its size."""
         if not 0 <= row < <Py_ssize_t>self.object.target_count:
             raise IndexError("no such target")
         return self.object.targets[row].key
 
     def find_target(self, uint64_t key):
+        """Return the row of the first target with `key`, or -1."""
         check_memory(build_index(&self.object))
         return <int64_t>target_row(&self.object, key) - 1
 
     def list_missing_digests(self, Vectors reference):
+        """List targets without digest whose key several targets of `reference` have."""
         cdef size_t i
         cdef uint32_t head
         cdef list rows = []
@@ -252,6 +262,7 @@ cdef class Vectors:
         return rows
 
     def set_digests(self, list rows not None, list digests not None):
+        """Fill the digests (uint64) of some targets. ValueError for one that is filled."""
         cdef Py_ssize_t k, row
         if len(digests) != len(rows):
             raise ValueError("a digest is needed for each row")
@@ -265,13 +276,14 @@ cdef class Vectors:
             self.object.targets[row].hashed = True
 
     def digest(self, Py_ssize_t row):
+        """Return the digest of one target, or None while it is not filled."""
         if not 0 <= row < <Py_ssize_t>self.object.target_count:
             raise IndexError("no such target")
         return self.object.targets[row].digest if self.object.targets[row].hashed else None
 
 
 cdef Span strip_name(bytes name) except *:
-    """Return a section's name without `.nv.merc`; TypeError for None."""
+    """Return a section's name without the prefix `.nv.merc`; raises TypeError for None."""
     if name is None:
         raise TypeError("a name is bytes")
     return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
@@ -279,16 +291,16 @@ cdef Span strip_name(bytes name) except *:
 
 cdef class Result:
     """Why a candidate folds or does not, and the work that this took."""
-    cdef readonly int why
+    cdef readonly int why               # as in Verdict (objects.pxd), like all fields but `counts`
     cdef readonly int64_t index
     cdef readonly int64_t twin
     cdef readonly int64_t offset
     cdef readonly int64_t symbol
     cdef readonly int64_t moved_header
-    cdef readonly tuple counts
+    cdef readonly tuple counts          # the fields of Work (objects.pxd), in order
 
 
-cdef Result make_result(const Verdict* out, const Comparison* work):
+cdef Result make_result(const Verdict* out, const Work* work):
     """Return a verdict and the work as a Result."""
     cdef Result result = Result.__new__(Result)
     result.why, result.index, result.twin = out.why, out.index, out.twin
@@ -299,20 +311,21 @@ cdef Result make_result(const Verdict* out, const Comparison* work):
     return result
 
 
-cdef int set_counts(Comparison* work, Result result) except -1:
-    """Set the work to that of an earlier result. Returns 0."""
+cdef int set_counts(Work* work, Result result) except -1:
+    """Set `work` to the counts of an earlier result. Returns 0."""
     (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
      work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1],
      work.ns[2]) = result.counts
     return 0
 
 
+# `hashed` finds twins in hash tables, `symbols` also compares the symbols of both objects.
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
     """Decide whether `candidate` folds into `reference`."""
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out
-    cdef Comparison work
+    cdef Work work
     memset(&work, 0, sizeof(work))
     start_outcome(&out)
     with nogil:
@@ -339,7 +352,7 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out
-    cdef Comparison work
+    cdef Work work
     if not ref.indexed or needs_digests(ref, cand):
         raise ValueError("digests are missing")
     start_outcome(&out)
@@ -351,6 +364,8 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
     return make_result(&out, &work)
 
 
+# Returns the row of that reference or -1, the result of the last comparison, and the same result
+# with the work of all comparisons.
 def find_first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
     """Compare with each reference in order, linearly, until one accepts."""
     cdef Py_ssize_t ref_count = len(references), i
@@ -359,7 +374,7 @@ def find_first_accepting(list references not None, Vectors candidate not None, *
     cdef Object* cand = &candidate.object
     cdef Vectors reference
     cdef Verdict out
-    cdef Comparison total, last     # work of all comparisons, and of the last one
+    cdef Work total, last           # of all comparisons, and of the last one
     memset(&total, 0, sizeof(total))
     memset(&last, 0, sizeof(last))
     start_outcome(&out)
@@ -391,8 +406,8 @@ def find_first_accepting(list references not None, Vectors candidate not None, *
     return i if i < ref_count else -1, make_result(&out, &last), make_result(&out, &total)
 
 
-cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
-    """Add the work of a linear comparison, which looks nothing up in tables, to `total`."""
+cdef void add_counts(Work* total, const Work* part) noexcept nogil:
+    """Add the work of a linear comparison to `total`; its counts of hash tables are 0."""
     cdef int i
     total.memcmp_calls += part.memcmp_calls
     total.bytes_compared += part.bytes_compared
@@ -402,8 +417,9 @@ cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
         total.ns[i] += part.ns[i]
 
 
+# A shape has the sizes of an object's primary entries. Sizes are compared by position.
 def find_covering_shapes(list shapes not None, bytes candidate not None):
-    """List the rows of shapes other than the candidate's whose sizes are all at least as large."""
+    """List the rows of `shapes` that differ from `candidate` and have no smaller size than it."""
     cdef Py_ssize_t count = PyBytes_GET_SIZE(candidate) // sizeof(uint64_t), row, i
     cdef const uint64_t* candidate_sizes = <const uint64_t*>PyBytes_AS_STRING(candidate)
     cdef const uint64_t* shape_sizes

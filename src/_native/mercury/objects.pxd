@@ -1,4 +1,4 @@
-# Mercury vectors as rows of C structures, and the tables that find rows by key.
+# Mercury vectors as rows of C structures, and the hash tables that find rows by key.
 #
 # Names of sections are compared without `.nv.merc` (stripped). A key is a hash, which finds rows
 # that may be equal; their fields and bytes are compared afterwards.
@@ -16,7 +16,7 @@ from base.texts cimport MERC_PREFIX, has_prefix
 cdef enum SymbolKind:
     S_NULL = 0          # index 0
     S_NAMED = 1         # global or weak: the name says which symbol of the whole link it is
-    S_SECTION = 2       # start of a section that folds with its twin
+    S_SECTION = 2       # start of a section whose header is compared
     S_PRIVATE = 3       # any other symbol of the file: equal to no symbol of another file
 
 # The fields of a section header in which two objects must agree.
@@ -35,7 +35,7 @@ cdef struct Target:
     uint64_t key            # hash of `name` and `size`
     uint64_t digest         # hash of `data`, if `hashed`
     const uint8_t* name     # stripped
-    Span place              # stripped name of the section that it relocates; only with symbols
+    Span place              # stripped name of the section that it relocates, if `has_symbols`
     uint32_t name_size      # bytes of `name`
     uint8_t hashed          # `digest` is filled
     uint8_t tied            # another target of the object has the same key
@@ -67,31 +67,31 @@ cdef struct Object:
     size_t symbol_count
     size_t use_count
     Span attributes         # attribute records of the whole file
-    Span kinds              # other header fields of all sections and targets, to be compared whole
+    Span kinds              # other header fields of all sections and targets, in one string
     bint has_symbols        # `symbols`, `uses`, `attributes`, `kinds` and places are filled
     bint indexed            # `by_header` and `by_target` are filled
     bint digested           # `by_digest` is filled
-    bint ties               # some targets have the same key
+    bint ties               # if indexed: some targets are tied, i.e. have the same key
     bint distinct           # if indexed: no two headers and no two targets have the same key
     KeyTable by_header      # headers by key
     KeyTable by_target      # targets by key
     KeyTable by_digest      # tied targets by key and digest
 
 # The work of one comparison or of several.
-cdef struct Comparison:
+cdef struct Work:
     uint64_t memcmp_calls       # comparisons of bytes
     uint64_t bytes_compared     # bytes up to the first difference
-    uint64_t bytes_offered      # bytes that the comparisons would read without a difference
+    uint64_t bytes_offered      # bytes up to the end, i.e. the sizes of what was compared
     uint64_t twin_probes        # rows of a reference that were compared in search of a twin
-    uint64_t prefilter_hits     # rows that a table found and that are twins
-    uint64_t false_positives    # rows that a table found and that are not
+    uint64_t prefilter_hits     # rows that a hash table found and that are twins
+    uint64_t false_positives    # rows that a hash table found and that are not twins
     uint64_t ns[3]              # nanoseconds of each stage
 
 # The result of a comparison. A number that does not apply is -1.
 cdef struct Verdict:
-    int why                 # Comparison of pylink/facts/outcomes.py
+    int why                 # a number of class Comparison in pylink/facts/outcomes.py
     int64_t index           # failing entry of the candidate's vector
-    int64_t twin            # entry of the reference that it was compared with
+    int64_t twin            # entry of the reference that `index` was compared with
     int64_t offset          # first differing byte, or failing entry of a relocation section
     int64_t symbol          # symbol index that differs
     int64_t moved_header    # first candidate header whose twin is at another position
@@ -99,7 +99,7 @@ cdef struct Verdict:
 
 
 cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
-    """Return a section's name without `.nv.merc`; the dot that must follow stays."""
+    """Return a section's name without `.nv.merc`: `.debug_line` for `.nv.merc.debug_line`."""
     cdef Span out
     out.data = name
     out.size = size
@@ -121,8 +121,8 @@ cdef inline bint is_equal_header(const Header* a, const Header* b) noexcept nogi
             and is_equal_span(a.name, a.name_size, b.name, b.name_size))
 
 
-cdef inline bint is_equal_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
-    """Return whether two targets have equal names and bytes; counts the work."""
+cdef inline bint is_equal_target(const Target* a, const Target* b, Work* work) noexcept nogil:
+    """Return whether two targets have equal names and bytes; adds to the counts of `work`."""
     cdef size_t difference
     if a.size != b.size or not is_equal_span(a.name, a.name_size, b.name, b.name_size):
         return False
@@ -131,8 +131,8 @@ cdef inline bint is_equal_target(const Target* a, const Target* b, Comparison* w
 
 
 cdef inline size_t compare_bytes(const uint8_t* a, const uint8_t* b, size_t size,
-                                 Comparison* work) noexcept nogil:
-    """Return the offset of the first byte that differs, or `size`; counts the work."""
+                                 Work* work) noexcept nogil:
+    """Return the offset of the first byte that differs, or `size`; counts this in `work`."""
     cdef size_t difference = first_difference(a, b, size)
     work.memcmp_calls += 1
     work.bytes_offered += size
@@ -141,7 +141,7 @@ cdef inline size_t compare_bytes(const uint8_t* a, const uint8_t* b, size_t size
 
 
 cdef inline uint64_t header_key(const Header* header) noexcept nogil:
-    """Return the hash of all other fields of a header."""
+    """Return the hash of all fields of a header except for `key`."""
     return mix_bytes(mix(mix(mix(0, header.size), header.link_info), header.addralign),
                      header.name, header.name_size)
 
@@ -152,7 +152,7 @@ cdef inline uint64_t target_key(const Target* target) noexcept nogil:
 
 
 cdef inline uint32_t target_row(const Object* object, uint64_t key) noexcept nogil:
-    """Return row + 1 of the first target with `key`, or 0. The object is indexed."""
+    """Return row + 1 of the first target with `key`, or 0. The object must be indexed."""
     cdef uint32_t row = table_slot(&object.by_target, key).head
     while row and object.targets[row - 1].key != key:
         row = object.by_target.next[row - 1]
@@ -160,7 +160,7 @@ cdef inline uint32_t target_row(const Object* object, uint64_t key) noexcept nog
 
 
 cdef inline bint build_index(Object* object) noexcept nogil:
-    """Fill the tables by key, unless they are filled; False when memory is exhausted."""
+    """Fill `by_header` and `by_target`, unless filled; False when memory is exhausted."""
     cdef size_t i
     cdef uint32_t row
     cdef Header* header
@@ -181,7 +181,7 @@ cdef inline bint build_index(Object* object) noexcept nogil:
         header = &object.headers[i]
         slot = table_slot(&object.by_header, header.key)
         if slot.head and object.distinct:
-            # Rows of other keys may be in the chain, so each is compared.
+            # Rows of other keys may be in the slot's chain, so each key is compared.
             row = slot.head
             while row and object.headers[row - 1].key != header.key:
                 row = object.by_header.next[row - 1]
@@ -204,9 +204,9 @@ cdef inline bint build_index(Object* object) noexcept nogil:
 
 
 cdef inline bint build_digests(Object* object) noexcept nogil:
-    """Fill the table of tied targets, unless it is filled; False when memory is exhausted.
+    """Fill `by_digest`, unless it is filled; False when memory is exhausted.
 
-    All tied targets have digests.
+    All tied targets must have digests.
     """
     cdef size_t i
     if object.digested:

@@ -1,24 +1,24 @@
 # The three stages of a comparison of a candidate (`cand`) with a reference (`ref`).
 #
 # Stage 1 compares primary data by position, stage 2 looks for a twin of every section header, stage
-# 3 for a twin of every relocation target: a row of the reference with equal fields and bytes. Twins
-# come from a linear search or, with `hashed`, from a table of keys. Either way the twin is the
-# lowest such row, so both ways give one result. N rows of each side cost up to N*N probes in linear
-# searches, N by table.
+# 3 for a twin of every relocation target. The twin of a row is the first row of the reference with
+# equal fields and bytes. It is found by a linear search or, with `hashed`, in a hash table of keys;
+# the result is the same. With N rows on each side, linear searches compare up to N*N pairs, the
+# table N.
 #
 #     candidate's headers    .debug_line, .debug_frame    both have twins: accepted
 #     reference's headers    .debug_frame, .debug_line    at other positions (moved_header is 0)
 #
-# Tied targets have equal names and sizes, as those of two functions may. Their keys are equal, so
-# the table of keys would compare each with each. They are found by key and digest, a hash of their
-# bytes, which Python computes only when they are needed (NEEDS_DIGESTS).
+# Targets of one object are tied if their keys are equal, as their names and sizes are. The table of
+# keys would compare each of them with each. So they are found by key and digest, a hash of their
+# bytes, which Python computes only when it is needed (NEEDS_DIGESTS).
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from base.prefetch cimport prefetch
 from base.spans cimport KEYS_AHEAD, KeyTable, mix, now_ns, table_home, table_slot
 from mercury.objects cimport (
-    Comparison, Header, Object, Target, Verdict, compare_bytes, is_equal_header, is_equal_target,
+    Header, Object, Target, Verdict, Work, compare_bytes, is_equal_header, is_equal_target,
 )
 from mercury.symbols cimport compare_identity
 from outcomes cimport (
@@ -28,9 +28,10 @@ from outcomes cimport (
 
 
 cdef inline void prefetch_header(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Fetch into the cache what stage 2 reads for rows of the candidate, up to `i` + KEYS_AHEAD.
+    """Fetch into the cache what stage 2 will read for the rows of the candidate after row `i`.
 
-    Slots of the table come first, then headers, then names: each is read to find the next.
+    For row `i` + KEYS_AHEAD that is the slot of the hash table, for nearer rows the header that the
+    slot names, and for still nearer ones the name of that header.
     """
     cdef uint32_t head
     if i + KEYS_AHEAD < cand.header_count:
@@ -49,7 +50,7 @@ cdef inline uint32_t find_target_head(const Object* ref, const Target* target,
                                       const KeyTable** table) noexcept nogil:
     """Return row + 1 of the first row that may be the twin of the candidate's `target`, or 0.
 
-    `table` gets the table whose `next` has the further rows.
+    `table` is set to the hash table whose `next` has further rows with this key.
     """
     cdef uint32_t head
     table[0] = &ref.by_target
@@ -61,8 +62,7 @@ cdef inline uint32_t find_target_head(const Object* ref, const Target* target,
 
 
 cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Fetch into the cache what stage 3 reads for rows of the candidate, up to `i` + KEYS_AHEAD.
-    """
+    """Fetch into the cache what stage 3 will read for the rows of the candidate after row `i`."""
     cdef uint32_t head
     cdef const Target* target
     cdef const KeyTable* table
@@ -85,8 +85,8 @@ cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i
 
 
 cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict* out,
-                                 Comparison* work) noexcept nogil:
-    """Compare primary data by position, as stage 1. Returns a Comparison.
+                                 Work* work) noexcept nogil:
+    """Compare primary data by position, as stage 1. Returns the `why` of a Verdict.
 
     The reference may have more entries, and longer ones: only the candidate's bytes count.
     """
@@ -108,8 +108,8 @@ cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict*
 
 
 cdef inline size_t find_header_twin(const Object* ref, const Header* header, bint hashed,
-                                    Comparison* work) noexcept nogil:
-    """Return the first row that equals the candidate's `header`; without one the number of rows."""
+                                    Work* work) noexcept nogil:
+    """Return the first row of `ref` that equals `header`; without one the number of rows."""
     cdef size_t j = 0, count = ref.header_count
     cdef uint32_t row
     if not hashed:
@@ -129,10 +129,10 @@ cdef inline size_t find_header_twin(const Object* ref, const Header* header, bin
 
 
 cdef inline int compare_section_headers(const Object* ref, const Object* cand, bint hashed,
-                                        Verdict* out, Comparison* work) noexcept nogil:
-    """Compare numbers of section headers, and find a twin for each of the candidate's, as stage 2.
+                                        Verdict* out, Work* work) noexcept nogil:
+    """Do stage 2: compare the numbers of section headers, and find twins of the candidate's.
 
-    Returns a Comparison.
+    Returns the `why` of a Verdict.
     """
     cdef size_t i, j, count = ref.header_count
     out.index = out.twin = -1
@@ -151,7 +151,10 @@ cdef inline int compare_section_headers(const Object* ref, const Object* cand, b
 
 
 cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept nogil:
-    """Return whether stage 3 needs a digest that is not filled: only targets that tie need one."""
+    """Return whether stage 3 needs a digest that is not filled.
+
+    Targets need one if they are tied, or have the key of tied targets of the reference.
+    """
     cdef size_t i
     cdef uint32_t head
     if not ref.ties:
@@ -168,8 +171,8 @@ cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept n
 
 
 cdef inline size_t find_target_twin(const Object* ref, const Target* target, bint hashed,
-                                    Comparison* work) noexcept nogil:
-    """Return the first row that equals the candidate's `target`; without one the number of rows."""
+                                    Work* work) noexcept nogil:
+    """Return the first row of `ref` that equals `target`; without one the number of rows."""
     cdef size_t j = 0, count = ref.target_count
     cdef uint32_t row
     cdef const KeyTable* table
@@ -190,10 +193,10 @@ cdef inline size_t find_target_twin(const Object* ref, const Target* target, bin
 
 
 cdef inline int compare_relocation_targets(const Object* ref, const Object* cand, bint hashed,
-                                           Verdict* out, Comparison* work) noexcept nogil:
-    """Compare numbers of relocation targets, and find twins for the candidate's, as stage 3.
+                                           Verdict* out, Work* work) noexcept nogil:
+    """Do stage 3: compare the numbers of relocation targets, and find twins of the candidate's.
 
-    Returns a Comparison.
+    Returns the `why` of a Verdict.
     """
     cdef size_t i, j, count = ref.target_count
     out.index = out.twin = -1
@@ -221,26 +224,26 @@ cdef inline void start_outcome(Verdict* out) noexcept nogil:
 
 
 cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out,
-                             Comparison* work) noexcept nogil:
-    """Do stage 1, and add the time that it takes."""
+                             Work* work) noexcept nogil:
+    """Do stage 1, set `out`, and add the time to `work`."""
     cdef uint64_t start = now_ns()
     out.why = compare_payloads(ref, cand, out, work)
     work.ns[0] += now_ns() - start
 
 
 cdef inline void decide_headers(const Object* ref, const Object* cand, bint hashed, Verdict* out,
-                                Comparison* work) noexcept nogil:
-    """Do stage 2, and add the time that it takes."""
+                                Work* work) noexcept nogil:
+    """Do stage 2, set `out`, and add the time to `work`."""
     cdef uint64_t start = now_ns()
     out.why = compare_section_headers(ref, cand, hashed, out, work)
     work.ns[1] += now_ns() - start
 
 
 cdef inline void decide_targets(const Object* ref, const Object* cand, bint hashed, bint symbols,
-                                Verdict* out, Comparison* work) noexcept nogil:
+                                Verdict* out, Work* work) noexcept nogil:
     """Do stage 3 and, with `symbols`, compare the symbols if both objects have some.
 
-    Adds the time that it takes.
+    Sets `out`, and adds the time to `work`.
     """
     cdef uint64_t start = now_ns()
     out.why = compare_relocation_targets(ref, cand, hashed, out, work)

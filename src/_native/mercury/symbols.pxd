@@ -21,8 +21,8 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
                                         Py_ssize_t section_count) noexcept nogil:
     """Fill `symbols` from `symbol_count` entries of .nv.merc.symtab and its string table.
 
-    `sections` has the stripped names of the sections whose headers are compared, by section index;
-    `data` is NULL for others. Returns the first entry whose name runs past `strings`, or -1.
+    `sections` has, by section index, the stripped name of a section whose header is compared; for
+    others its `data` is NULL. Returns the first symbol whose name runs past `strings`, or -1.
     """
     cdef Py_ssize_t i
     cdef uint32_t name          # offset in `strings`
@@ -59,10 +59,10 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
 
 cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbol_count,
                                  uint8_t* seen) noexcept nogil:
-    """Fill `uses`: the first use of each symbol.
+    """Fill `uses` with the first relocation entry that names each symbol.
 
-    `seen` comes with a zero for each symbol. Returns a target that names a symbol past the last
-    one, or -1.
+    `seen` has a byte for each symbol, zero at first. Returns a target with an entry whose symbol
+    does not exist, or -1.
     """
     cdef int64_t bad_target = -1
     cdef const Rela* rows
@@ -85,7 +85,10 @@ cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbol_count,
 
 
 cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """Return whether index `i` stands for one symbol in both, once names are resolved."""
+    """Return whether symbol index `i` means the same symbol of a link in both files.
+
+    For example, both are the global function `f`, or the start of a section `.debug_line`.
+    """
     cdef const Symbol* a
     cdef const Symbol* b
     if i >= ref.symbol_count or i >= cand.symbol_count:
@@ -98,9 +101,10 @@ cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i
 
 cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
-    """Compare the symbols of two files whose stages 1 to 3 accept. Returns a Comparison.
+    """Compare the symbols of two files whose stages 1 to 3 accept. Returns the `why` of a Verdict.
 
-    Headers and targets must be at equal positions, since symbols name them by index.
+    Headers and targets must be at equal positions, since symbols name them by index. Attribute
+    records, kinds of sections, and the sections that targets relocate must be equal, too.
     """
     cdef size_t i
     cdef const Use* use

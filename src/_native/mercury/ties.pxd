@@ -21,7 +21,7 @@ ctypedef struct Tie:
 
 
 cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
-    """Return the hash `key` with one more value mixed in."""
+    """Return a hash of the values in the hash `key` and of one more value."""
     key = (key ^ value) * 0x9e3779b97f4a7c15U
     return key ^ key >> 32
 
@@ -48,6 +48,7 @@ cdef inline bint can_fold(const uint8_t* arena, const SectionRow* s) noexcept no
 
 
 cdef inline int compare_ties(const void* a, const void* b) noexcept nogil:
+    """Order two Tie by key, then by file, for qsort."""
     cdef const Tie* x = <const Tie*>a
     cdef const Tie* y = <const Tie*>b
     if x.key != y.key:
@@ -59,7 +60,7 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
                              bint names) noexcept nogil:
     """Return a hash of kinds and sizes of a file's Mercury sections; 0 if it has no debug data.
 
-    With `names` it is also of their names.
+    With `names` the names of the sections are hashed, too.
     """
     cdef const SectionRow* section = sections + file.first_section
     cdef uint64_t key = 1
@@ -77,7 +78,7 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
 
 
 cdef inline size_t keep_tied(Tie* ties, size_t count) noexcept nogil:
-    """Sort rows by key, and drop those whose key no other row has. Returns how many stay."""
+    """Sort `ties` by key, and drop rows whose key no other row has. Returns how many stay."""
     cdef size_t i, kept_count = 0
     cdef uint64_t last_tied = 0     # no key is 0
     qsort(ties, count, sizeof(Tie), compare_ties)

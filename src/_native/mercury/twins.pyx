@@ -14,12 +14,12 @@ from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, tabl
 
 cdef class Twins:
     """Equal rows, and the work that finding them took."""
-    cdef readonly bytes leaders
-    cdef readonly uint64_t comparisons
-    cdef readonly uint64_t bytes_compared
+    cdef readonly bytes leaders             # packed int64: the leader of each row
+    cdef readonly uint64_t comparisons      # pairs of buffers that were compared
+    cdef readonly uint64_t bytes_compared   # up to their first differences
 
     cdef bint are_equal(self, const Py_buffer* a, const Py_buffer* b) noexcept nogil:
-        """Return whether two buffers have equal bytes; counts the work."""
+        """Return whether two buffers have equal bytes; adds to the counts of this object."""
         cdef size_t difference
         if a.len != b.len:
             return False
@@ -29,8 +29,10 @@ cdef class Twins:
         return difference == <size_t>a.len
 
 
+# The lists have, by row, the bytes of a section and of its relocation section, and a number (such
+# as a hash) that equal rows share.
 def find_twins(list sections not None, list relocations not None, list keys not None):
-    """Find the first row that each row is equal to."""
+    """Find, for each row, the first row that is equal to it."""
     cdef Py_ssize_t row_count = len(sections), i, view_count = 0
     cdef KeyTable table
     cdef KeySlot* slot
@@ -61,7 +63,7 @@ def find_twins(list sections not None, list relocations not None, list keys not 
                 leader[i] = i
                 slot = table_slot(&table, key[i])
                 row = slot.head
-                # Only leaders are in the table: a chain has the distinct rows of one key.
+                # Only leaders are in the table, so a key's chain has no two equal rows.
                 while row:
                     if (key[row - 1] == key[i]
                             and twins.are_equal(&views[2 * (row - 1)], &views[2 * i])

@@ -17,7 +17,7 @@ class Result:
     vector that fails, and `twin` the one of the reference that it was compared with. `offset` is
     the first differing byte or the failing relocation entry, `symbol` the symbol index that
     differs, `moved_header` the first header of the candidate whose twin is at another position. A
-    number that does not apply is -1. `counts` are those of `Comparison` in `mercury/objects.pxd`:
+    number that does not apply is -1. `counts` are the fields of `Work` in `mercury/objects.pxd`:
     memcmp calls, bytes compared, bytes offered, twin probes, prefilter hits, false positives, and
     nanoseconds of stages 1, 2 and 3.
     """
@@ -31,7 +31,7 @@ class Result:
     counts: tuple[int, ...]
 
 class Vectors:
-    """The vectors of one object. Only digests, and tables that a look-up needs, are added.
+    """The vectors of one object. Only symbols, digests and lookup tables are added later.
 
     `primary` holds read-only buffers, `headers` rows (name, sh_size, sh_link and sh_info as one
     u64, sh_addralign, whose low 32 bits count), `targets` rows (name, payload). Keys of the lookup
@@ -122,8 +122,8 @@ def find_first_accepting(
     """
 
 def find_covering_shapes(shapes: list[bytes], candidate: bytes) -> list[int]:
-    """List the rows of shapes other than the candidate's whose sizes are all at least as large.
+    """List the rows of `shapes` that differ from `candidate` and have no smaller size than it.
 
-    Shapes are packed uint64 (`Vectors.shape`). A shape may have more sizes than the candidate's.
-    Linear in the number of shapes.
+    Shapes are packed uint64 (`Vectors.shape`), compared by position. A shape may have more sizes
+    than the candidate's. Linear in the number of shapes.
     """

@@ -15,7 +15,7 @@ class Twins:
     bytes_compared: int
 
 def find_twins(sections: list[Payload], relocations: list[Payload], keys: list[int]) -> Twins:
-    """Find the first row that each row is equal to.
+    """Find, for each row, the first row that is equal to it.
 
     Each argument has an element for each row. Rows are equal if their keys (uint64), the bytes of
     their sections and those of their relocation sections are. A row takes one look-up, and a

@@ -1,6 +1,6 @@
 """The Mercury sections of a cubin: which of them enter which vector, and their symbol table.
 
-nvlink compares only these names; any other `.nv.merc.` name never enters a vector. In cubins of
+nvlink compares only sections with the names below; all others are in no vector. In cubins of
 sm_100 to sm_120, compilers name the code container `.nv.capmerc.text.F` and write one
 `.nv.merc.nv_debug_ptx_txt.HASH` per file.
 """
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.elfheaders import Section
 
-# Families whose sections enter the header and primary vectors, by the name after `.nv.merc.`; names
-# of SUFFIXED_FAMILIES have a suffix, which is compared.
+# Section families in the header and primary vectors, by the name after `.nv.merc.`. In names of
+# SUFFIXED_FAMILIES more text follows, such as the name of a function; it is compared, too.
 EXACT_FAMILIES = frozenset(
     b"debug_abbrev debug_aranges debug_frame debug_info debug_line debug_loc debug_macinfo "
     b"debug_pubnames debug_pubtypes debug_ranges debug_str nv_debug_line_sass "
@@ -40,7 +40,7 @@ class MalformedCubin(ValueError):
 
 
 def family_of(name: bytes) -> str | None:
-    """Return the family of a section in the header vector; None if it does not enter."""
+    """Return the section family of a name, such as `debug_line`; None if it is never compared."""
     if name.startswith(CAPSULE_PREFIX):
         return "container"
     if not name.startswith(MERCURY_PREFIX):
@@ -72,7 +72,7 @@ def sections_of(view: memoryview, file: str) -> list[Section]:
 
 
 def symbol_table(sections: list[Section], targets: list[Section], file: str) -> Section:
-    """Find the `.nv.merc.symtab`, which all relocation sections must link to."""
+    """Find the `.nv.merc.symtab`, which all `targets` (relocation sections) must link to."""
     tables = [index for index, section in enumerate(sections) if section.name == SYMTAB]
     if len(tables) != 1:
         raise MalformedCubin(f"{file}: {len(tables)} sections {show_name(SYMTAB)} instead of one")

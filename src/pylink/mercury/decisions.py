@@ -18,8 +18,9 @@ class Decision:
     """The decision on one file: whether it folds into `reference`, and why not.
 
     `file` and `reference` are numbers of files, `reference` None after a rejection.
-    `verdict` is the result of the file's last comparison, None for the first file. `stronger` names
-    the function whose copy keeps an accepted file from folding.
+    `verdict` is the result of the file's last comparison, None for the first file. If a file was
+    accepted but stays, because its copy of a function wins over the reference's, `stronger` names
+    that function.
     """
 
     __slots__ = ("file", "reference", "stronger", "verdict")
@@ -38,6 +39,7 @@ class Decision:
 
     @property
     def code(self) -> int:
+        """The code of the result: 0 if accepted, else 17, 18 or 19 (see pylink.mercury)."""
         if self.stronger is not None:
             return CODE_TARGETS
         return 0 if self.verdict is None else self.verdict.code
@@ -51,7 +53,7 @@ class Decision:
 
     @property
     def section(self) -> str | None:
-        """The section or relocation target that rejected; None if not a single one."""
+        """The section or relocation target for which it is rejected; None without a single one."""
         return None if self.stronger is not None or self.verdict is None else self.verdict.entry
 
     @property
@@ -65,7 +67,8 @@ class Folding:
     """The comparisons of a link's files, and the decisions.
 
     `items` are the vectors of the files with Mercury sections, `decisions` has a row for each, and
-    `result` the comparisons. `refused` has number and reason of each file that cannot be read.
+    `result` has their comparisons. `refused` has the number of each file whose sections cannot be
+    read, and the reason.
     """
 
     __slots__ = ("decisions", "items", "refused", "result")

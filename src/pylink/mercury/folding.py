@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class FoldResult:
     """The folds of a build: which object folds into which.
 
-    `reference[i]` is the row of the kept object that i folds into, None if i is kept.
-    `verdicts[i]` is the verdict that accepted i, else that of the last object kept before it; None
-    for the first object. `payload_bytes` is the size of all payloads of folded objects, not the
-    size that an output loses (see `pylink.dedup.saving`). `compared` has the comparisons that
-    were made, see Tally.
+    `reference[i]` is the row of the kept object that object i folds into, None if i is kept.
+    `verdicts[i]` is the verdict that accepted i, else the comparison with the last object kept
+    before i; None for the first object. `payload_bytes` is the size of all payloads of folded
+    objects, not the size that an output loses (see `pylink.dedup.saving`). `compared` has all
+    comparisons that were made (see Tally).
     """
 
     __slots__ = ("compared", "payload_bytes", "reference", "stats", "verdicts")
@@ -78,7 +78,10 @@ def fold(
 def _fold_by_walk(
     items: list[MercuryObject], tally: Tally, *, symbols: bool
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
-    """Compare all pairs in order; yields row, reference and verdict of each object."""
+    """Compare each object with the kept ones in order, without hashes.
+
+    Yields row, reference (None if kept) and verdict of each object.
+    """
     kept_objects = KeptObjects()
     for row, item in enumerate(items):
         twin, verdict = _find_first_accepting(items, kept_objects, item, tally, symbols=symbols)
@@ -115,7 +118,7 @@ def _find_first_accepting(
 def _fold_by_index(
     items: list[MercuryObject], tally: Tally, *, symbols: bool
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
-    """Compare only pairs that the index proposes; yields row, reference and verdict of each object.
+    """Compare only pairs that the index proposes; yields the same as `_fold_by_walk`.
 
     An object that is kept is also compared with the last one that was kept, for its verdict.
     """
@@ -128,7 +131,7 @@ def _fold_by_index(
         verdicts: dict[int, Verdict] = {}
         twin = None
         if eligible and index.needs_walk(item):
-            # The index cannot tell which could accept it; the walk over all is native.
+            # The index cannot tell which object could accept it, so native code tries them all.
             candidates = index.candidates(item)
             twin, walked = _find_first_accepting(items, candidates, item, tally, symbols=symbols)
             if walked is not None:

@@ -4,22 +4,25 @@ An object accepts a candidate only under conditions that can be checked without 
 build of N objects need not compare N*N pairs:
 
 * Both have equal numbers of headers and of targets, and each of the candidate's header keys and
-  target keys occurs in the reference. When the candidate repeats no key, its twins are all
-  different, so both have the same keys, and the sums over them are equal.
-* No primary entry of the candidate is longer than the reference's at the same position.
-* The bytes at each position are equal; if sizes are equal, too, so are their digests.
+  target keys (hashes of names, sizes and fields) occurs in the reference. When the candidate
+  repeats no key, its twins are all different, so both have the same keys, and the sums of the keys
+  are equal. These numbers and sums are the object's signature.
+* No primary entry of the candidate is longer than the reference's at the same position. The sizes
+  of an object's primary entries are its shape.
+* The bytes at each position are equal; if sizes are equal, too, so are the digests of the bytes.
 
-Objects of one signature and one row of sizes are in a tree. A leaf lists the kept objects that
-are not distinguished yet. If a candidate is rejected by the first object of a leaf and is kept
-itself, the section that differs becomes the leaf's branching point: its digest is computed for all
-objects in the leaf, and later candidates branch by theirs. So a section is hashed only if sizes are
-equal, at most once, and only if some pair differs in it; identical objects meet in one leaf.
+Objects of one signature and one shape are in a tree. A leaf lists the kept objects that are not
+distinguished yet. If a candidate is rejected by the first object of a leaf and is kept itself, the
+leaf becomes a branching point: the section that differs is hashed in all its objects, and they,
+like later candidates, branch by this digest. So a section is hashed only if sizes are equal, at
+most once, and only if some pair differs in it; identical objects meet in one leaf.
 
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
 A leaf grows only by objects that differ only in symbols or have colliding digests. A candidate that
-repeats a key is compared with all objects with its numbers of rows; small ones in one native walk,
-without the keys. Objects whose headers do not hold the sizes may have one signature and different
-sizes: for each candidate all rows of sizes of its signature are searched.
+repeats a key is compared with all objects with its numbers of headers and targets; native code
+tries them one after the other if the candidate is small. Objects whose headers do not hold the
+sizes of sections may have one signature and several shapes: a candidate is compared with the
+objects of all shapes that are large enough.
 """
 
 from __future__ import annotations
@@ -34,16 +37,19 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject
     from pylink.mercury.stages import Tally, Verdict
 
-    # A branching point: (1, row of the primary vector) or (3, key of a target).
+    # The section by which a node branches: (1, row of the primary vector) or (3, key of a target).
     BranchingPoint = tuple[int, int]
 
 
-# Limit of headers and targets of an object that is compared in a native walk.
+# Largest number of headers and targets of an object that native code compares with all others.
 MOST_WALKED_ROWS = 256
 
 
 class Node:
-    """A leaf (without `point`), or a branching point with a child for each digest."""
+    """A leaf with objects (`rows`), or a branching point with a child for each digest.
+
+    `point` says which section's digest; it is None in a leaf.
+    """
 
     __slots__ = ("children", "point", "rows")
 
@@ -54,7 +60,7 @@ class Node:
 
 
 class Tree:
-    """The kept objects of one signature and one row of sizes."""
+    """The kept objects of one signature and one shape; `members` are their rows."""
 
     __slots__ = ("members", "root")
 
@@ -64,7 +70,7 @@ class Tree:
 
 
 class Forest:
-    """The trees of one signature, by their sizes."""
+    """The trees of one signature, by shape."""
 
     __slots__ = ("shapes", "trees")
 
@@ -73,7 +79,7 @@ class Forest:
         self.shapes: list[bytes] = []
 
     def tree(self, shape: bytes) -> Tree:
-        """Return the tree of one row of sizes, created if missing."""
+        """Return the tree of one shape, created if missing."""
         if shape not in self.trees:
             self.trees[shape] = Tree()
             self.shapes.append(shape)
@@ -100,16 +106,17 @@ class FoldIndex:
     def __init__(self, objects: list[MercuryObject], tally: Tally) -> None:
         self.objects = objects
         self.tally = tally
-        # All kept objects by numbers of headers and targets, and the trees by signature.
+        # All kept objects by numbers of headers and targets; the trees by signature.
         self.by_count: dict[tuple[int, int], KeptObjects] = {}
         self.forests: dict[tuple[int, ...], Forest] = {}
 
-    # The first four numbers of a signature (see `_native/dedup.pyi`) must agree; the last one says
-    # whether all keys differ.
+    # The last item of a signature says whether all keys of an object differ. If so, only objects
+    # with the same first four numbers can accept it (see `_native/dedup.pyi`).
     def needs_walk(self, item: MercuryObject) -> bool:
         """Return whether `item` repeats a key, so that all `candidates` must be compared.
 
-        False if it is so large that a native walk would cost more than calls from Python.
+        False also if it is so large that comparing all in native code, without hashes, would cost
+        more than calls from Python.
         """
         headers, targets, _, _, distinct = item.signature()
         return not distinct and headers + targets <= MOST_WALKED_ROWS
@@ -137,7 +144,7 @@ class FoldIndex:
         return rows
 
     def add(self, row: int, verdicts: dict[int, Verdict]) -> None:
-        """Add object `row`, which the objects in `verdicts` rejected."""
+        """Add object `row`, which is kept: `verdicts` are its comparisons with other objects."""
         item = self.objects[row]
         signature = item.signature()
         self.by_count.setdefault(signature[:2], KeptObjects()).add(row, item)
@@ -171,7 +178,7 @@ class FoldIndex:
         return node, path
 
     def _digest(self, item: MercuryObject, point: BranchingPoint) -> int:
-        """Return the digest of an object's section at a branching point; -1 if it lacks it."""
+        """Return the digest of the object's section that `point` names; -1 if it has none."""
         stage, row_or_key = point
         if stage == 1:
             return primary_digest(item, row_or_key, self.tally)

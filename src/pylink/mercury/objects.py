@@ -50,7 +50,7 @@ def _freeze_payload(data: Buffer) -> Payload:
 def _unpickle(
     vectors: tuple[object, ...], families: tuple[str, ...], unlisted: tuple[tuple[str, int], ...]
 ) -> MercuryObject:
-    """Make an object from its pickled state."""
+    """Make an object from its pickled state: `vectors` are the arguments of MercuryObject."""
     item = MercuryObject(*vectors)  # type: ignore[arg-type]
     item.families = families
     item.unlisted = unlisted
@@ -86,10 +86,10 @@ class MercuryObject:
             (_encode_name(target), _freeze_payload(data)) for target, data in targets
         )
         # Only cubins have these: the families of the primary entries, and (name, size) of Mercury
-        # sections that never enter.
+        # sections that are never compared.
         self.families: tuple[str, ...] = ()
         self.unlisted: tuple[tuple[str, int], ...] = ()
-        self.digests: dict[int, int] = {}
+        self.digests: dict[int, int] = {}  # of primary entries, by row, as far as computed
         self.signature_cache: Signature | None = None
         try:
             self.vectors = Vectors(self.primary, self.headers, self.targets, KEY_MASK)
@@ -118,9 +118,9 @@ class MercuryObject:
     def from_sections(
         cls, sections: list[Section], contents: memoryview, name: str
     ) -> MercuryObject:
-        """Make the vectors of a file's sections, in order; section offsets are in `contents`.
+        """Make the vectors of a file's sections, in order; their offsets count from `contents`.
 
-        They are empty without Mercury sections. Raises MalformedCubin.
+        The vectors are empty without Mercury sections. Raises MalformedCubin.
         """
         file = name or "cubin"
         families = [family_of(section.name) for section in sections]
@@ -190,7 +190,7 @@ class MercuryObject:
         return self.signature_cache
 
     def entry_name(self, row: int) -> str:
-        """Return the name of a primary entry's section, or its number if entries lack sections."""
+        """Return the name of a primary entry's section, or `primary entry N` if it has none."""
         if len(self.headers) == len(self.primary) and row < len(self.headers):
             return show_name(self.headers[row][0])
         return f"primary entry {row}"

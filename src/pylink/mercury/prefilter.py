@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         def count_digests(self, sections: int, size: int) -> None: ...
 
 
-# Ways to find pairs of objects and twins of sections: by hashes, or by comparing all.
+# Ways to find objects and sections that may be equal: by hashes, or by comparing all.
 PREFILTERS = ("xxh3", "none")
 
 # Digests are passed to the kernel in batches that stay in the cache.
@@ -49,7 +49,7 @@ def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
 
 
 def fill_targets(item: MercuryObject, rows: list[int], tally: Counter) -> None:
-    """Compute the digests of `rows`, none of which has one."""
+    """Compute the digests of relocation targets `rows`, none of which has one yet."""
     for start in range(0, len(rows), DIGESTS_PER_CALL):
         batch = rows[start : start + DIGESTS_PER_CALL]
         payloads = [item.targets[row][1] for row in batch]

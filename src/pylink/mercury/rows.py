@@ -18,8 +18,9 @@ class FoldRow(NamedTuple):
     """The decision of deduplication on a cubin with Mercury sections, with the reason.
 
     `sections` and `size` are number and bytes of its Mercury sections, None if it was not compared.
-    `folds_into` is the cubin whose sections replace its own, None if it is kept. `code` is 0 if it
-    folds. `stage`, `entry` and `offset` say which stage rejected, and where.
+    `folds_into` is the cubin whose sections replace its own, None if it is kept. `compared_with` is
+    the cubin of the last comparison. `code` is 0 if it folds. `stage`, `entry` (a section) and
+    `offset` say which stage rejected, and where.
     """
 
     name: str

@@ -20,11 +20,11 @@ SYMBOL_KINDS = ("no symbol", "symbol", "the start of", "a symbol of its own file
 
 
 class Verdict:
-    """The result of a comparison: code, place and cost.
+    """The result of a comparison: whether the candidate folds, what differs, and the work.
 
-    `code` is 0 (fold), 17 (data), 19 (section headers) or 18 (relocation targets); `stage` is 1, 2,
-    3 or None; `index` is the failing entry of the candidate's vector, None if no single entry
-    fails.
+    `code` is 0 (fold), 17 (data), 19 (section headers) or 18 (relocation targets); `stage` is the
+    stage that rejects (1, 2 or 3), or None; `index` is the failing entry of the candidate's vector,
+    None if no single entry fails. `digests` sections with `digest_bytes` were hashed.
     """
 
     __slots__ = ("_result", "candidate", "digest_bytes", "digests", "reference")
@@ -45,7 +45,7 @@ class Verdict:
 
     @property
     def reason_row(self) -> int:
-        """Row of pylink.mercury.reasons.REASONS."""
+        """The outcome, a number of `Comparison`: a key of pylink.mercury.reasons.REASONS."""
         return self._result.why
 
     @property
@@ -73,7 +73,7 @@ class Verdict:
 
     @property
     def symbol(self) -> int | None:
-        """The number of the symbol that differs between candidate and reference."""
+        """The number of the symbol that differs between candidate and reference, or None."""
         return None if self._result.symbol < 0 else self._result.symbol
 
     @property
@@ -82,7 +82,7 @@ class Verdict:
 
     @property
     def entry(self) -> str | None:
-        """The name of the failing section or relocation target."""
+        """The name of the failing section or relocation target; None if no single one fails."""
         index = self.index
         if index is None:
             return None
@@ -97,7 +97,7 @@ class Verdict:
         return REASONS[self._result.why][2].format_map(self._facts())
 
     def _facts(self) -> dict[str, object]:
-        """Return what the sentences of REASONS name, by placeholder."""
+        """Return the values of the placeholders in the sentences of REASONS, by placeholder."""
         ref, cand, index, offset = self.reference, self.candidate, self.index, self.offset
         facts: dict[str, object] = {"entry": self.entry, "offset": offset}
         if self.stage == 1 and index is not None:
@@ -144,7 +144,8 @@ def describe_symbol(item: MercuryObject, row: int) -> str:
 class Tally:
     """The work of many comparisons, summed on demand.
 
-    `compared` has a verdict for each comparison; a native walk over several objects adds one.
+    `compared` has a verdict for each comparison. If native code compares a candidate with several
+    objects, it adds one verdict, with the work of all.
     """
 
     __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
@@ -168,7 +169,10 @@ class Tally:
 
 
 def check_options(prefilter: str, identity: str) -> tuple[bool, bool]:
-    """Check the options; returns whether to use hashes, and whether to compare symbols."""
+    """Check the options; returns whether to use hashes, and whether to compare symbols.
+
+    Raises ValueError for an unknown value.
+    """
     if prefilter not in PREFILTERS:
         raise ValueError(f"prefilter is one of {', '.join(PREFILTERS)}, not {prefilter!r}")
     if identity not in IDENTITIES:
@@ -201,7 +205,10 @@ def decide(
     hashed: bool = True,
     symbols: bool,
 ) -> Verdict:
-    """Compare with checked options; the work is added to the tally `total`."""
+    """Decide whether `candidate` folds into `reference`, and add the work to `total`.
+
+    `hashed` and `symbols` are the values that `check_options` returns.
+    """
     result = kernel.compare(reference.vectors, candidate.vectors, hashed=hashed, symbols=symbols)
     if result.why == Comparison.NEEDS_DIGESTS:
         tally = Tally()

@@ -23,7 +23,7 @@ class Stats:
     memcmp_calls        comparisons of two payloads
     bytes_compared      bytes of each side that were read: up to and including the first
                         difference
-    bytes_offered       sizes of these payloads, as passed to memcmp
+    bytes_offered       sum of the sizes of the compared payloads
     twin_probes         reference rows examined in stages 2 and 3
     prefilter_hits      rows found by hash that were the twin
     false_positives     rows found by hash that were not
