@@ -35,8 +35,8 @@ from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.spans cimport Span, mix, table_free, table_slot
 from mercury.objects cimport (
-    Header, Object, Symbol, Target, Use, Verdict, Work, build_digests, build_index, header_key,
-    strip, target_key, target_row,
+    Header, Object, Symbol, Target, Use, Verdict, WorkCounts, build_digests, build_index,
+    header_key, strip, target_key, target_row,
 )
 from mercury.stages cimport (
     decide_data, decide_headers, decide_targets, needs_digests, start_outcome,
@@ -297,10 +297,10 @@ cdef class Result:
     cdef readonly int64_t offset
     cdef readonly int64_t symbol
     cdef readonly int64_t moved_header
-    cdef readonly tuple counts          # the fields of Work (objects.pxd), in order
+    cdef readonly tuple counts          # the fields of WorkCounts (objects.pxd), in order
 
 
-cdef Result make_result(const Verdict* out, const Work* work):
+cdef Result make_result(const Verdict* out, const WorkCounts* work):
     """Return a verdict and the work as a Result."""
     cdef Result result = Result.__new__(Result)
     result.why, result.index, result.twin = out.why, out.index, out.twin
@@ -311,7 +311,7 @@ cdef Result make_result(const Verdict* out, const Work* work):
     return result
 
 
-cdef int set_counts(Work* work, Result result) except -1:
+cdef int set_counts(WorkCounts* work, Result result) except -1:
     """Set `work` to the counts of an earlier result. Returns 0."""
     (work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
      work.prefilter_hits, work.false_positives, work.ns[0], work.ns[1],
@@ -325,7 +325,7 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out
-    cdef Work work
+    cdef WorkCounts work
     memset(&work, 0, sizeof(work))
     start_outcome(&out)
     with nogil:
@@ -352,7 +352,7 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out
-    cdef Work work
+    cdef WorkCounts work
     if not ref.indexed or needs_digests(ref, cand):
         raise ValueError("digests are missing")
     start_outcome(&out)
@@ -374,7 +374,7 @@ def find_first_accepting(list references not None, Vectors candidate not None, *
     cdef Object* cand = &candidate.object
     cdef Vectors reference
     cdef Verdict out
-    cdef Work total, last           # of all comparisons, and of the last one
+    cdef WorkCounts total, last           # of all comparisons, and of the last one
     memset(&total, 0, sizeof(total))
     memset(&last, 0, sizeof(last))
     start_outcome(&out)
@@ -406,7 +406,7 @@ def find_first_accepting(list references not None, Vectors candidate not None, *
     return i if i < ref_count else -1, make_result(&out, &last), make_result(&out, &total)
 
 
-cdef void add_counts(Work* total, const Work* part) noexcept nogil:
+cdef void add_counts(WorkCounts* total, const WorkCounts* part) noexcept nogil:
     """Add the work of a linear comparison to `total`; its counts of hash tables are 0."""
     cdef int i
     total.memcmp_calls += part.memcmp_calls

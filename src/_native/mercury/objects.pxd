@@ -78,7 +78,7 @@ cdef struct Object:
     KeyTable by_digest      # tied targets by key and digest
 
 # The work of one comparison or of several.
-cdef struct Work:
+cdef struct WorkCounts:
     uint64_t memcmp_calls       # comparisons of bytes
     uint64_t bytes_compared     # bytes up to the first difference
     uint64_t bytes_offered      # bytes up to the end, i.e. the sizes of what was compared
@@ -121,7 +121,7 @@ cdef inline bint is_equal_header(const Header* a, const Header* b) noexcept nogi
             and is_equal_span(a.name, a.name_size, b.name, b.name_size))
 
 
-cdef inline bint is_equal_target(const Target* a, const Target* b, Work* work) noexcept nogil:
+cdef inline bint is_equal_target(const Target* a, const Target* b, WorkCounts* work) noexcept nogil:
     """Return whether two targets have equal names and bytes; adds to the counts of `work`."""
     cdef size_t difference
     if a.size != b.size or not is_equal_span(a.name, a.name_size, b.name, b.name_size):
@@ -131,7 +131,7 @@ cdef inline bint is_equal_target(const Target* a, const Target* b, Work* work) n
 
 
 cdef inline size_t compare_bytes(const uint8_t* a, const uint8_t* b, size_t size,
-                                 Work* work) noexcept nogil:
+                                 WorkCounts* work) noexcept nogil:
     """Return the offset of the first byte that differs, or `size`; counts this in `work`."""
     cdef size_t difference = first_difference(a, b, size)
     work.memcmp_calls += 1

@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from base.prefetch cimport prefetch
 from base.spans cimport KEYS_AHEAD, KeyTable, mix, now_ns, table_home, table_slot
 from mercury.objects cimport (
-    Header, Object, Target, Verdict, Work, compare_bytes, is_equal_header, is_equal_target,
+    Header, Object, Target, Verdict, WorkCounts, compare_bytes, is_equal_header, is_equal_target,
 )
 from mercury.symbols cimport compare_identity
 from outcomes cimport (
@@ -85,7 +85,7 @@ cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i
 
 
 cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict* out,
-                                 Work* work) noexcept nogil:
+                                 WorkCounts* work) noexcept nogil:
     """Compare primary data by position, as stage 1. Returns the `why` of a Verdict.
 
     The reference may have more entries, and longer ones: only the candidate's bytes count.
@@ -108,7 +108,7 @@ cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict*
 
 
 cdef inline size_t find_header_twin(const Object* ref, const Header* header, bint hashed,
-                                    Work* work) noexcept nogil:
+                                    WorkCounts* work) noexcept nogil:
     """Return the first row of `ref` that equals `header`; without one the number of rows."""
     cdef size_t j = 0, count = ref.header_count
     cdef uint32_t row
@@ -129,7 +129,7 @@ cdef inline size_t find_header_twin(const Object* ref, const Header* header, bin
 
 
 cdef inline int compare_section_headers(const Object* ref, const Object* cand, bint hashed,
-                                        Verdict* out, Work* work) noexcept nogil:
+                                        Verdict* out, WorkCounts* work) noexcept nogil:
     """Do stage 2: compare the numbers of section headers, and find twins of the candidate's.
 
     Returns the `why` of a Verdict.
@@ -171,7 +171,7 @@ cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept n
 
 
 cdef inline size_t find_target_twin(const Object* ref, const Target* target, bint hashed,
-                                    Work* work) noexcept nogil:
+                                    WorkCounts* work) noexcept nogil:
     """Return the first row of `ref` that equals `target`; without one the number of rows."""
     cdef size_t j = 0, count = ref.target_count
     cdef uint32_t row
@@ -193,7 +193,7 @@ cdef inline size_t find_target_twin(const Object* ref, const Target* target, bin
 
 
 cdef inline int compare_relocation_targets(const Object* ref, const Object* cand, bint hashed,
-                                           Verdict* out, Work* work) noexcept nogil:
+                                           Verdict* out, WorkCounts* work) noexcept nogil:
     """Do stage 3: compare the numbers of relocation targets, and find twins of the candidate's.
 
     Returns the `why` of a Verdict.
@@ -224,7 +224,7 @@ cdef inline void start_outcome(Verdict* out) noexcept nogil:
 
 
 cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out,
-                             Work* work) noexcept nogil:
+                             WorkCounts* work) noexcept nogil:
     """Do stage 1, set `out`, and add the time to `work`."""
     cdef uint64_t start = now_ns()
     out.why = compare_payloads(ref, cand, out, work)
@@ -232,7 +232,7 @@ cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out
 
 
 cdef inline void decide_headers(const Object* ref, const Object* cand, bint hashed, Verdict* out,
-                                Work* work) noexcept nogil:
+                                WorkCounts* work) noexcept nogil:
     """Do stage 2, set `out`, and add the time to `work`."""
     cdef uint64_t start = now_ns()
     out.why = compare_section_headers(ref, cand, hashed, out, work)
@@ -240,7 +240,7 @@ cdef inline void decide_headers(const Object* ref, const Object* cand, bint hash
 
 
 cdef inline void decide_targets(const Object* ref, const Object* cand, bint hashed, bint symbols,
-                                Verdict* out, Work* work) noexcept nogil:
+                                Verdict* out, WorkCounts* work) noexcept nogil:
     """Do stage 3 and, with `symbols`, compare the symbols if both objects have some.
 
     Sets `out`, and adds the time to `work`.

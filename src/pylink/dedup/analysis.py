@@ -35,9 +35,10 @@ NUMBER_SIZE = 2  # bytes of the section number at the start of a capsule
 
 @dataclass
 class FamilyRow:
-    """Number and bytes of the sections of one section family (all sections with one stem).
+    """Number and bytes of the sections of one family, such as all sections `.debug_line`.
 
-    They are counted in all, folded with their objects, and foldable one by one.
+    Fields without a prefix count all sections, `folded_` those of objects that fold, and `single_`
+    those that would fold if each section folded on its own.
     """
 
     sections: int = 0
@@ -61,10 +62,10 @@ class FamilyRow:
 
 @dataclass
 class Candidate:
-    """An object that may fold.
+    """An object with Mercury sections, which may fold.
 
     `reference` is the earlier object that it folds into. Without one, `verdict` says how it differs
-    from the most similar earlier object that stays.
+    from the most similar earlier object that does not fold, or is None without such an object.
     """
 
     item: MercuryObject
@@ -180,7 +181,8 @@ def analyze(
 ) -> Analysis:
     """Fold the objects that have Mercury sections and explain the outcome.
 
-    `result` is the result of folding `objects`, if it is known; then all of them have sections.
+    `result` is the result of folding `objects`, if it is known; then all of them must have Mercury
+    sections. `progress` is called with the number of objects done.
     """
     items = [item for item in objects if item.headers or item.targets]
     if result is None:
@@ -222,10 +224,11 @@ def analyze(
 
 @dataclass
 class SectionTwin:
-    """A section of object `owner`; `leader` is the object of the first equal section, or None.
+    """A section of object number `owner`, and an equal section of another object.
 
-    Equal sections have equal bytes and relocations. Relocations of a section that is not compared
-    count as a section.
+    `leader` is the number of the object with the first equal section, None if this is the first.
+    Equal sections have equal bytes and relocations. A relocation section of a section that is not
+    compared counts as a section of its own.
     """
 
     owner: int
@@ -247,7 +250,10 @@ def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
 
 
 def blocker_of(verdict: Verdict) -> str:
-    """Return the kind of difference, with the family of sections that differ."""
+    """Return the kind of difference, with the section family if known: `other bytes: debug_info`.
+
+    The text is empty if the verdict accepts.
+    """
     text, index = BLOCKERS[verdict.reason_row], verdict.index
     if index is None or verdict.symbol is not None:
         return text
@@ -301,14 +307,15 @@ def _without_prefix(name: str) -> str:
 
 
 def _relocated_section(name: bytes) -> str:
-    """Return the name, without prefix, of the section that a relocation section changes."""
+    """Return the section of a relocation section: `.debug_info` for `.nv.merc.rela.debug_info`."""
     return _without_prefix(show_name(name)).removeprefix(".rela")
 
 
 def _find_leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
-    """Return the number of the first equal row for each row.
+    """Return, for each row, the number of its leader: the first row that is equal to it.
 
-    Only contents of rows with equal names and sizes are hashed.
+    With `hashed` the contents of rows with equal names and sizes are hashed before they are
+    compared.
     """
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
@@ -328,7 +335,8 @@ def _find_nearest(
 ) -> dict[int, int]:
     """Return, by kept object, the earlier kept object that shares most bytes with it.
 
-    Bytes are shared if they are in equal sections. Objects that share none are omitted.
+    Bytes are shared if they are in equal sections, i.e. those with one leader. Objects that share
+    none are omitted. `reference` has, by object, what it folds into, or None if it is kept.
     """
     holders: defaultdict[int, list[int]] = defaultdict(list)
     shared: defaultdict[int, Counter[int]] = defaultdict(Counter)

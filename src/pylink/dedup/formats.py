@@ -24,7 +24,7 @@ CANDIDATE_COLUMNS = (
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:
-    """Return the values of an object by the names of CANDIDATE_COLUMNS; None if it lacks one."""
+    """Return the cells of an object's row by column of CANDIDATE_COLUMNS; None for an empty one."""
     item, verdict = candidate.item, candidate.verdict
     row: dict[str, object] = dict.fromkeys(CANDIDATE_COLUMNS)
     row["object"] = item.name

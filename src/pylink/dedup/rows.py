@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from pylink.tabular.columns import Size
 
-# Names in sentences of families of sections; others have the name of the section.
+# Words for section families in sentences; other families have the name of the section.
 FAMILIES = {"container": "code and its containers", "rela": "relocations"}
 
 
 class FamilySums(NamedTuple):
-    """The Mercury sections of one family: all, those that fold with their cubins, and those that
-    would fold one by one, which is the most that can be saved.
+    """Number and bytes of the Mercury sections of one family.
+
+    `sections` and `size` count all, fields with `folded` those of cubins that fold, and fields with
+    `single` those that would fold if each section folded on its own: the most that can be saved.
     """
 
     family: str

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ErrorCollector(Sink):
-    """A sink that shows nothing and keeps the first error; it ignores undefined symbols."""
+    """A sink that shows nothing and keeps the first error, except for undefined symbols."""
 
     __slots__ = ("first",)
 
@@ -41,7 +41,7 @@ class ErrorCollector(Sink):
         return self.first is not None
 
     def is_enabled(self, kind: str) -> bool:
-        # Hints on undefined symbols search all inputs, which takes too long here.
+        # The hints of this diagnostic search all inputs, which takes too long here.
         return kind != "undefined-reference"
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
@@ -89,7 +89,10 @@ def read_inputs(inputs: list[Input], arch: str, sink: ErrorCollector) -> Objects
 
 
 def _output_size(objects: Objects, sink: ErrorCollector, *, keeps_copies: bool) -> int | None:
-    """Return the size of the output in bytes; None after an error."""
+    """Return the size of the output in bytes; None after an error.
+
+    With `keeps_copies` no Mercury section is folded.
+    """
     job: Job = copy.copy(objects.job)
     job.steps = Steps()
     job.traces_folds = False

@@ -38,7 +38,7 @@ def _demangle(name: str) -> str:
         raise NotMangled
     parser = NameParser(name, 2)
     text = parser.encoding()
-    # A function that the compiler copied for one caller is named after the caller.
+    # CALLER$FUNCTION names a copy of a function that the compiler made for one caller.
     while parser.consume("$"):
         suffix = name[parser.position :]
         if suffix[:1].isdecimal():

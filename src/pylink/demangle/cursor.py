@@ -22,8 +22,9 @@ class NotMangled(Exception):
 class Type:
     """A type as the texts left and right of a declarator's `*`, `&` or name.
 
-    `kind` is `base`, `pointer` (any type that ends in a declarator), `array` or `function`.
-    `spaced`: a blank separates a base from its declarator, except after an abbreviated name.
+    `kind` is `base`, `pointer` (any type that ends in a declarator), `array` or `function`. If
+    `spaced` is true, a blank separates a base type from its declarator, as in `int *`. It is false
+    for an abbreviated name.
     """
 
     __slots__ = ("kind", "left", "right", "spaced")
@@ -44,7 +45,7 @@ class Type:
 
 
 class Cursor(ABC):
-    """The name, the position in it, and the parts that later parts can abbreviate."""
+    """The mangled name, the position in it, and the parts that later parts can abbreviate."""
 
     def __init__(self, name: str, position: int) -> None:
         self.name = name

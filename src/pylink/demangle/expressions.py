@@ -29,7 +29,7 @@ CASTS = {"sc": "static_cast", "dc": "dynamic_cast", "cc": "const_cast", "rc": "r
 
 
 class ExpressionParser(TypeParser):
-    """Reads one expression; operands have no parentheses, like in nvlink's texts."""
+    """Reads one expression. Its text has no parentheses around operands, as in nvlink's texts."""
 
     def expression(self) -> str:
         code = self.peek(2)
@@ -62,7 +62,7 @@ class ExpressionParser(TypeParser):
         return ", ".join(items)
 
     def _reference(self, scope: str) -> str:
-        """Read a name that may have template arguments."""
+        """Read a name that may have template arguments; a constructor has the name of `scope`."""
         name = self.unqualified(scope)
         return name + self.template_args() if self.peek() == "I" else name
 
@@ -112,7 +112,7 @@ class ExpressionParser(TypeParser):
         return self._increment("--")
 
     def _increment(self, operator: str) -> str:
-        """Read the operand of `++` or `--`, which precedes it after an underscore."""
+        """Read the operand of `++` or `--`; an underscore in front makes the operator a prefix."""
         if self.consume("_"):
             return operator + self.expression()
         return self.expression() + operator
@@ -148,7 +148,7 @@ class ExpressionParser(TypeParser):
         return f"{callee}({self._expression_list()})"
 
     def _cv(self) -> str:
-        """Read a conversion: of one operand, or of a list after an underscore."""
+        """Read a conversion to a type: of one operand or, after an underscore, of a list."""
         target_type = self.type()
         if self.consume("_"):
             return f"{target_type}({self._expression_list()})"
@@ -211,7 +211,7 @@ class ExpressionParser(TypeParser):
         return f"{{{self._expression_list()}}}"
 
     def _sr(self) -> str:
-        """Read a member of a scope, which is a class, or names up to an E."""
+        """Read a scope and its member. The scope is a type, or a list of names up to an E."""
         if not self.peek().isdecimal():
             return f"{self.type()}::{self._reference('')}"
         scope = []

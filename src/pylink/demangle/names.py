@@ -40,9 +40,9 @@ SPECIAL = {
 class Name:
     """The part of a name that was read, and properties of its last part.
 
-    `last` is the last part without template arguments, which constructors repeat. `qualifiers` and
-    `suffix` follow the parameters. `is_remembered` says that the text is already among the parts
-    that can be abbreviated.
+    `last` is the last part without template arguments, which constructors repeat. `qualifiers`
+    (such as ` const`) and `suffix` (such as ` [deleting]`) are written after the parameters.
+    `is_remembered` says that the text is already among the parts that can be abbreviated.
     """
 
     __slots__ = (
@@ -62,7 +62,10 @@ class NameParser(ExpressionParser):
     """Reads what follows `_Z`."""
 
     def encoding(self, *, bare: bool = False) -> str:
-        """Read a function with its parameters (without, if `bare`), or a variable."""
+        """Read a function with its parameters, or a variable.
+
+        With `bare`, the text of a function has neither parameters nor result type.
+        """
         if self.peek() in ("T", "G"):
             return self._special()
         name = self.full_name()
@@ -124,7 +127,7 @@ class NameParser(ExpressionParser):
         return self.remember(Type(name.text))
 
     def _abbreviation(self) -> Type:
-        """Read the rest of an abbreviation after S: an earlier part or one of namespace std."""
+        """Read the rest of an abbreviation after S: an earlier part, or a name of STANDARD."""
         code = self.peek()
         if code in STANDARD and code:
             self.position += 1
@@ -225,7 +228,7 @@ class NameParser(ExpressionParser):
     _properties = (False, "")
 
     def unqualified(self, scope: str) -> str:
-        """Read an unqualified name; a constructor has the name of `scope`."""
+        """Read a name without its scope; a constructor has the name of `scope`."""
         self._properties = (False, "")
         code = self.peek(2)
         if code[:1].isdecimal():

@@ -6,16 +6,16 @@ import re
 
 from pylink.demangle import demangle
 
-# Operators whose names look like brackets. A sign replaces them while brackets are counted.
+# Operators whose names contain brackets. _SIGN replaces them while brackets are counted.
 _OPERATOR = re.compile(r"operator ?(\(\)|<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<(?!<)|>)")
 _SIGN = "\0"
 _MAX_LENGTH = 200  # characters of a template
 
 
 def template_of(name: str) -> str | None:
-    """Return the template of an instance's readable name, as `ns::Foo<>::bar<>`.
+    """Return the template of a function's readable name, without arguments: `ns::Foo<>::bar<>`.
 
-    None for other names.
+    None for names that are not instances of a template.
     """
     operators = [match[1] for match in _OPERATOR.finditer(name)]
     text = _OPERATOR.sub(f"operator{_SIGN}", name)

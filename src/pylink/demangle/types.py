@@ -175,15 +175,19 @@ class TypeParser(Cursor):
 
 
 def declare(inner: Type, operator: str) -> Type:
-    """Return the type with a further declarator, which functions and arrays put in parentheses."""
+    """Return `inner` with a further declarator (`operator`, such as `*`).
+
+    In types of functions and arrays, the declarator stands in parentheses: `int (*)[3]`.
+    """
     if inner.kind in ("array", "function"):
         return Type(f"{inner.left}({operator}", f"){inner.right}", "pointer")
     return Type(inner.before + operator, inner.right, "pointer")
 
 
 def qualify(qualifiers: str, inner: Type) -> Type:
-    """Return the type with qualifiers: in front of a base, after a pointer or a function's
-    parameters.
+    """Return `inner` with qualifiers, such as `const`.
+
+    They stand in front of a base type, and after a pointer or the parameters of a function.
     """
     if inner.kind == "base":
         return Type(f"{qualifiers} {inner.left}", inner.right, spaced=inner.spaced)

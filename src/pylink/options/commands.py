@@ -8,9 +8,10 @@ from __future__ import annotations
 
 
 class Command:
-    """One command: its arguments, its purpose, and the modules of `main` and `parser`.
+    """One command: its arguments (`usage`), its purpose (`about`), and the names of two modules.
 
-    `parser` None is the module of `main`, an empty one stands for no parser.
+    `main` is the module with the function `main`, empty for `link`. `parser` is the module with the
+    function `parser`: None means that it is the same module, empty that there is no such function.
     """
 
     __slots__ = ("about", "main", "parser", "usage")

@@ -1,6 +1,6 @@
 """Names of files beside the output: %a and %o are replaced by the target and the output file.
 
-nvcc links once for each architecture with the same options, so these distinguish the links.
+nvcc links once for each architecture with the same options. %a and %o give each link its own files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def expand_names(values: dict[str, Value], output: str | None = None) -> None:
 
 
 def expand_name(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> str:
-    """Expand one name; other percent signs stay."""
+    """Return a name with %a, %o and %% replaced; other percent signs stay."""
     replacements = {
         "a": str(values.get("arch") or ""),
         "o": str(values.get("output_file") or output),

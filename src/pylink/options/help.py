@@ -339,7 +339,8 @@ def linkable_choices(option: Option) -> list[str]:
 def version_text(tool: str, release: str | None = None) -> str:
     """Return the version of pylink, and of the nvlink that it follows.
 
-    Without `release` this is the first one; objects of later releases select their own.
+    `release` is the CUDA release of that nvlink. Without it, the text names the oldest that a link
+    follows by default, although a link of newer objects follows a newer one.
     """
     row = BY_NAME[release] if release in FOLLOWED_NAMES else OLDEST_DEFAULT
     return (

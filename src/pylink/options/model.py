@@ -46,9 +46,9 @@ class Input:
 class Options:
     """The value of every option, under its long name with underscores; immutable.
 
-    `recorded` is the options field of `.note.nv.tkinfo`, `recorded_output` its name of the output,
-    empty without -g. `compiles` says that PTX and LTO-IR are compiled; without it they are an
-    error. `allows_no_code` permits inputs with code for other architectures only. `subject` is
+    `recorded` is the options field of `.note.nv.tkinfo` (the tool note), `recorded_output` the name
+    of the output in it, empty without -g. `compiles` says that PTX and LTO-IR are compiled; without
+    it they are an error. `allows_no_code` permits inputs without code for this target. `subject` is
     the name of the result in reports. `nvlink` is the value of `nvlink_version`, else the linker of
     the toolkit that pylink is in, by a name of `pylink.facts.releases`; `follows` is its release
     of CUDA.
@@ -158,7 +158,7 @@ class Options:
     ) -> None:
         """Store `values` by attribute; `inputs` are the names that -g records.
 
-        `noted` replaces output and options in the tool note, for a reproduced link.
+        `noted` has the output and the options for the tool note, if the link is reproduced.
 
         `toolkit` is the release of the toolkit whose linker pylink replaces. `subject` is the name
         of the result in reports (default: the output file).
@@ -184,12 +184,12 @@ class Options:
 
 
 def note_output(values: Mapping[str, Value]) -> str:
-    """Return the name of the output in the tool note: with -g its file, else empty."""
+    """Return the name of the output for the tool note: with -g its file, else empty."""
     return str(values.get("output_file") or "") if values.get("debug") else ""
 
 
 def note_text(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
-    """Return the options in the tool note: `-name value ` for each, `-name  ` for a flag.
+    """Return the options for the tool note: `-name value ` for each, `-name  ` for a flag.
 
     They are in order of the table, not of the command line. -g adds the inputs and the output.
     """

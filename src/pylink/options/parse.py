@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Identity = tuple[int, int]  # device and inode
 
-# Greatest depth of options files in options files (nvlink allows 15), and number of files that are
-# opened: files that name each other twice would multiply without end.
+# Greatest depth of options files in options files (nvlink allows 15), and greatest number of files
+# that are opened: files that name each other twice would multiply without end.
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
 MAX_SIZE = 1 << 28  # bytes of one file
@@ -34,10 +34,11 @@ OPTIONS_VARIABLE = "PYLINK_OPTIONS"
 class CommandLine:
     """The parsed arguments: `values` by attribute, only of options that were given, and inputs.
 
-    `whole_inputs` and `whole_libraries` say for each input, and each value of -l, whether all
-    members of an archive are linked. `files` are the options files in the order of opening.
-    `lists` collects values of list options until all arguments are read. `spellings` says, by
-    attribute, how the user spelled options that not all releases have.
+    An attribute is the long name of an option with underscores. `whole_inputs` and
+    `whole_libraries` say for each input, and each value of -l, whether all members of an archive
+    are linked. `files` are the options files in the order of opening. `lists` collects values of
+    list options until all arguments are read. `spellings` says, by attribute, how the user spelled
+    options that not all releases have.
     """
 
     __slots__ = (
@@ -61,8 +62,8 @@ def parse(
 ) -> CommandLine:
     """Read all arguments; an error is a fatal diagnostic.
 
-    They are added to `line`, so that a caller has it even after an error. `environment` is the
-    text of the variable, whose options come first.
+    They are added to `line`, so that a caller has the first ones even after an error. `environment`
+    is the value of PYLINK_OPTIONS, whose options come before those of `argv`.
     """
     line = line or CommandLine()
     if environment:
@@ -103,7 +104,7 @@ def _finish_lists(line: CommandLine) -> None:
 
 
 def _name_origin(sink: Sink, origin: str) -> None:
-    """Add to the last diagnostic, an error, a note on the text it is in."""
+    """Add to the last diagnostic, which is an error, a note that the option is from `origin`."""
     from pylink.diagnostics.record import note
 
     diagnostic = sink.diagnostics[-1]
@@ -118,7 +119,10 @@ def _parse_arguments(
     *,
     lenient: bool = False,
 ) -> None:
-    """Read these arguments; `outer_files` are the options files that contain them."""
+    """Read the arguments `argv`; `outer_files` are the options files that contain them.
+
+    With `lenient`, wrong arguments are ignored.
+    """
     position = 0
     while position < len(argv):
         try:
@@ -138,7 +142,10 @@ def read_argument(
     *,
     lenient: bool,
 ) -> int:
-    """Read the argument at a position, with a separate value; returns the next position."""
+    """Read the argument at `position`, and its value if that is the next argument.
+
+    Returns the position after both.
+    """
     argument_text = argv[position]
     position += 1
     if not argument_text.startswith("-") or argument_text == "-":
@@ -183,7 +190,7 @@ def read_argument(
 def _parse_file(
     file: str, line: CommandLine, sink: Sink, outer_files: tuple[Identity, ...], *, lenient: bool
 ) -> None:
-    """Read the arguments of an options file as if they replaced its option."""
+    """Read the arguments of an options file as if they stood there in place of its name."""
     line.files.append(file)
     if len(outer_files) == MAX_DEPTH or len(line.files) > MAX_FILES:
         sink.fatal("too-many-options-files", file=file)
@@ -211,7 +218,10 @@ def _parse_file(
 
 
 def _recognize(argument_text: str, sink: Sink) -> tuple[Option, str, str | None]:
-    """Return the option that an argument names, its spelling, and the value inside the argument."""
+    """Return the option that an argument names, its spelling, and its value.
+
+    The value is None if it is not in the argument, as it is in `-arch=sm_90` and `-lfoo`.
+    """
     option = SPELLINGS.get(argument_text)
     if option is not None:
         return option, argument_text, None

@@ -46,8 +46,9 @@ class OutputPlan:
     """The files of one link.
 
     `outputs` will be written; `opened` are the options files that were read. `members` maps the
-    file of each thin archive that was read to the files of its members, whose absolute names start
-    at `root`. `refused` are outputs that would have destroyed a file.
+    file of each thin archive that was read to the files of its members; absolute names of members
+    are looked up below the directory `root`. `refused` are outputs that would have destroyed a
+    file.
     """
 
     __slots__ = ("_existing_outputs", "members", "opened", "outputs", "refused", "root")
@@ -62,8 +63,9 @@ class OutputPlan:
     ) -> None:
         """Find the outputs in option values; an output that is written twice is a fatal error.
 
-        So is an output that was `opened` already, such as an options file. `inputs` are checked now
-        only if there are outputs that are written before the inputs are opened.
+        An output that was `opened` already, such as an options file, is a fatal error, too.
+        `inputs` are checked now only if there are outputs that are written before the inputs are
+        opened.
         """
         self.outputs = plan_outputs(values, sink)
         self.members: dict[str, list[str]] = {}
@@ -100,7 +102,10 @@ class OutputPlan:
                 )
 
     def existing_outputs(self, *, again: bool = False) -> dict[Identity, Output]:
-        """Return the outputs that exist, by device and inode; `again` looks at the files again."""
+        """Return the outputs that exist, by device and inode.
+
+        The answer of the first call is kept; `again` looks at the files again.
+        """
         if self._existing_outputs is None or again:
             outputs = ((identity(output.path), output) for output in self.outputs)
             self._existing_outputs = {
@@ -111,7 +116,7 @@ class OutputPlan:
     def check_input(self, file: str, sink: Sink, status: os.stat_result | None = None) -> None:
         """Refuse an input that is also an output, before anything is written.
 
-        `status` is the result of os.stat, if known. A fatal diagnostic for an output.
+        That is a fatal diagnostic. `status` is the result of os.stat for `file`, if known.
         """
         existing_outputs = self.existing_outputs()
         if not existing_outputs:
@@ -126,7 +131,7 @@ class OutputPlan:
             self.refuse(output, file, sink)
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
-        """Report that writing `output` would destroy `file`, and drop its renderer."""
+        """Report that writing `output` would destroy `file`, and remove its renderer from `sink`."""
         self.refused.append(output)
         for renderer in [renderer for renderer in sink.renderers if renderer.path == output.path]:
             renderer.discard()
@@ -149,7 +154,7 @@ def plan_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
 
 
 def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
-    """Return the outputs in the values of -Xopt."""
+    """Return the outputs in the values of -Xopt; none if --pass-remarks-output is given, too."""
     from pylink.options.xopt import read_xopt
 
     values_of: dict[str, Value] = {}

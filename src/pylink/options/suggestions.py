@@ -47,7 +47,7 @@ def suggest_option(diagnostic: Diagnostic) -> None:
 
 
 def suggest_value(diagnostic: Diagnostic) -> None:
-    """Add notes with the values of an option, and the one most similar to an invalid value."""
+    """Add notes on an invalid value: the allowed values, and the most similar of them."""
     from pylink.options.help import linkable_choices
     from pylink.options.table import BY_ATTRIBUTE
 
@@ -61,7 +61,7 @@ def suggest_value(diagnostic: Diagnostic) -> None:
 
 
 def _note_dropped(diagnostic: Diagnostic, arch: str) -> bool:
-    """Add a note on an architecture that CUDA dropped or renamed; True if it did."""
+    """Add a note on an architecture that CUDA dropped or renamed; False for another value."""
     hint = _dropped_note(arch)
     if hint is not None:
         diagnostic.notes.append(hint)
@@ -93,7 +93,7 @@ def dropped_note(arch: str) -> str | None:
 
 
 def suggest_command(diagnostic: Diagnostic) -> None:
-    """Add notes with the commands, and the one most similar to an unknown command."""
+    """Add notes on an unknown command: all commands, and the most similar of them."""
     from pylink.options.commands import COMMANDS
 
     name = str(diagnostic.args["command"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pylink.facts.releases import FOLLOWED_NAMES
 from pylink.facts.target import NAMES
 
-# Values of the column `takes`: the argument of an option.
+# Values of the column `takes`: the argument that an option takes.
 FLAG = "flag"  # none
 TEXT = "text"  # one argument, unquoted
 NUMBER = "number"  # a 32-bit integer in C notation

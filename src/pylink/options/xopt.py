@@ -1,4 +1,4 @@
-"""Arguments of `-Xopt`: LLVM's spelling of the remark options, and profuse channels."""
+"""Arguments of `-Xopt`: LLVM's spelling of the remark options, and switches for traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The start of the names of remark options.
 PREFIX = "pass-remarks"
 
-# Channels of unstructured text, see pylink.remarks.profuse.
+# Traces in plain text, which the user switches on by these names (see pylink.remarks.profuse).
 PROFUSE_CHANNELS = ("profusededup", "profusetwins")
 
 # LLVM's spellings of true and false.
@@ -25,10 +25,11 @@ TRUTH_VALUES = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkey
 
 
 def read_xopt(arguments: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
-    """Add the remark options to `values`, by attribute; return which profuse channels are on.
+    """Add the remark options to `values`, by attribute; return which traces are on or off, by name.
 
-    An option has one dash or two; its value follows an equals sign or is the next argument, and is
-    optional for a switch. The last of several counts. An error is a fatal diagnostic.
+    An option has one dash or two. Its value follows an equals sign or is the next argument. A
+    switch needs no value. If an option is repeated, the last value counts. An error is a fatal
+    diagnostic.
     """
     profuse: dict[str, bool] = {}
     remaining = iter(arguments)
