@@ -374,7 +374,7 @@ def find_first_accepting(list references not None, Vectors candidate not None, *
     cdef Object* cand = &candidate.object
     cdef Vectors reference
     cdef Verdict out
-    cdef WorkCounts total, last           # of all comparisons, and of the last one
+    cdef WorkCounts total, last     # of all comparisons, and of the last one
     memset(&total, 0, sizeof(total))
     memset(&last, 0, sizeof(last))
     start_outcome(&out)

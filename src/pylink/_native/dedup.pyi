@@ -17,9 +17,9 @@ class Result:
     vector that fails, and `twin` the one of the reference that it was compared with. `offset` is
     the first differing byte or the failing relocation entry, `symbol` the symbol index that
     differs, `moved_header` the first header of the candidate whose twin is at another position. A
-    number that does not apply is -1. `counts` are the fields of `WorkCounts` in `mercury/objects.pxd`:
-    memcmp calls, bytes compared, bytes offered, twin probes, prefilter hits, false positives, and
-    nanoseconds of stages 1, 2 and 3.
+    number that does not apply is -1. `counts` are the fields of `WorkCounts` in
+    `mercury/objects.pxd`: memcmp calls, bytes compared, bytes offered, twin probes, prefilter hits,
+    false positives, and nanoseconds of stages 1, 2 and 3.
     """
 
     why: int

@@ -35,7 +35,7 @@ LONG_LINK = 1000
 
 # The name of this program in messages, unless it was started as nvlink.
 TOOL = "pylink"
-# The command that, like a link, may change how its process allocates memory.
+# The module of `pylink dlink`, which, like a link, may change how its process allocates memory.
 STEP_MODULE = "pylink.devicelink.command"
 
 
@@ -69,7 +69,7 @@ def main(
 
             two_words = "-".join(argv_list[:2])
             if command in COMMANDS and two_words != command and two_words in COMMANDS:
-                command = two_words  # `dedup index` is `dedup-index`; a file of that name `./index`
+                command = two_words  # `dedup index` is `dedup-index`; `dedup ./index` names a file
                 del argv_list[0]
             if command in COMMANDS:
                 module = COMMANDS[command].main
@@ -217,14 +217,18 @@ def overlay_notes() -> bool | None:
 
 
 def terminal_form(tool: str) -> str:
-    """Return the default format of diagnostics on a terminal: nvlink's in nvlink's place, else
-    text.
+    """Return the default format of diagnostics on a terminal.
+
+    That is nvlink's if the program was started under the name nvlink, else text.
     """
     return "nvlink" if tool == NVLINK else "text"
 
 
 def _report_exception(error: Exception, sink: Sink) -> int:
-    """Report exhausted memory, or an internal error with the source line that raised it."""
+    """Report exhausted memory, or an internal error with the source line that raised it.
+
+    Returns the exit status.
+    """
     trace = error.__traceback__
     place = ""
     while trace is not None:
@@ -297,8 +301,8 @@ def _write_host_script(line: CommandLine, sink: Sink) -> int:
     return 0
 
 
-# Options that replace the link, and the function that returns the exit status. The first row with
-# a given option counts.
+# Options that replace the link, and the function that does what they ask for and returns the exit
+# status. If several are given, the first row counts.
 INFORMATIONAL_OPTIONS = (
     (("explain",), _explain),
     (("list_sections", "list_sets", "list_rules"), _list_files),

@@ -191,8 +191,9 @@ def _zsh_specs(option_helps: list[OptionHelp]) -> list[str]:
 
 
 def _fish_line(condition: str, option: OptionHelp) -> str:
-    """Return the command that defines an option in fish, where `condition`, a fish command, is
-    true.
+    """Return the fish command that defines an option, for command lines that fulfill `condition`.
+
+    `condition` is itself a fish command.
     """
     parts = [f"complete -c pylink -n {_quote(condition)}"]
     for spelling in option.spellings:

@@ -185,9 +185,9 @@ def _select_parts(arguments: argparse.Namespace) -> list[Part]:
 
 
 def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int] | None:
-    """Return the number of rows by part of a cubin that is too large to be shown.
+    """Return the number of rows of each part of a cubin that is too large to be shown whole.
 
-    None for others.
+    None for a smaller cubin, or if options select parts.
     """
     if arguments.parts or arguments.all:
         return None
@@ -247,7 +247,10 @@ def _extract(arguments: argparse.Namespace) -> None:
 def _read_parts(
     name: str, arch: str | None, unpacks: tuple[int, ...] = CUBIN_KINDS
 ) -> list[DeviceCode]:
-    """Return the device code in a file; with `arch` only that of one architecture."""
+    """Return the device code in a file; with `arch` only that of one architecture.
+
+    `unpacks` are the kinds of device code whose bytes are needed.
+    """
     try:
         data = read_incoming(name, is_wanted=is_known)
         hidden = _hints_without_code(name, data)
@@ -273,9 +276,7 @@ def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
 
 
 def _read_images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
-    """Return the cubins, each with a name, which has the architecture if the file has several
-    parts.
-    """
+    """Return the cubins with their names; one in a fat binary has its architecture in the name."""
     cubins = [(part, _read_image(part)) for part in parts if part.kind == "cubin"]
     if not cubins:
         raise UnreadableCubin(f"{name}: there is no cubin in it")

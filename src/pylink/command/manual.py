@@ -140,6 +140,6 @@ def _escape(text: str) -> str:
 
 
 def _escape_line(text: str) -> str:
-    """Return a line escaped for roff: dashes stay dashes, and it is not a request."""
+    """Return a line escaped for roff: dashes stay dashes, and a dot in front is not a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{text}" if text[:1] == "." else text

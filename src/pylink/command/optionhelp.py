@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-# Placeholders in help of arguments that are files.
+# Placeholders, in help texts, of arguments that name files.
 FILES = ("<file>", "<directory>", "<file or directory>", "FILE", "DIR", "PATH", "DIRECTORY")
 
 

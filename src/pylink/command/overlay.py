@@ -3,7 +3,8 @@
 nvcc and clang look for `nvlink` beside themselves or in the toolkit that they are given, not in
 PATH. An overlay is a directory of symbolic links to the parts of a real toolkit, except for
 `bin/nvlink`, which is a link to the program `pylink` or a script that starts it. A file beside it
-has the release of the toolkit, which the links follow. The toolkit itself stays unchanged.
+has the release of the toolkit, whose nvlink pylink then follows. The toolkit itself stays
+unchanged.
 
 `bin/nvcc` is a copy of the program. Under that name it runs `pylink dlink` for device-link steps,
 and the toolkit's nvcc for everything else (`src/_native/launcher/nvcc.h`). It is not a link, so
@@ -111,9 +112,10 @@ def make_overlay(
 
 
 def _put_in_place(unfinished: str, directory: str) -> None:
-    """Rename the overlay to its place; what is there before is removed last, or put back.
+    """Rename `unfinished` to `directory`. A directory that exists is removed last, or put back.
 
-    The place is empty only between two renames. A build that runs meanwhile keeps its open files.
+    No directory has the name only between two renames. A build that runs meanwhile keeps its open
+    files.
     """
     if not os.path.lexists(directory):
         os.rename(unfinished, directory)
@@ -128,7 +130,7 @@ def _put_in_place(unfinished: str, directory: str) -> None:
             os.rename(replaced, directory)
             raise
     except BaseException:
-        # If the old overlay could not be put back, it stays here.
+        # If the old overlay could not be put back, it stays in `aside`, which is then not empty.
         with suppress(OSError):
             os.rmdir(aside)
         raise
@@ -136,7 +138,7 @@ def _put_in_place(unfinished: str, directory: str) -> None:
 
 
 def _check_toolkit(toolkit: str, directory: str) -> None:
-    """Raise `OverlayError` unless a toolkit is given and the overlay is outside of it."""
+    """Raise `OverlayError` unless `toolkit` is a CUDA toolkit and `directory` is outside of it."""
     for name in (COMPILER, PROFILE):
         if not os.path.exists(os.path.join(toolkit, "bin", name)):
             raise OverlayError(
@@ -148,7 +150,7 @@ def _check_toolkit(toolkit: str, directory: str) -> None:
 
 
 def _may_replace(directory: str) -> bool:
-    """Return whether the directory is empty or an overlay: pylink's linker, and otherwise links."""
+    """Return whether the directory is empty, or an overlay: only links and pylink's own files."""
     if os.path.islink(directory) or not os.path.isdir(directory):
         return False
     if not os.listdir(directory):
@@ -229,7 +231,10 @@ def find_release(toolkit: str) -> str | None:
 
 
 def _link_toolkit(unfinished: str, toolkit: str) -> None:
-    """Create links to everything in the toolkit except its linker."""
+    """Create links to everything in the toolkit except for its linker.
+
+    Files of `bin` that have the name of an overlay's own file are omitted, too.
+    """
     binaries = os.path.join(unfinished, "bin")
     for name in os.listdir(toolkit):
         if name != "bin":
@@ -245,7 +250,7 @@ def _link_toolkit(unfinished: str, toolkit: str) -> None:
 
 
 def _replace_programs(binaries: str, program: str) -> None:
-    """Put copies of `program` in the place of the toolkit's programs, and rename the latter.
+    """Put copies of `program` in place of links to the programs of REPLACED; rename these links.
 
     A copy has the time stamp of the program that it replaces, since compiler caches compare it.
     """
@@ -279,8 +284,9 @@ def _fill_libraries(directory: str, lib: str) -> None:
 
 
 def find_native_program() -> str | None:
-    """Return the program `pylink` beside the interpreter, if it starts this package with it, else
-    None.
+    """Return the program `pylink` beside this Python; None if there is none that fits.
+
+    It must be a native program that starts this package with this Python.
     """
     directory = os.path.dirname(sys.executable)
     program, script = os.path.join(directory, PROGRAM), os.path.join(directory, SCRIPT)

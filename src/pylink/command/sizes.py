@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _parse_levels(text: str) -> tuple[str, ...]:
-    """Split the argument of --by."""
+    """Split the argument of --by; argparse reports a level that does not exist."""
     levels = tuple(text.split(","))
     for level in levels:
         if level not in LEVELS:
@@ -202,7 +202,7 @@ def _output_text(sizes: Sizes, arguments: argparse.Namespace) -> str:
     selects = bool(arguments.arch or arguments.match)
     by = arguments.by or (("function",) if arguments.match else ("target", "kind"))
     if arguments.json or arguments.csv or arguments.markdown:
-        return _formatted(sizes, arguments, by, top, selection)
+        return _format_sizes(sizes, arguments, by, top, selection)
     if arguments.by or selects:
         lines = [*screen.summary_lines(sizes), ""]
         lines += screen.level_table(sizes, by, top, selection)
@@ -211,7 +211,7 @@ def _output_text(sizes: Sizes, arguments: argparse.Namespace) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _formatted(
+def _format_sizes(
     sizes: Sizes, arguments: argparse.Namespace, by: tuple[str, ...], top: int, selection: Selection
 ) -> str:
     """Return the sizes as JSON, CSV or Markdown."""

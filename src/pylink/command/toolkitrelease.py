@@ -17,12 +17,11 @@ SERVE_FILE = "nvlink.serve"
 
 
 def toolkit_release(program: str, search: str) -> str | None:
-    """Return the release of the overlay from which `program` was started.
+    """Return the release of the overlay from which this program was started.
 
-    None outside of an overlay.
-
-    `program` is the name under which it was started. A name without a directory is searched for in
-    `search`, the PATH. The result is also None for a release that links cannot follow.
+    None outside of an overlay, or for a release that links cannot follow. `program` is the name
+    under which the program was started. A name without a directory is searched for in `search`, the
+    PATH.
     """
     directory = os.path.dirname(program) or _directory_of(program, search)
     if not directory:  # not found; do not use the current directory

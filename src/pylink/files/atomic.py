@@ -7,7 +7,7 @@ that is killed between these two calls leaves the temporary name. The next proce
 same file finds and removes it (`temporary`).
 
 A file system may report only at close that there is no room for the file, as NFS does for a quota.
-So a descriptor of it is closed before the file gets its name (`closing`).
+So a duplicate of the file's descriptor is closed before the file gets its name (`closing`).
 
 There are two fallbacks. On file systems without nameless files, the file has its temporary name
 from the start. A file that may be written but not replaced (its directory may not be written, or it
@@ -66,9 +66,9 @@ class WholeFile:
         self.path = path
         self._directory = -1
         self._descriptor = -1
-        self._key: tuple[int, int, bytes] | None = None  # of the temporary name
-        self._overwrites = False
-        self._mode: int | None = None
+        self._key: tuple[int, int, bytes] | None = None  # of the temporary name (see `hold`)
+        self._overwrites = False  # the old file is written to, since it cannot be replaced
+        self._mode: int | None = None  # of the old file, if there is one
         try:
             descriptor = open_special(path)
             if descriptor is None:
@@ -126,7 +126,10 @@ class WholeFile:
 
     @property
     def unfinished(self) -> int | None:
-        """Descriptor of the empty file that `commit` will name; None if contents are copied."""
+        """The descriptor of the file that `commit` will give its name.
+
+        None for a special file, and for a file whose contents `commit` overwrites.
+        """
         return None if self._directory < 0 or self._overwrites else self._descriptor
 
     def commit(self) -> None:
@@ -184,7 +187,7 @@ class WholeFile:
         return True
 
     def _claim_temporary_name(self) -> None:
-        """Give the file the first free temporary name; without an open file, create it there."""
+        """Give the file the first free temporary name; if none is open, create one of that name."""
         claim = self._create_temporary if self._descriptor < 0 else self._name_temporary
         for number in range(MOST_NAMES):
             name = temporary_name(self._name, number)
@@ -271,7 +274,8 @@ class WholeFile:
     def _drop_name(self) -> None:
         """Remove the temporary name if it belongs to the file.
 
-        It does not before the file was created, nor after an interrupt right after the rename.
+        It does not belong to it before the file was created, nor after an interrupt right after the
+        rename.
         """
         if self._key is not None:
             name = self._key[2]
@@ -329,7 +333,10 @@ def write_output(path: str, data: bytes, sink: Sink) -> None:
 
 
 def write_text(path: str | None, text: str, sink: Sink) -> None:
-    """Write a text output of a command, without a path to standard output; failures are fatal."""
+    """Write a text output of a command to a file, or to standard output if `path` is None.
+
+    Any failure is a fatal diagnostic.
+    """
     from pylink.diagnostics.stream import show, to_bytes
 
     if path is not None:

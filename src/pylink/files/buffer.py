@@ -43,7 +43,7 @@ class OutputBuffer:
 
     def _open(self, path: str, size: int) -> Canvas | None:
         """Open the output file and reserve its space; None if the output must be made in memory."""
-        # The reader of a pipe would take an open and close without a byte for the end.
+        # If a pipe were opened and closed without a byte, its reader would take that for the end.
         if os.path.exists(path) and not os.path.isfile(path):
             return None
         try:
@@ -62,7 +62,7 @@ class OutputBuffer:
         return self.canvas.image if self._file is None else self._written
 
     def commit(self) -> bool:
-        """Put the file in its place; False if the output is in memory. OSError on failure."""
+        """Put the file in its place; False if the output is in memory. OSError if that fails."""
         if self._file is None:
             return False
         descriptor = self._file.unfinished

@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.01  # between two attempts to read a pipe
 
 _CHUNK = 1 << 24  # bytes to read at a time
 
-# Paths of pipes that are open already begin so: without a writer these are at their end.
+# Starts of paths of pipes that are open already. Such a pipe without a writer is at its end.
 _OPEN_PREFIXES = ("/dev/fd/", "/dev/stdin", "/proc/")
 
 
@@ -79,7 +79,7 @@ class Incoming:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_some(self, size: int) -> bytes:
-        """Read at least one byte; empty at the end of the file."""
+        """Read 1 to `size` bytes; empty at the end of the file."""
         start = time.monotonic()
         while True:
             try:

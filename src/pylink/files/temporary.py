@@ -1,6 +1,6 @@
 """Temporary names of files that are being written: their owners, and leftovers of killed processes.
 
-The owner of a temporary name holds a lock on the file, which tells a file in use from a leftover.
+The process that owns a temporary name has a lock on the file. A file without a lock is a leftover.
 """
 
 from __future__ import annotations

@@ -32,7 +32,10 @@ def absolute_path(path: str) -> str:
 
 
 def present_path(path: str) -> str:
-    """Return the path on this machine for a path on the machine where the link first ran."""
+    """Return the path on this machine for a path on the machine of the first link.
+
+    It is the same path unless a link is reproduced.
+    """
     return _roots[-1] + path if _roots and path.startswith("/") else path
 
 

@@ -131,7 +131,7 @@ class OutputPlan:
             self.refuse(output, file, sink)
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
-        """Report that writing `output` would destroy `file`, and remove its renderer from `sink`."""
+        """Report that writing `output` would destroy `file`, and drop the renderer of `output`."""
         self.refused.append(output)
         for renderer in [renderer for renderer in sink.renderers if renderer.path == output.path]:
             renderer.discard()

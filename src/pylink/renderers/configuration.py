@@ -76,10 +76,10 @@ def configure_sink(
     """Give a sink the policy and the renderers that option values ask for.
 
     `values` maps long option names with underscores to their values; absent ones have nvlink's
-    default. But the default format is `terminal_form` on a terminal, and `notes` applies without
-    --notes. Source files are looked for beside the files `inputs`. The renderer of the format
-    replaces the sink's renderers and writes to `stream`. Options that name no diagnostic and files
-    that cannot be opened are fatal diagnostics, in the new format.
+    default. But the default format is `terminal_form` on a terminal, and `notes` is used if --notes
+    is not given. Source files are looked for beside the files `inputs`. The renderer of the format
+    replaces the sink's renderers and writes to `stream` (None: standard error). Options that name
+    no diagnostic and files that cannot be opened are fatal diagnostics, in the new format.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
     if not form:
@@ -182,7 +182,7 @@ def _is_wrapping_wanted(values: Mapping[str, object], stream: TextIO | None) -> 
 
 
 def _terminal_columns(values: Mapping[str, object], stream: TextIO | None) -> int:
-    """Return the columns of the option, else those of the terminal, else the default."""
+    """Return the value of --terminal-width, else the terminal's width in columns, else WIDTH."""
     from pylink.renderers.presentation import WIDTH
 
     option_width = _number(values, "terminal_width", 0)
@@ -196,7 +196,7 @@ def _terminal_columns(values: Mapping[str, object], stream: TextIO | None) -> in
 
 
 class LazyRenderer(Renderer):
-    """Creates the renderer at the first record, so links without diagnostics do not load it."""
+    """Creates the real renderer at the first diagnostic, so other links do not load its module."""
 
     def __init__(self, create: Callable[[], Renderer]) -> None:
         self._create = create

@@ -1,4 +1,7 @@
-"""The log for programs: a line for each record, `<letter> "<file>" <line> <column> <message>`."""
+"""The log for programs: a line for each record, `<letter> "<file>" <line> <column> <message>`.
+
+A record is a diagnostic. Its notes and other records below it make a tree.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,8 @@ class LogRenderer(FileRenderer):
     ) -> None:
         """Append the lines of a record and of those below it.
 
-        `upper_location` is that of the record above.
+        `top_letter` is the letter of the tree's top record. `upper_location` is the location of the
+        record above this one.
         """
         location = _location(diagnostic) or upper_location
         if diagnostic.type != CONTINUATION:

@@ -12,10 +12,11 @@ TAB_WIDTH = 8
 
 
 class Presentation:
-    """The look of records. No setting changes which records are shown.
+    """The look of records (diagnostics and their notes). No setting changes which are shown.
 
-    `color` is one of auto, always and never. `numbers` shows the numbers of records that options
-    take. `width` is the terminal's width in columns, of which the last stays free; 0 does not wrap.
+    `color` is one of auto, always and never. `numbers` shows the numbers by which options name
+    diagnostics. `width` is the terminal's width in columns, of which the last stays free; 0 does
+    not wrap.
     `tab_width` is the distance of the tab stops in source lines, in columns. `context` shows source
     lines; `brief` drops them and the blank lines between records. `summary` writes a line at the
     end, which names `subject`, usually the output file; `task` is the noun for the work on it.

@@ -113,7 +113,7 @@ class SarifDocument(FileRenderer):
         return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
     def _result(self, diagnostic: Diagnostic, rule_index: int, arch: str | None) -> Json:
-        """Return the result object of a record; `rule_index` is its rule's in `rules`."""
+        """Return the result object of a record; `rule_index` is the row of its rule in `rules`."""
         location = _location(diagnostic)
         if "physicalLocation" not in location and self.subject:
             location["physicalLocation"] = _whole_file(self.subject)
@@ -205,7 +205,7 @@ def _related(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 def _location(diagnostic: Diagnostic) -> dict[str, Json]:
-    """Return the location in source text, else in a cubin; both with section and symbol."""
+    """Return the location in source text, else in a cubin, with the section and the symbol."""
     location: dict[str, Json] = {}
     source = diagnostic.source
     if source is not None and source.text is None:

@@ -171,7 +171,7 @@ class TextRenderer(Renderer):
             label = label[0].upper() + label[1:]
         place_text = f"{location}: " if location else ""
         if self.colored:
-            # The front end also starts with an empty run, in the class of the following text.
+            # The EDG front end begins with empty colored text, in the color of what follows.
             label_class = _color_class(diagnostic.level)
             label = f"{label_class}{label}{color.RESET}"
             place_text = f"{color.LOCUS if location else label_class}{color.RESET}"
@@ -180,7 +180,7 @@ class TextRenderer(Renderer):
         return f"{place_text}{label}{self._number_text(diagnostic)}: {message}{self.suffix}"
 
     def _message_text(self, diagnostic: Diagnostic) -> str:
-        """Return the message, without the place if that stands in front of it."""
+        """Return the message; the place is not repeated if the line begins with it."""
         has_place_in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
         template = diagnostic.short_template if has_place_in_front else diagnostic.template
         if self.colored:
@@ -188,7 +188,10 @@ class TextRenderer(Renderer):
         return template.format_map(Fields(diagnostic, printable))
 
     def _number_text(self, diagnostic: Diagnostic) -> str:
-        """Return ` #501-D` if options may change the severity a record had before promotion."""
+        """Return ` #501-D` for a remark or warning, also if -Werror made it an error.
+
+        An empty text for other records, and without --display-error-number.
+        """
         severity = diagnostic.assigned or diagnostic.original
         is_hint = diagnostic.kind == "suppression-hint"
         if not self.numbers or is_hint or severity > WARNING or not diagnostic.number:

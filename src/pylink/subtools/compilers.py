@@ -103,12 +103,12 @@ def choose_compilers(options: Options, sink: Sink) -> Compilers:
 
 
 def have_same_release(library: ToolCandidate, tool: ToolCandidate) -> bool:
-    """Return whether both have one release. An unknown release fits: the user chose the tool."""
+    """Return whether both have the same release. An unknown release fits: the user chose it."""
     return None in (library.release, tool.release) or library.release == tool.release
 
 
 def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
-    """Return whether this ptxas can read the library's PTX, which must not be newer."""
+    """Return whether the ptxas `tool` can read the PTX that the nvJitLink `library` writes."""
     ptx_release, supported = library.release, tool.release
     return (
         ptx_release is not None
@@ -121,10 +121,10 @@ def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
 def pick_nearest(
     sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed_release: Release | None
 ) -> tuple[ToolCandidate, ToolCandidate | None]:
-    """Return the first set of the followed release, else of the next newer one, else of the last
-    before.
+    """Return the set of compilers whose release is nearest to the followed one.
 
-    A set is an nvJitLink and a ptxas or None. Without a followed release it is the first of all.
+    That is the first set of this release, else of the next newer one, else of the last before it.
+    A set is an nvJitLink and a ptxas or None. Without a followed release, return the first of all.
     """
     if followed_release is None:
         return sets[0]
@@ -155,9 +155,7 @@ def describe_candidate(name: str, candidate: ToolCandidate) -> str:
 def library_release(path: str) -> Release | None:
     """Return the release of an nvJitLink library, read from the names that it exports.
 
-    None if unknown.
-
-    The library is not loaded, so none of its code runs.
+    None if unknown. The library is not loaded, so none of its code runs.
     """
     try:
         with open(path, "rb") as stream:
@@ -194,8 +192,8 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
     """Return the paths of all nvJitLink libraries, of a major release or of any, each file once.
 
     They are looked for in the toolkit of `nvvmpath`, in wheels, toolkits of the environment,
-    /usr/local/cuda, LD_LIBRARY_PATH and the system. They are full paths, because a bare name would
-    return a library that was already loaded under that name.
+    /usr/local/cuda, LD_LIBRARY_PATH and the system. The paths are absolute: loading a bare name
+    would return a library that was already loaded under that name.
     """
     wheels = wheel_directories()
     directories = [

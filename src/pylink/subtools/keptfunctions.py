@@ -1,11 +1,11 @@
 """Keeps functions visible through LTO, by a module that names them in `llvm.used`.
 
 nvJitLink produces whole programs: with -ptx it removes functions that no kernel of the modules
-calls, and makes all others local. Functions that plain cubins call must stay visible. So must those
-that cubins define, too, or the link would not see the second definition. An entry of `llvm.used`
-(NVVM IR specification, reserved global names) does this. The module only declares functions;
-linking the modules resolves the names, also those of kernels and variables. A name that no module
-defines is declared in the PTX, until `drop_unused` removes it.
+calls, and makes all others local. Functions that plain cubins call must stay visible. Functions
+that a cubin also defines must stay visible, too, or the link would not notice the two definitions.
+An entry of `llvm.used` (NVVM IR specification, reserved global names) keeps a function visible. The
+module only declares functions; linking the modules resolves the names, also those of kernels and
+variables. A name that no module defines is declared in the PTX, until `drop_unused` removes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LTO-IR to PTX, by nvJitLink."""
+"""Compiles LTO-IR to PTX, by nvJitLink."""
 
 from __future__ import annotations
 
@@ -41,11 +41,9 @@ def compile_lto(
 ) -> tuple[bytes, float]:
     """Return PTX of the modules, and the compile time in ms without the start of the process.
 
-    LinkError if they cannot be compiled.
-
-    The modules are a whole program, unless `keep` names functions that other parts of the link
-    call: these stay visible, and so do all kernels and variables. A whole program keeps only what
-    host code uses, if `used` is given.
+    LinkError if they cannot be compiled. The modules are a whole program, unless `keep` names
+    functions that other parts of the link call: these stay visible, and so do all kernels and
+    variables. If `used` is given, a whole program keeps only these names, which host code uses.
     """
     check_entries(modules, sink)
     options = job.options
@@ -93,7 +91,7 @@ def _compile_time(outcome: Outcome) -> float:
 
 
 def _report_other_release(log: str, options: Options, sink: Sink) -> None:
-    """Report a compiler of another release than the link follows."""
+    """Report it if the compiler, by its log, is not of the release that the link follows."""
     match = re.search(rf"^{worker.RELEASE_PREFIX} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
     if options.follows is not None and match is not None and match[1] != options.follows:
         sink.report("other-lto-compiler", compiler=match[1], release=options.follows)

@@ -1,13 +1,13 @@
 """Starts programs: all processes of other programs begin here.
 
 `ToolProcess` runs a program on data in memory, with limits of time and output (`runner.py` runs
-several at once). It reads one input and writes one output, both anonymous files that it reaches
-through `/proc/self/fd`. They have no path, so none remains, even if pylink itself is killed. Its
-printed output comes through a pipe and is counted as it arrives. It has a process group of its own,
-so that its children end with it.
+several at once). The program reads one input and writes one output, both anonymous files that it
+reaches through `/proc/self/fd`. They have no path, so none remains, even if pylink itself is
+killed. Printed output comes through a pipe and is counted as it arrives. The program has a process
+group of its own, so that its children end with it.
 
-`run_in_front` runs a program that replaces pylink in the terminal, `start_helper` one that answers
-many requests.
+`run_in_front` runs a program with the streams of pylink, `start_helper` one that answers many
+requests.
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ class Command:
 class Outcome:
     """The outcome of a run: `failure` is the reason of a failure, None after success.
 
-    `is_late` is True if it was stopped at its time limit. `printed` is the output of the program,
-    `input` and `output` are the paths that it was given. `elapsed` is wall time in milliseconds.
-    Programs that ran side by side share the time, so that their sum is the time of all.
+    `data` is the result file's contents, `printed` the printed output. `status` is the exit status,
+    None if the program was stopped. `is_late` is True if it was stopped at its time limit. `input`
+    and `output` are the paths that it was given. `elapsed` is wall time in milliseconds; programs
+    that ran side by side share it, so that their sum is the time of all.
     """
 
     __slots__ = ("data", "elapsed", "failure", "input", "is_late", "output", "printed", "status")
@@ -154,9 +155,9 @@ class ToolProcess:
         return self.files[-1]
 
     def has_ended(self) -> bool:
-        """Return whether the program has ended, after it was stopped if it exceeds a limit.
+        """Return whether the program has ended; first stop it if it exceeds a limit.
 
-        `outcome` is then complete.
+        If it has ended, `outcome` is complete.
         """
         outcome = self.outcome
         # WNOWAIT keeps the process number until its group has been killed, so it cannot be reused.
@@ -220,7 +221,8 @@ class ToolProcess:
 def run_in_front(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run a program with the streams of this process; return its exit status, or raise OSError.
 
-    `environment` is by default that of this process. An exception here ends the program.
+    `environment` is by default that of this process. The program is killed if an exception, such as
+    an interrupt, is raised meanwhile.
     """
     return subprocess.call(argv, env=environment)
 
@@ -234,7 +236,8 @@ def start_helper(
 ) -> subprocess.Popen[str]:
     """Start a program that answers on standard output; with `reads_input` it reads standard input.
 
-    It leads a session, so an interrupt from the terminal reaches only this process, which ends it.
+    The program leads a session of its own: an interrupt from the terminal reaches only this
+    process, which must end the program.
     """
     return subprocess.Popen(
         argv,
@@ -271,7 +274,7 @@ def anonymous_file(name: str) -> int:
 
 
 def limit_file_size(process: int) -> None:
-    """Limit the files of a process to the size of results, which is checked only now and then."""
+    """Limit the size of files that a process writes: `has_ended` looks only now and then."""
     try:
         _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
         soft = RESULT_LIMIT if hard == resource.RLIM_INFINITY else min(RESULT_LIMIT, hard)

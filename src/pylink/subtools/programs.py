@@ -1,11 +1,11 @@
 """Finds the programs that pylink starts: by an option, in wheels, in toolkits, in PATH.
 
-Only absolute paths count: a program in the working directory could be a trap. Python has that
-directory among its module paths if it is started with -m or -c, and an empty element of PATH stands
-for it.
+Only absolute paths count: a program in the working directory could be a trap. Python has the
+working directory among its module paths if it is started with -m or -c, and an empty element of
+PATH means it.
 
-Modules that only starting a program needs are imported late: steps and links that just look for a
-library start faster without them.
+Modules that are needed only to start a program are imported late: steps and links that just look
+for a library start faster without them.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def find_ptxas(options: Options) -> str | None:
 
 
 def nearest_release(tools: Iterable[str], release: str) -> str | None:
-    """Return the first tool of a release, else of the next newer one, else of the last before
-    it.
+    """Return the tool whose release is nearest to `release`; None without tools.
+
+    That is the first tool of this release, else of the next newer one, else of the last before it.
     """
     requested = _parse_release(release)
     programs: dict[tuple[int, ...], str] = {}

@@ -1,4 +1,4 @@
-"""PTX to cubins: the arguments that nvlink's own compiler gets, given to ptxas."""
+"""Compiles PTX to cubins, by ptxas with the arguments that nvlink gives its own compiler."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 3600  # seconds
 
-# Options with their default values, which are not passed on: ptxas would record them in the cubin.
+# Options that are not passed to ptxas with these default values: it would record them in the cubin.
 DEFAULT_VALUES = (("-split-compile", 1), ("-Ofc", "0"))
 
 # Greatest -maxrregcount. nvlink refuses a number with more digits if there is something to compile.
 MAX_REGISTERS = 999
 
-# Options that pylink sets itself, without and with a value. They are removed from the options of a
-# fat binary's entry.
+# Options that pylink sets itself: flags, and settings with a value. They are removed from the
+# options of a fat binary's entry.
 OWN_FLAGS = frozenset({"-c", "--compile-only"})
 OWN_SETTINGS = frozenset(
     ["-o", "--output-file", "-optf", "--options-file", "-arch", "--gpu-name", "-m", "--machine"]
@@ -107,7 +107,7 @@ def compile_ptx(
 
 
 def _report_other_release(tool: str, options: Options, request: CompileRequest, sink: Sink) -> None:
-    """Report a compiler of another release than the link follows."""
+    """Report it if `tool` is not of the release that the link follows."""
     if options.follows is None or not sink.is_enabled("other-compiler"):
         return
     release = tool_release(tool)
@@ -147,7 +147,7 @@ def ptxas_arguments(request: CompileRequest, options: Options) -> list[str]:
 
 
 def entry_options(text: str) -> list[str]:
-    """Return the options of an entry, without those that name the output or the target."""
+    """Return the options of a fat binary's entry, without those that pylink sets itself."""
     options = []
     skip = False
     for word in split_arguments([text]):

@@ -1,8 +1,8 @@
-"""Removes file names from the tool note of a cubin from ptxas -g.
+"""Removes file names from the tool note of a cubin that ptxas -g made.
 
 With -g, ptxas records the name of its output, and input and output among its options, all without
-directories. nvlink compiles in memory, so its note has `elf.o` and no files. Here the names would
-be descriptor numbers.
+directories. nvlink compiles in memory, so its note has `elf.o` and no files. pylink passes files as
+`/proc/self/fd/N`, so the names in the note would be numbers of descriptors.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ NAME_IN_MEMORY = b"elf.o"
 def remove_file_names(cubin: bytes, source: str, result: str) -> bytes:
     """Return the cubin with the tool note that a compilation in memory would have.
 
-    The note and its section get shorter. Later sections move forward as far as their alignment
-    allows, and the file keeps its size. Data without such a note is returned unchanged.
+    `source` and `result` are the paths of input and output that ptxas was given. The note and its
+    section get shorter. Later sections move forward as far as their alignment allows, and the file
+    keeps its size. Data without such a note is returned unchanged.
     """
     names = [os.path.basename(path).encode() for path in (source, result)]
     try:
@@ -32,7 +33,10 @@ def remove_file_names(cubin: bytes, source: str, result: str) -> bytes:
 
 
 def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
-    """Remove the names of input and output from the tool note; struct.error or ValueError."""
+    """Remove the names of input and output from the tool note.
+
+    Raises struct.error or ValueError for a damaged note.
+    """
     sections = read_sections(cubin).sections
     for section in sections:
         offset, size = section.offset, section.size
@@ -83,11 +87,9 @@ def _rewrite_header(cubin: bytearray, section: Section, offset: int, size: int) 
 
 
 def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
-    """Return the contents of a tool note without file names.
+    """Return the contents of a tool note without file names; unchanged if the output is another.
 
-    It is unchanged if it does not name `result`.
-
-    The first string is the output, the last one has the options.
+    The first string of a note is the name of the output, the last one has the options.
     """
     version, *starts = TOOL_NOTE.unpack_from(record)
     text = record[TOOL_NOTE.size :]

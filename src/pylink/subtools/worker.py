@@ -1,7 +1,7 @@
-"""The process that runs nvJitLink: reads LTO-IR, writes PTX. Started as a file, without pylink.
+"""The program that runs nvJitLink in a process of its own: reads LTO-IR, writes PTX.
 
-It is a separate process because the compiler may abort on damaged LTO-IR, and so that it can be
-stopped if it takes too long.
+The process can abort on damaged LTO-IR, and be stopped if it takes too long, while the link goes
+on. This file is started as a script, and imports nothing of pylink.
 
 `worker.py INPUT -o OUTPUT`: INPUT is a line of JSON and the bytes of the modules. The JSON object
 has `path` (for sys.path), `options` (of nvJitLink), `preload` (library files to load), `keep` (NVVM
