@@ -13,8 +13,9 @@ FAMILIES = {"container": "code and its containers", "rela": "relocations"}
 class FamilySums(NamedTuple):
     """Number and bytes of the Mercury sections of one family.
 
-    `sections` and `size` count all, fields with `folded` those of cubins that fold, and fields with
-    `single` those that would fold if each section folded on its own: the most that can be saved.
+    `sections` and `size` count all. Fields with `folded` count the sections of cubins that fold.
+    Fields with `single` count the sections that would fold if each section folded on its own: the
+    most that can be saved.
     """
 
     family: str
