@@ -126,6 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
+        """Do what the arguments ask for, after checks, and return the exit status."""
         if arguments.diff and len(arguments.files) != 2:
             options.error("--diff compares two files")
         if arguments.diff and (arguments.parts or arguments.all):

@@ -107,6 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
+        """Do what the arguments ask for, after checks, and return the exit status."""
         if arguments.what_if and (arguments.diff or arguments.csv or arguments.markdown):
             options.error("--what-if has no such form: use it alone, or with --json")
         return_memory()

@@ -38,6 +38,7 @@ class ErrorCollector(Sink):
 
     @property
     def failing(self) -> bool:
+        """Whether an error was reported."""
         return self.first is not None
 
     def is_enabled(self, kind: str) -> bool:
@@ -45,6 +46,7 @@ class ErrorCollector(Sink):
         return kind != "undefined-reference"
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
+        """Keep the first error; a catastrophe raises LinkError, as in every sink."""
         if diagnostic.level >= DISCRETIONARY:
             self.first = self.first or diagnostic
         return super().dispatch(diagnostic) if diagnostic.level >= CATASTROPHE else None

@@ -126,23 +126,28 @@ class Cursor(ABC):
             raise NotMangled
         return digit
 
-    # Methods that read one part and return its text. The classes for types, expressions and names
-    # implement them.
+    # The classes for types, expressions and names implement these methods.
 
     @abstractmethod
-    def type(self) -> Type: ...
+    def type(self) -> Type:
+        """Read a type."""
 
     @abstractmethod
-    def expression(self) -> str: ...
+    def expression(self) -> str:
+        """Read an expression and return its text."""
 
     @abstractmethod
-    def encoding(self, *, bare: bool = False) -> str: ...
+    def encoding(self, *, bare: bool = False) -> str:
+        """Read a function, with its parameters unless `bare`, or a variable; return the text."""
 
     @abstractmethod
-    def class_type(self) -> Type: ...
+    def class_type(self) -> Type:
+        """Read a type that is a name."""
 
     @abstractmethod
-    def unqualified(self, scope: str) -> str: ...
+    def unqualified(self, scope: str) -> str:
+        """Read a name without its scope and return it; a constructor has the name of `scope`."""
 
     @abstractmethod
-    def template_args(self) -> str: ...
+    def template_args(self) -> str:
+        """Read template arguments and return their text, such as `<int, T1>`."""

@@ -32,6 +32,7 @@ class ExpressionParser(TypeParser):
     """Reads one expression. Its text has no parentheses around operands, as in nvlink's texts."""
 
     def expression(self) -> str:
+        """Read an expression, which begins with its code, and return its text."""
         code = self.peek(2)
         if code[:1] == "L":
             return self.literal()
@@ -106,6 +107,7 @@ class ExpressionParser(TypeParser):
         return OPERATORS[code]
 
     def _pp(self) -> str:
+        """Read `++`, in front of or after its operand."""
         return self._increment("++")
 
     def _mm(self) -> str:
@@ -155,20 +157,25 @@ class ExpressionParser(TypeParser):
         return f"({target_type}){self.expression()}"
 
     def _dt(self) -> str:
+        """Read an access to a member of an object."""
         return f"({self.expression()}.{self._reference('')})"
 
     def _pt(self) -> str:
+        """Read an access to a member by a pointer."""
         return f"({self.expression()}->{self._reference('')})"
 
     def _ix(self) -> str:
+        """Read a subscript."""
         array = self.expression()
         return f"{array}[{self.expression()}]"
 
     def _qu(self) -> str:
+        """Read a conditional expression."""
         condition, if_true = self.expression(), self.expression()
         return f"{condition}?{if_true}:{self.expression()}"
 
     def _sp(self) -> str:
+        """Read the expansion of a pack."""
         return f"{self.expression()}..."
 
     def _st(self) -> str:

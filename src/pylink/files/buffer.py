@@ -80,6 +80,7 @@ class OutputBuffer:
         sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
 
     def _discard(self) -> None:
+        """Drop the new file, if the output is made in one."""
         if self._file is not None:
             self._file.discard()
             self._file = None

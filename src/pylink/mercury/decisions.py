@@ -35,6 +35,7 @@ class Decision:
 
     @property
     def folds(self) -> bool:
+        """Whether the file's sections are omitted, because the reference's replace them."""
         return self.reference is not None and self.stronger is None
 
     @property
@@ -58,6 +59,7 @@ class Decision:
 
     @property
     def reason(self) -> str:
+        """The reason for the decision as text; empty if the file was not compared."""
         if self.stronger is not None:
             return f"its copy of {self.stronger} counts, that of the reference does not"
         return "" if self.verdict is None else self.verdict.reason

@@ -96,6 +96,7 @@ class KeptObjects:
         self.vectors: list[Vectors] = []
 
     def add(self, row: int, item: MercuryObject) -> None:
+        """Add an object, which is the last so far, and its row among all objects."""
         self.rows.append(row)
         self.vectors.append(item.vectors)
 

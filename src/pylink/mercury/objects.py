@@ -181,6 +181,7 @@ class MercuryObject:
 
     @property
     def has_symbols(self) -> bool:
+        """Whether the object has a symbol table, as those of cubins do."""
         return self.vectors.has_symbols
 
     def signature(self) -> Signature:

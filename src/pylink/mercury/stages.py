@@ -50,14 +50,17 @@ class Verdict:
 
     @property
     def code(self) -> int:
+        """The code of the outcome: 0 if the candidate folds, else 17, 18 or 19."""
         return REASONS[self._result.why][0]
 
     @property
     def stage(self) -> int | None:
+        """The stage that rejects the candidate; None if it folds."""
         return REASONS[self._result.why][1]
 
     @property
     def index(self) -> int | None:
+        """The failing row of the candidate's vector for this stage; None without a single one."""
         result = self._result
         return None if result.why == Comparison.ACCEPTED or result.index < 0 else result.index
 
@@ -78,6 +81,7 @@ class Verdict:
 
     @property
     def stats(self) -> Stats:
+        """The work of this comparison."""
         return Stats(1, self._result.counts, self.digests, self.digest_bytes)
 
     @property
@@ -163,6 +167,7 @@ class Tally:
         self.digest_bytes += size
 
     def stats(self) -> Stats:
+        """Return the work of all comparisons so far."""
         columns = zip(*(result.counts for result in self.results), strict=True)
         counts = list(map(sum, columns)) or [0] * COUNTS
         return Stats(self.pairs, counts, self.digests, self.digest_bytes)
