@@ -9,9 +9,9 @@
 #     candidate's headers    .debug_line, .debug_frame    both have twins: accepted
 #     reference's headers    .debug_frame, .debug_line    at other positions (moved_header is 0)
 #
-# Targets of one object are tied if their keys are equal, as their names and sizes are. The table of
-# keys would compare each of them with each. So they are found by key and digest, a hash of their
-# bytes, which Python computes only when it is needed (NEEDS_DIGESTS).
+# Targets of one object that have equal keys, and so as a rule equal names and sizes, are tied. The
+# table of keys would compare each of them with each. So they are found by key and digest, a hash of
+# their bytes, which Python computes only when it is needed (NEEDS_DIGESTS).
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -224,10 +224,10 @@ def analyze(
 
 @dataclass
 class SectionTwin:
-    """A section of object number `owner`, and an equal section of another object.
+    """A section of object number `owner`, and the first section of the build that is equal to it.
 
-    `leader` is the number of the object with the first equal section, None if this is the first.
-    Equal sections have equal bytes and relocations. A relocation section of a section that is not
+    `leader` is the number of the object with that first section, None if it is this section. Equal
+    sections have equal bytes and relocations. A relocation section of a section that is not
     compared counts as a section of its own.
     """
 

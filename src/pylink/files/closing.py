@@ -21,9 +21,9 @@ _MOUNTS = "/proc/self/mountinfo"
 def raise_close_errors(descriptor: int, directory: int | None = None) -> None:
     """Raise the OSError, if any, that closing an open file would report.
 
-    `directory` is a descriptor of the file's directory, None for a file without a name: only SMB
-    and FUSE servers have such files, and write everything at each close. Locks of this process on
-    the file are gone afterwards (fcntl(2)).
+    `directory` is a descriptor of the file's directory, None for a file without a name: of network
+    file systems, only SMB and FUSE have such files, and these write everything at each close. Locks
+    of this process on the file are gone afterwards (fcntl(2)).
     """
     if directory is not None and is_network(directory):
         os.fsync(descriptor)

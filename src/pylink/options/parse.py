@@ -190,7 +190,7 @@ def read_argument(
 def _parse_file(
     file: str, line: CommandLine, sink: Sink, outer_files: tuple[Identity, ...], *, lenient: bool
 ) -> None:
-    """Read the arguments of an options file as if they stood there in place of its name."""
+    """Read the arguments of an options file as if they were in place of the one that names it."""
     line.files.append(file)
     if len(outer_files) == MAX_DEPTH or len(line.files) > MAX_FILES:
         sink.fatal("too-many-options-files", file=file)
@@ -220,7 +220,7 @@ def _parse_file(
 def _recognize(argument_text: str, sink: Sink) -> tuple[Option, str, str | None]:
     """Return the option that an argument names, its spelling, and its value.
 
-    The value is None if it is not in the argument, as it is in `-arch=sm_90` and `-lfoo`.
+    The value is the one in the argument, as in `-arch=sm_90` and `-lfoo`, else None.
     """
     option = SPELLINGS.get(argument_text)
     if option is not None:

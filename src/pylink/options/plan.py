@@ -46,9 +46,9 @@ class OutputPlan:
     """The files of one link.
 
     `outputs` will be written; `opened` are the options files that were read. `members` maps the
-    file of each thin archive that was read to the files of its members; absolute names of members
-    are looked up below the directory `root`. `refused` are outputs that would have destroyed a
-    file.
+    file of each thin archive that was read to the files of its members. `root` is the directory
+    that stands for `/` in absolute names of members, if a link is reproduced. `refused` are outputs
+    that would have destroyed a file.
     """
 
     __slots__ = ("_existing_outputs", "members", "opened", "outputs", "refused", "root")

@@ -274,7 +274,10 @@ def anonymous_file(name: str) -> int:
 
 
 def limit_file_size(process: int) -> None:
-    """Limit the size of files that a process writes: `has_ended` looks only now and then."""
+    """Limit the files that a process writes to RESULT_LIMIT: `has_ended` looks only now and then.
+
+    `process` is its number.
+    """
     try:
         _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
         soft = RESULT_LIMIT if hard == resource.RLIM_INFINITY else min(RESULT_LIMIT, hard)

@@ -1,7 +1,7 @@
 """The program that runs nvJitLink in a process of its own: reads LTO-IR, writes PTX.
 
-The process can abort on damaged LTO-IR, and be stopped if it takes too long, while the link goes
-on. This file is started as a script, and imports nothing of pylink.
+The compiler may abort on damaged LTO-IR, or take too long and be stopped. Neither must end pylink.
+This file is started as a script, and imports nothing of pylink.
 
 `worker.py INPUT -o OUTPUT`: INPUT is a line of JSON and the bytes of the modules. The JSON object
 has `path` (for sys.path), `options` (of nvJitLink), `preload` (library files to load), `keep` (NVVM
