@@ -50,7 +50,10 @@ cdef enum:
 
 
 cdef class Vectors:
-    """The vectors of one object. Only symbols, digests and lookup tables are added later."""
+    """The vectors of one object: primary data, section headers and relocation targets.
+
+    Only symbols, digests and lookup tables are added later.
+    """
     cdef Object object
     cdef Scratch scratch        # the memory of rows, names and symbols in `object`
     cdef list owners            # keep alive every bytes object that a row points into

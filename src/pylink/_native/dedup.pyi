@@ -31,7 +31,9 @@ class Result:
     counts: tuple[int, ...]
 
 class Vectors:
-    """The vectors of one object. Only symbols, digests and lookup tables are added later.
+    """The vectors of one object: primary data, section headers and relocation targets.
+
+    Only symbols, digests and lookup tables are added later.
 
     `primary` holds read-only buffers, `headers` rows (name, sh_size, sh_link and sh_info as one
     u64, sh_addralign, whose low 32 bits count), `targets` rows (name, payload). Keys of the lookup

@@ -39,12 +39,13 @@ HOST_SCRIPTS = ("lcs-abs", "lcs-aug")
 class Option:
     """One option: `--long`, `-short`, and its properties for the parser and the tool note.
 
-    `choices` are the allowed values; `implied` is the value without an argument; `joined` allows
-    `-lfoo`; `built` is False for an option of nvlink that this version refuses; `since` is the
-    first release of nvlink that has it, empty for all; `in_call` is False for an option that calls
-    from Python do not have; `writes` says that the argument is a file to write, which must not be
-    an input (see `pylink.options.plan`). `attribute` is the name in `Options` and in the Python
-    interface.
+    `takes` and `recorded` are constants of this module: the sort of argument, and when the tool
+    note names the option. `choices` are the allowed values; `implied` is the value without an
+    argument; `joined` allows `-lfoo`; `built` is False for an option of nvlink that this version
+    refuses; `since` is the first release of nvlink that has it, empty for all; `in_call` is False
+    for an option that calls from Python do not have; `writes`, if not empty, says that the argument
+    is a file to write, which must not be an input (see `pylink.options.plan`). `attribute` is the
+    name in `Options` and in the Python interface.
     """
 
     __slots__ = (
