@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.dedup import Result
 
-# What must be identical for a fold: symbols and bytes, or only bytes.
+# Values of --identity: a fold requires equal symbols and bytes, or only equal bytes.
 IDENTITIES = ("symbols", "bytes")
 EXCERPT_SIZE = 8  # bytes that a reason shows of entries that differ
 # Words for the kinds of symbols that `Vectors.symbol` returns.
