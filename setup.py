@@ -33,8 +33,8 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
-# For `make coverage`: the kernels count how often each line and branch of their C runs. Several
-# threads count the same lines.
+# For `make coverage`: the kernels count how often each line and branch of their C runs. The counts
+# are atomic, since several threads count the same lines.
 COUNTED = (
     ["--coverage", "-fprofile-update=prefer-atomic"]
     if os.environ.get("PYLINK_COVERAGE") == "1"
@@ -43,7 +43,7 @@ COUNTED = (
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
-# For `make fuzz` (1): the first error in memory or undefined behaviour ends the process with a
+# For `make fuzz` (1): the first error in memory or undefined behavior ends the process with a
 # report. For `make races` (thread): each unsynchronized access by two threads is reported.
 SANITIZERS = {
     "1": [
@@ -92,7 +92,8 @@ kernels = Extension(
     extra_link_args=[*COUNTED, *SANITIZERS],
 )
 
-# Libraries with nvJitLink's name (src/pylink/jitlink); no Python modules, but built as such are.
+# Libraries with nvJitLink's name (src/pylink/jitlink). They are no Python modules, but are built in
+# the same way.
 standins = [
     Extension(
         f"pylink.jitlink.{source.stem}",
@@ -157,7 +158,7 @@ class BuildNative(build_ext):
 
         The compiler writes a rule of make before each object file: it names the source, and all
         headers that are not the system's. A missing file, such as a header that is gone, counts as
-        newer, and a rule without an object file after it as well.
+        newer. So does a rule that is newer than its object file: the compiler was stopped.
         """
         (object_file,) = self.compiler.object_filenames([source], output_dir=str(self.objects))
         rule = Path(object_file).with_suffix(".d")
@@ -183,8 +184,8 @@ def has_static_library(compiler: list[str]) -> bool:
 class Build(build):
     """Also builds the bundle with which a wheel starts fast: src/pylink/startup/bundle.py.
 
-    That is made by importing what was built. A wheel for another machine gets a bundle of this
-    machine, with the name of the native code changed: PYLINK_SHIP_FROM is the directory of a
+    The bundle is made by importing what was built. A wheel for another machine gets a bundle of
+    this machine, with the name of the native code changed: PYLINK_SHIP_FROM is a directory with a
     package that this machine can import.
     """
 

@@ -171,7 +171,7 @@ def check_wheel(wheel: Path, target: Target) -> None:
             sys.exit(f"{wheel.name}: {name} is not a module of {target.suffix}")
         if target.libc == "musl":
             check_needed_libraries(wheel, name, data)
-        # Then a build in another folder would give other bytes.
+        # With this name in it, a build in another folder would give other bytes.
         if str(ROOT).encode() in data:
             sys.exit(f"{wheel.name}: {name} has the name of the folder {ROOT}")
     bundles = [name for name in files if name.startswith("pylink/startup/link.")]

@@ -98,7 +98,7 @@ def select_pins(pinned: list[Pin], roots: Iterable[str]) -> list[Pin]:
 
 
 def pip(*arguments: str | Path) -> None:
-    """Run pip; SystemExit with its status if it fails."""
+    """Run `pip install`; SystemExit with its status if it fails."""
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *arguments]
     # make builds the native code itself, so that only changed modules are compiled.
     environment = {**os.environ, "PYLINK_NATIVE": "0"}

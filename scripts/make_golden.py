@@ -66,8 +66,9 @@ OLDER: dict[str, dict[str, tuple[str, str]]] = {
     "shared": {"80": ("12.0", "12.9"), "90a": ("12.4", "12.4"), "120": ("12.8", "13.0")},
     "older": {"75": ("11.8", "12.9"), "90a": ("12.9", "12.4"), "100": ("12.8", "12.9")},
 }
-# Later releases, which link their own objects, and the architectures. The newest release names
-# sections by other rules, so it also has cases with literal pools, weak copies and several kernels.
+# Later releases, each of which compiles and links the case `stages`, and the architectures. The
+# newest release names sections by other rules, so it also has cases with literal pools, weak copies
+# and several kernels.
 RELEASES = ("13.1", "13.2", "13.3", "13.4", "13.5")
 RELEASE_ARCHS = ("80", "90a", "100")
 NEWEST = "13.5"

@@ -3,13 +3,13 @@
     python scripts/measure_coverage.py [--unreached FILE] [TEST ...]
 
 runs the tests (default: all in tests/unit and tests/golden) with the build of `make coverage`, and
-prints a table of rooms and native packages. Without TEST the exit status is 1 if a share is below
-its floor. FILE is a source: its lines that the last run did not reach are printed, and no test
-runs.
+prints a table of rooms (packages of src/pylink) and native packages. Without TEST the exit status
+is 1 if a share is below its floor. FILE is a source: its lines that the last run did not reach are
+printed, and no test runs.
 
 gcov counts lines of C. Comments of Cython say which line of which source they come from. Its
-directives `#line` would not do: lines of generated functions would count as lines of the source
-that follow. An inline function of a `.pxd` file is in many objects and counts once. Branches that
+directives `#line` would not do: with them, generated functions would count as further lines of the
+source. An inline function of a `.pxd` file is in many objects and counts once. Branches that
 Cython adds for exceptions and for types of Python objects do not count. Nor does code that runs
 when a module is imported.
 """
@@ -46,7 +46,8 @@ FLOORS = {"native lines": 92.0, "Python branches": 75.0}
 
 # Directories that names of sources in Cython's comments may be relative to.
 NAMED_FROM = ("", "src/_native", "src")
-# A comment in front of the C of a line, and beginnings of what is generated in a function.
+# Cython's comment in front of the C of a source line, and the first lines of what it generates in a
+# function for no source line.
 MARK = re.compile(r'\s*/\* "([^"]+)":(\d+)$')
 GENERATED = re.compile(
     r"/\* Python wrapper \*/|\s*/\* function exit code \*/|static .*_exec_\w+\(.*\)$"
@@ -87,7 +88,10 @@ class Row:
 
 
 def map_lines(text: str) -> dict[int, tuple[str, int, bool]]:
-    """Map lines of a kernel as C to a source, its line, and whether branches there are its own."""
+    """Map lines of a kernel's C to a source, its line, and whether branches come from that line.
+
+    Lines that Cython generated for no source line are omitted.
+    """
     places = {}
     place: tuple[str, int] | None = None
     is_generated = False

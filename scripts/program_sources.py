@@ -182,7 +182,7 @@ def unpack(bare: Path, folder: Path) -> None:
 
 
 def find_places(program: Program, checkouts: Path, cache: Path) -> dict[str, Path] | str:
-    """Return the directories for {repo}, {made} and {NAME}, or a repository that is missing."""
+    """Return the directories for {repo}, {made} and {NAME}; a string is a missing repository."""
     places = {}
     for name in (program.repository, *program.needs):
         files = find_checkout(name, checkouts, cache)
@@ -229,7 +229,7 @@ def compile_one(
 ) -> Path:
     """Compile a source unless the cache has its object; CompileError if it does not compile.
 
-    `state` stands for the headers: an object of another state is not used.
+    `state` identifies the versions of the headers: an object of another state is not used.
     """
     contents = hashlib.sha256(source.read_bytes()).hexdigest()
     key = _digest([oracle.version(), str(source), contents, state, *flavour.kind, *options])

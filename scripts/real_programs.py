@@ -43,7 +43,8 @@ from program_sources import (
 )
 
 LINK_LIMIT = 300  # seconds
-# Verdicts on a link. REFUSED: nvlink links it and pylink does not. MESSAGES: only these differ.
+# Verdicts on a link. REFUSED: nvlink links it and pylink does not. MESSAGES: only messages or exit
+# statuses differ.
 EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
 
 
@@ -130,7 +131,7 @@ def all_inputs(inputs: list[str], _folder: Path, _arch: str) -> list[str]:
 def make_archive(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
     """Return all objects as host objects, the first by itself and the others in an archive.
 
-    nvlink links no other members of archives.
+    nvlink ignores members of archives that are not host objects.
     """
     if len(inputs) < 2:
         return None
@@ -195,7 +196,7 @@ def link_program(
     *,
     library_paths: Sequence[str] = (),
 ) -> list[Outcome]:
-    """Do all links of a compiled program in `folder`, which stays if a link differs."""
+    """Do the links `names` of a compiled program in `folder`, which stays if a link differs."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     flavour = FLAVOURS[flavour_name]

@@ -4,10 +4,11 @@
     python scripts/test_versions.py lowest
 
 `newest` are the newest versions on the index today; `lowest` are the lowest that pyproject.toml
-allows of the packages that users install, without changes since constraints.txt was recorded. The
-tests run in a copy of the project's files in build/versions, with an environment and native code of
-their own. At the end this script prints which packages had other versions than recorded. The exit
-status is that of the tests. Needs the extra `constraints`, and about four minutes on two cores.
+allows of the packages that users install. For these, all that was published after constraints.txt
+was recorded is ignored. The tests run in a copy of the project's files in build/versions, with an
+environment and native code of their own. At the end this script prints which packages had other
+versions than recorded. The exit status is that of the tests. Needs the extra `constraints`, and
+about four minutes on two cores.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def list_changed(python: Path) -> list[str]:
 def unit_environment(versions: str) -> dict[str, str]:
     """Return the environment variables for `make unit` in the copy.
 
-    Those that make a run of all tests require nvlink and other programs are removed.
+    Variables of make are removed, and those with which tests require nvlink and other programs.
     """
     foreign = ("MAKE", "PYLINK_REQUIRE_")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
@@ -117,7 +118,10 @@ def unit_environment(versions: str) -> dict[str, str]:
 
 
 def run_limited(command: list[str], folder: Path, environment: dict[str, str]) -> int:
-    """Run a command and return its exit status; after LIMIT_S, kill its processes: TIMED_OUT."""
+    """Run a command and return its exit status.
+
+    After LIMIT_S seconds, kill its processes and return TIMED_OUT.
+    """
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True) as running:
         try:
             return running.wait(LIMIT_S)

@@ -1,14 +1,14 @@
 /* PYLINK_SERVER=auto: the first link starts a server, and links by itself meanwhile; later links
  * use the server. Each user and installation has a socket of its own, in a directory of that user
- * with mode 0700. A server ends after some minutes without links. The process that gets the lock
- * file starts it; the server keeps the lock as long as it lives. src/pylink/serve/command.py is the
- * other side.
+ * with mode 0700. A process that locks the lock file beside the socket starts the server, which
+ * keeps the lock as long as it lives. A server ends after some minutes without links.
+ * src/pylink/serve/command.py is the code of the server.
  */
 #include <sys/file.h>
 #include <sys/wait.h>
 
 #define AUTO "auto"
-#define MARK "nvlink.serve"  /* a file beside the nvlink of an overlay: PYLINK_SERVER=auto */
+#define MARK "nvlink.serve"  /* a file beside an overlay's nvlink, for PYLINK_SERVER=auto */
 #define LONGEST_PARENT 45    /* bytes of XDG_RUNTIME_DIR: a socket's path may have 107 */
 #define RETRY_SECONDS  10    /* until the next start, after a server that ended at once */
 #define IDLE_SECONDS   "600" /* without links, after which a server ends */
@@ -40,8 +40,8 @@ static int find_auto_socket(const char* script, char* path, size_t room) {
     return 1;
 }
 
-/* Return whether a directory, the first `size` bytes of a path, is an overlay's `bin`, with a
-   server. */
+/* Return whether a directory is the `bin` of an overlay whose links use a server: it has the file
+   MARK. The first `size` bytes of `directory` are its path. */
 static int is_served_directory(const char* directory, size_t size) {
     char path[PATH_MAX + sizeof MARK];
     if (size >= PATH_MAX)
@@ -50,16 +50,17 @@ static int is_served_directory(const char* directory, size_t size) {
     return access(path, F_OK) == 0;
 }
 
-/* Return whether the program that was started under this path is nvlink of an overlay with a
-   server. */
+/* Return whether the program that was started under this path is the nvlink of an overlay whose
+   links use a server. */
 static int is_served_overlay(const char* started) {
     const char* slash = started ? strrchr(started, '/') : NULL;
     return slash != NULL && strcmp(slash + 1, "nvlink") == 0 &&
            is_served_directory(started, (size_t)(slash - started));
 }
 
-/* Take the lock for starting a server at a socket's path. Returns its descriptor, or -1 if another
-   process has it, or a server was started less than RETRY_SECONDS ago and has ended. */
+/* Take the lock for starting a server at a socket's path. Returns the lock file's descriptor, or -1
+   if another process has the lock, or if a server that has ended was started less than
+   RETRY_SECONDS ago. */
 static int take_lock(const char* path) {
     char name[PATH_MAX];
     struct stat status;
@@ -78,8 +79,8 @@ static int take_lock(const char* path) {
     return lock;
 }
 
-/* Start a server in a process of its own, which keeps only user, limits and environment of this
- * process. */
+/* Start a server at the socket's path, in a process that inherits only user, limits and environment
+ * of this process. Without the lock, nothing is started. */
 static void start_server(const char* script, const char* path) {
     int lock = take_lock(path), i, null_device, descriptor_limit;
     sigset_t none;

@@ -1,6 +1,6 @@
 /* A link by the server at the socket that PYLINK_SERVER names (`pylink serve`): this process sends
  * its arguments, environment, working directory and streams to it, and exits with the link's
- * status. src/pylink/serve/request.py is the other side. If anything fails, this process links by
+ * status. src/pylink/serve/request.py reads what is sent. If anything fails, this process links by
  * itself.
  */
 #include <poll.h>
@@ -52,7 +52,8 @@ static int send_all(int server, const char* data, size_t size, const int* descri
     return 1;
 }
 
-/* Connect to the server at the path, if it is this user's. Returns a descriptor, or -1. */
+/* Connect to the server at a socket's path. Returns a descriptor, or -1 if there is no server, or
+   if it is another user's. */
 static int connect_to_server(const char* path) {
     struct sockaddr_un address;
     struct ucred peer;
@@ -110,8 +111,9 @@ static char* make_request(const char* script, int argc, char** argv, size_t* siz
     return request;
 }
 
-/* Let a server link. Returns the exit status of the link, or -1 if the server did not link; closes
- * `server`. The server answers 'y' when it begins, and later a byte with the exit status. */
+/* Let a server link. Returns the exit status of the link, or -1 if the server did not link. Closes
+ * `server`, a connected socket. The server answers 'y' when it begins, and later a byte with the
+ * exit status. */
 static int link_through(int server, const char* script, int argc, char** argv) {
     int descriptors[4] = {0, 1, 2, -1}, status = -1; /* streams, and the working directory */
     unsigned char answer[2];

@@ -1,5 +1,5 @@
-/* fatbinary of an overlay: the toolkit's, which also gets along with builds of device code by
- * clang.
+/* The program `fatbinary` of an overlay (a toolkit that links with pylink). It translates arguments
+ * of builds of device code with clang, and starts the toolkit's fatbinary.
  *
  * CMake names each cubin of a clang build as -im=profile=sm_N,file=F. fatbinary of CUDA 13 does not
  * know that; it wants --image3=kind=elf,sm=N,file=F.
@@ -7,8 +7,8 @@
 #define FATBINARY         "fatbinary"
 #define TOOLKIT_FATBINARY "toolkit-fatbinary"
 
-/* Return an argument as fatbinary wants it: a translation if it names an image in the old way, else
-   the argument itself; NULL if memory is exhausted. */
+/* Return an argument as fatbinary of CUDA 13 wants it: translated if it begins with `-im=` or
+   `--image=`, else the argument itself. NULL if memory is exhausted. */
 static char* translate_image(char* argument) {
     static const char* const profile_prefixes[] = {"-im=profile=sm_", "--image=profile=sm_", NULL};
     static const char image_prefix[] = "--image3=kind=elf,sm=";
@@ -24,7 +24,8 @@ static char* translate_image(char* argument) {
     return argument;
 }
 
-/* Replace this process by the toolkit's fatbinary. Returns only if that cannot be started. */
+/* Replace this process by the toolkit's fatbinary in a directory. Returns only if that cannot be
+   started. */
 static void run_fatbinary(const char* directory, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_FATBINARY];
     int i;

@@ -18,12 +18,12 @@
 #define LARGEST_FILE (256 << 20) /* bytes of an options file */
 #define BLANKS       " \t\r\n"
 
-/* A command line of nvcc: what its arguments so far say. */
+/* A command line of nvcc: what its arguments so far say. The functions `take_` below record it. */
 struct command_line {
     const struct nvcc_option* option; /* whose value is the next argument; or NULL */
     int inputs, options_files;        /* numbers of them */
     int has_dlink;                    /* has -dlink */
-    int is_other_output;              /* has -fatbin or so: a step only with -dlink */
+    int is_other_output;              /* has -fatbin or the like: links only if it has -dlink */
     int forwards_unknown;             /* has -forward-unknown-to-host-compiler */
     int has_unknown;                  /* has an option that is not in the table */
     int is_for_nvcc;                  /* has an argument that only nvcc understands */
@@ -36,7 +36,7 @@ static int ends_with(const char* argument, const char* end) {
     return size >= tail && strcmp(argument + size - tail, end) == 0;
 }
 
-/* Return whether an argument starts with one of the texts before NULL. */
+/* Return whether an argument starts with one of the texts in a list that ends with NULL. */
 static int starts_with_any(const char* argument, const char* const* starts) {
     for (; *starts; starts++)
         if (strncmp(argument, *starts, strlen(*starts)) == 0)
@@ -44,7 +44,7 @@ static int starts_with_any(const char* argument, const char* const* starts) {
     return 0;
 }
 
-/* Return whether an argument is one of the texts before NULL. */
+/* Return whether an argument is one of the texts in a list that ends with NULL. */
 static int is_any(const char* argument, const char* const* texts) {
     for (; *texts; texts++)
         if (strcmp(argument, *texts) == 0)
@@ -52,7 +52,8 @@ static int is_any(const char* argument, const char* const* texts) {
     return 0;
 }
 
-/* Take arguments for the host compiler, which commas, blanks and quotes separate. */
+/* Take a text with arguments of the host compiler, which commas, blanks and quotes separate. One
+   that is not in the table is left to nvcc. */
 static void take_host_arguments(struct command_line* line, const char* text) {
     static const char between[] = ", \t'\"";
     char argument[256];
@@ -121,7 +122,7 @@ static void take_options_file(struct command_line* line, const char* path) {
     free(text);
 }
 
-/* Take the value of the option before it. */
+/* Take an argument that is the value of the option before it, `line->option`. */
 static void take_value(struct command_line* line, const char* argument) {
     const struct nvcc_option* option = line->option;
     char *files, *rest, *file;
@@ -190,7 +191,8 @@ static void take_variable(struct command_line* line, const char* name) {
     free(text);
 }
 
-/* Return whether a command line of nvcc is a device-link step, or a link that has one in it. */
+/* Return whether a command line of nvcc is a device-link step, or links a program, which includes
+   one. */
 static int is_step(int argc, char** argv) {
     struct command_line line = {NULL, 0, 0, 0, 0, 0, 0, 0};
     int i;
@@ -204,8 +206,8 @@ static int is_step(int argc, char** argv) {
            (line.has_dlink || !line.is_other_output);
 }
 
-/* Replace this process by the program for an nvcc command line; `directory` has this program.
-   Returns only if that cannot be started. */
+/* Replace this process by the program that does an nvcc command line: pylink or the toolkit's nvcc,
+   both in `directory`. Returns only if that cannot be started. */
 static void run_nvcc(const char* directory, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_NVCC], root[PATH_MAX];
     const char* slash = strrchr(directory, '/');

@@ -59,14 +59,15 @@ static int is_bundle(const char* path) {
     return good;
 }
 
-/* Set the rest of a path, after the package's `end` bytes. Returns whether a bundle is there. */
+/* Put `name` after the first `end` bytes of a path, which are the package's directory. Returns
+   whether a bundle has that path. */
 static int find_named_bundle(char* path, size_t end, const char* name) {
     strcpy(path + end, name);
     return is_bundle(path);
 }
 
-/* Set `path`, of `room` bytes, to the first bundle of the package in the directory `package`; 0
-   without one. */
+/* Set `path`, of `room` bytes, to the first bundle of the package in the directory `package`.
+   Returns 0 if it has none. */
 static int find_bundle(const char* package, char* path, size_t room) {
     size_t end = strlen(package);
     if (end + 64 > room) /* longer than each name below */
@@ -79,8 +80,8 @@ static int find_bundle(const char* package, char* path, size_t room) {
     return find_named_bundle(path, end, "/startup/" PYLINK_SHIPPED);
 }
 
-/* Set `package` to the directory of the package, which lies in `directory` or, if that is NULL, in
-   a directory of packages beside the program's. Returns 0 if it is not there. */
+/* Set `package`, of `room` bytes, to the directory of the package, which lies in `directory`. If
+   that is NULL, it lies in one of `site_directories`. Returns 0 if it is not there. */
 static int find_package(const char* directory, const char* program_directory, char* package,
                         size_t room) {
     struct stat status;

@@ -20,7 +20,7 @@ enum {
     HEAD_END = 16
 };
 
-/* Return the size in a bundle's head. */
+/* Return the size of a bundle, as its head says. */
 static long size_in_head(const unsigned char* head) {
     return head[HEAD_SIZE] | head[HEAD_SIZE + 1] << 8 | head[HEAD_SIZE + 2] << 16;
 }
@@ -79,9 +79,9 @@ static int is_own_bundle(int file) {
     return good;
 }
 
-/* Open the bundle of the package in the user's cache, and set the path by which the interpreter
-   opens that descriptor. Returns 0 without a complete bundle that only this user can have written.
-   */
+/* Open the bundle of the package in the user's cache, and set `path` to that of the descriptor in
+   /proc, by which the interpreter opens it. Returns 0 without a complete bundle that only this user
+   can have written. */
 static int open_cached(const char* package, char* path, size_t room) {
     char name[128];
     struct stat status, reached;

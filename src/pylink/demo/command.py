@@ -102,7 +102,10 @@ def own_command() -> list[str]:
 
 
 def show_link(directory: Path, expected: Path, results: Path) -> bool:
-    """Link the cubins of one architecture; return whether the result is nvlink's."""
+    """Link the cubins in a directory, named by their architecture; return whether they are equal.
+
+    The outputs are written to `results`, and compared with `expected`, an output of nvlink.
+    """
     arch = directory.name
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
     output, nvlink_output = results / f"{arch}.cubin", results / f"{arch}.nvlink.cubin"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Objects
     from pylink.rows import EntityRow
 
-STANDARD_OUTPUT = "-"  # the name of a file that stands for it
+STANDARD_OUTPUT = "-"  # the file name that stands for standard output
 
 
 class MapObserver(Observer):

@@ -31,12 +31,12 @@ __attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
   __cudaRegisterLinkedBinary((const __fatBinC_Wrapper_t *)wrapper, callback, 0);
 }}
 """
-# The callback of a module that another file registers, too: the module's own callback goes to the
-# image of that file.
+# A callback that does nothing, for a module that another file registers, too. The module's own
+# callback gets the image of that file.
 EMPTY_CALLBACK = """\
 static void lend_nothing(void **) {}
 """
-# Registers with the driver the code of a module that another file registers, too.
+# Registers the code of a lent module, i.e. one that another file registers, too.
 REGISTER_LENT = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static __attribute__((constructor)) void lend{id}(void)
@@ -44,8 +44,8 @@ static __attribute__((constructor)) void lend{id}(void)
   __cudaRegisterLinkedBinary(&__fatbinwrap{id}, lend_nothing, 0);
 }}
 """
-# Tells whether the file made from this header contains a module: its id is then among those of the
-# file.
+# Tells whether the program or library made with this header contains a module: then its section
+# __nv_module_id has the module's id.
 CONTAINS_MODULE = """\
 extern const char __start___nv_module_id[] __attribute__((visibility("hidden")));
 extern const char __stop___nv_module_id[] __attribute__((visibility("hidden")));
@@ -58,8 +58,8 @@ static int contains_module(const char *id)
   return 0;
 }
 """
-# Registers a module that may be in the file made from this header, or in a library that registers
-# it. The function is hidden. 9 is the length of "def lend ".
+# Registers a module that may be in the program or library made with this header, or in another
+# library that registers it. The function is hidden. 9 is the length of "def lend ".
 REGISTER_OPTIONAL = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static const unsigned char lend_module_id_str{id}[] \
@@ -87,13 +87,13 @@ def register_text(
     lent: Sequence[str] = (),
     optional: Collection[str] = (),
 ) -> str:
-    """Return the text of the header for module ids (marked True) and names of files (False).
+    """Return the text of the header; `listed` are module ids (marked True) and file names (False).
 
     A file's identifier is its absolute path (relative paths start at `directory`, dots and links
-    stay), with an underscore for every byte that is not an ASCII letter or digit. `anchors` maps
-    ids whose wrapper only their library sees to a symbol of the library, or an empty name. `lent`
-    has the ids of modules that other files register, and `optional` the ids in `listed` that this
-    file registers only if it contains them.
+    stay), with an underscore for every byte that is not an ASCII letter or digit. `anchors` has the
+    ids of modules whose wrapper is hidden in a library, each with the name of a symbol that the
+    library exports, or an empty name. `lent` has the ids of modules that other files register, too.
+    `optional` has the ids in `listed` that this file registers only if it contains the modules.
     """
     lines = [f"#define NUM_PRELINKED_OBJECTS {len(listed) + len(lent)}\n"]
     if lent or optional:

@@ -70,7 +70,10 @@ def restore_paths(text: str, up_path: str) -> str:
 
 
 class Reproducer:
-    """The options and inputs of one link, until it ends and the archive can be written."""
+    """The options and inputs of one link, until it ends and the archive can be written.
+
+    `whole_libraries` says for each `-l` whether all members of the library are linked.
+    """
 
     __slots__ = ("_directory", "_inputs", "_options", "_plan", "_values", "_whole_libraries")
 
@@ -281,8 +284,8 @@ def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(row, io.BytesIO(data))
 
 
-# Options that a manifest never sets: outputs, programs and plug-ins, and files that the link no
-# longer needs.
+# Options that `pylink reproduce` never takes from a manifest: outputs, programs and plug-ins, and
+# files that the link no longer needs.
 IGNORED_OPTIONS = frozenset(
     [option.attribute for option in OPTIONS if option.writes]
     + ["options_file", "reproduce", "rule", "section", "set", "metrics"]

@@ -93,9 +93,10 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
-    """Serve at a socket for links with PYLINK_SERVER=auto, for which the launcher started this.
+    """Serve links with PYLINK_SERVER=auto at the socket `path`; return the exit status.
 
-    This process holds the lock of the socket, so an existing socket belonged to a killed server.
+    The launcher has started this process, and it holds the socket's lock. So a socket that exists
+    already belonged to a server that was killed.
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

@@ -41,8 +41,8 @@ MAX_REQUEST_SIZE = 1 << 30  # bytes
 # Variables that an interpreter reads when it starts; a client with other values links by itself.
 STARTUP_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
 
-# Starts of paths of files of the client's process, of which the server has only the standard
-# streams.
+# Parts of paths that name open files of the client's process. The server has only the standard
+# streams of these.
 PROCESS_PATHS = ("/dev/fd", "/proc/self", "/proc/thread-self")
 # Commands that a process of the server runs.
 SERVED_COMMANDS = ("link", "dlink")
@@ -59,8 +59,8 @@ MAX_FILE_DEPTH = 15
 class ClientRequest:
     """A client's request; ValueError, OSError or EOFError if it is malformed.
 
-    `process` is the client's process number, `script` that of its installation, `descriptors` are
-    its standard streams and, as the last one, its working directory.
+    `process` is the client's process number, `script` the file `pylink-python` of its installation.
+    `descriptors` are its standard streams and, as the last one, its working directory.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -122,7 +122,7 @@ class ClientRequest:
         return data
 
     def can_serve(self, script: str) -> bool:
-        """Return whether a process of this installation can link as the client would."""
+        """Return whether a server of the installation with `script` can link for this client."""
         own_environment = os.environb
         name, first = os.path.basename(self.argv[0]), "".join(self.argv[1:2])
         if name != NVLINK and first not in SERVED_COMMANDS and first in COMMANDS:
@@ -172,8 +172,8 @@ def _read_group(process: str) -> bytes:
 def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> bool:
     """Return whether an argument or options file names files of the client's process.
 
-    Relative names start at the directory of descriptor `directory`. LinkError for invalid
-    arguments.
+    Relative names start at the directory of descriptor `directory`. `depth` options files contain
+    these arguments, one in the other. LinkError for invalid arguments.
     """
     for number, word in enumerate(argv):
         if any(place in word for place in PROCESS_PATHS):
@@ -192,7 +192,10 @@ def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> 
 
 
 def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
-    """Return whether an options file names files of the client's process; False if missing."""
+    """Return whether an options file may name files of the client's process.
+
+    False if it cannot be read; True for a pipe, and for one that is too large or nested too deeply.
+    """
     try:
         status = os.stat(path, dir_fd=directory)
         if stat.S_ISDIR(status.st_mode):

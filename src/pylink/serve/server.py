@@ -51,9 +51,10 @@ ACCEPTED_CLIENT, WAITS_FOR_CLIENT = 0, 1
 class Server:
     """The process that forks the children that link.
 
-    With `same_limits` it serves only clients with the limits, niceness, processors and control
-    group of this process, since it was not started for them. `ready` is the number of children
-    that shall wait for a client, `memory_limit` the bytes of address space of each (None: any).
+    `script` is the file `pylink-python` of this installation: clients of others are refused.
+    `ready` is the number of children that shall wait for a client, `memory_limit` the bytes of
+    address space of each (None: any). With `same_limits` only clients are served that have the
+    limits, niceness, processors and control group of this process.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Server:
         listener.setblocking(False)
 
     def run(self, path: str, command: list[str], idle: float) -> int:
-        """Serve until the command ends, or without one for `idle` seconds without a link.
+        """Serve until the command ends, or until no link ran for `idle` seconds if it is empty.
 
         `path` is that of the socket. Returns the exit status.
         """
@@ -116,7 +117,7 @@ class Server:
         gc.freeze()
 
     def wait(self, signals: Signals, command_process: int, idle: float | None) -> int:
-        """Serve until the process `command_process` ends, or for `idle` seconds without a link.
+        """Serve until the process `command_process` ends, or until no link ran for `idle` seconds.
 
         A `command_process` of 0 is none, an `idle` of None no limit. Returns the exit status.
         """
@@ -150,9 +151,9 @@ class Server:
         return status
 
     def refresh(self) -> None:
-        """Keep `ready` children waiting; none after a change of the sources or many failures.
+        """Keep `ready` children waiting, or none if sources changed or many children failed.
 
-        Without one, clients link by themselves.
+        If no child waits, clients link by themselves.
         """
         if self.has_changed() or self.failed > self.ready * 4:
             self.stop_waiting_children()
@@ -160,7 +161,7 @@ class Server:
             self.fork_children()
 
     def has_changed(self) -> bool:
-        """Return whether a source differs from what this process has loaded."""
+        """Return whether the file of a module differs from what this process has loaded."""
         try:
             return sizes_and_times(self.files) != self.sources
         except OSError:
@@ -175,7 +176,7 @@ class Server:
             self.waiting.add(child)
 
     def stop_waiting_children(self) -> None:
-        """Kill the waiting children; clients that are queued link by themselves."""
+        """Close the socket and kill the waiting children; queued clients link by themselves."""
         self.ready = 0
         self.listener.close()
         for child in self.waiting:

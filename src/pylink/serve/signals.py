@@ -17,9 +17,9 @@ class Signals:
     """Collects in `numbers` the signals sent to this process, for it or for its command."""
 
     def __init__(self, *, with_command: bool) -> None:
-        wake, waken = os.pipe()
-        os.set_blocking(waken, False)
-        signal.set_wakeup_fd(waken)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer)
         self.numbers: list[int] = []
         self._handled_signals = [
             number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN
@@ -28,14 +28,17 @@ class Signals:
             signal.signal(number, lambda number, _: self.numbers.append(number))
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._interrupts = None
-        self.sources = [wake]  # descriptors that become readable at a signal
+        self.sources = [reader]  # descriptors that become readable at a signal
         if with_command and signal.SIGINT in self._handled_signals:
             self._interrupts = Interrupts()
             self.sources.append(self._interrupts.descriptor)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def start(self, command: list[str], environment: dict[str, str]) -> int:
-        """Start the command with the signals that this process was started with; OSError."""
+        """Start the command, return its process number; OSError if that fails.
+
+        It ignores and blocks the same signals as this process when that was started.
+        """
         # Signals that nohup or a shell ignored stay ignored. The interpreter ignores two more.
         defaults = [*self._handled_signals, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         return os.posix_spawnp(

@@ -1,9 +1,9 @@
 """Starts a process from a bundle, whose layout is in `bundle.py`.
 
 The main program of a process that has nothing but the interpreter's own modules (-I -S). It creates
-the modules in the order of their rows. Each comes after the modules that it imports, so that all
-imports succeed. Arguments: the script to start instead if a source has changed since the bundle was
-made, the directory of the package, then those of the command line.
+the modules in the order of the bundle's rows, one for each module. Each comes after the modules
+that it imports, so that all imports succeed. Arguments: the script to start instead if a source has
+changed since the bundle was made, the directory of the package, then those of the command line.
 """
 
 import _signal  # type: ignore[import-not-found] # not in typeshed
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 
 # The kernel that compares sources with the rows.
 CHECKING_KERNEL = "pylink._native.sourcetimes"
-HASH_SIZE = 8  # bytes of a hash of a source, and of the mark
+HASH_SIZE = 8  # bytes of a hash of a source, and of the mark, which is a hash of the rows
 END_SIZE = 12  # bytes at the end of a bundle: the mark of its rows, and their offset (4 bytes)
 # The launcher passes a bundle that it has opened and verified as a path that begins like this.
 OPENED_PREFIX = "/proc/self/fd/"
 
 
 def start(mark: bytes) -> None:
-    """Link as the arguments say, with the modules of the bundle whose rows have this mark."""
+    """Link as the arguments say, with the modules of the bundle.
+
+    `mark` is the hash of its rows. If they have another one, the bundle was replaced meanwhile.
+    """
     script, package = sys.argv.pop(1), sys.argv.pop(1)
     disable()  # looking for garbage once costs more than a small link's garbage
     contents = load(mark, package)
@@ -93,7 +96,7 @@ def load(
 
 
 class Finder:
-    """Finds and creates the modules of `rows`, whose code is in the bundle."""
+    """Finds the modules of `rows` for the interpreter, and runs their code from the bundle."""
 
     def __init__(self, rows: "dict[str, LaterRow]", bundle: memoryview, package: str) -> None:
         self.rows = rows

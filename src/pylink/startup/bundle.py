@@ -1,8 +1,9 @@
 """The bundle: one file with the code of all modules that every link imports.
 
-Opening, checking and reading sixty files takes longer than a small link does. A bundle is good
-while each source has the size and the time, or else the bytes, of its row. The bundled code has no
-docstrings and no annotations. The launcher (src/_native/launcher) looks for one in three places:
+Opening, checking and reading sixty files takes longer than a small link does. A bundle has a row
+for each module. It is good while each source has the size and the time in its row, or else the same
+bytes (by a hash). The bundled code has no docstrings and no annotations. The launcher
+(src/_native/launcher) looks for a bundle in three places:
 
 1. where the interpreter keeps compiled modules: the first link writes it there if it may;
 2. in the user's cache (`usercache.py`): the first link writes it there if no other one is good;
@@ -12,9 +13,9 @@ If none is good, the program starts as any Python script.
 
 A bundle begins as a compiled main program (.pyc) of `bootstrap.py`, with which the launcher starts
 the interpreter. Data follows: the code of each module that only some links import, and the rows of
-all modules as one object, so that a name of several modules is created once, then a hash of each
-source. The last bytes are a mark of the rows, which the main program has as well, and their offset.
-Bytes 4 to 11, which the interpreter ignores, are a checksum of all later bytes.
+all modules as one object, so that a name in several modules is created once, then a hash of each
+source. At the end are a hash of all rows, the mark, and the offset of the rows. The main program
+has the mark, too. Bytes 4 to 11, which the interpreter ignores, are a checksum of all later bytes.
 
     python -m pylink.startup.bundle     # writes it now, if links cannot write it later
 """
@@ -71,17 +72,17 @@ CACHE = "--cache"
 # Arguments of the interpreter with which it loads nothing from site-packages.
 ISOLATED = ("-I", "-S")
 
-PYC_HEADER_SIZE = 16  # bytes: magic number, flags and checks, which a bundle uses otherwise
+PYC_HEADER_SIZE = 16  # bytes: magic number, then 12 that a bundle uses in its own way
 SIZE_FIELD = slice(12, 16)  # the size of the bundle, so the launcher detects a truncated one
-HASH_SIZE = 8  # bytes of a hash of a source, and of the mark
+HASH_SIZE = 8  # bytes of a hash of a source, and of the mark, a hash of all rows
 OFFSET_SIZE = 4  # bytes of the offset of the rows, at the end
 
 
 def make_for_next(*, shipped: bool = False) -> None:
     """Make a bundle for the next link, in a process of its own.
 
-    It is written beside compiled modules if that is allowed, or else to the user's cache. With
-    `shipped` the bundle of the package itself is good, and the cache needs none.
+    It is written beside compiled modules if that is allowed, or else to the user's cache. `shipped`
+    says that the bundle in the wheel is good: then the cache needs none.
     """
     from pylink.startup.usercache import cache_directory
 
@@ -148,10 +149,10 @@ def import_all(names: tuple[str, ...]) -> list[ModuleType]:
 
 
 def make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
-    """Return the row of a module and the hash of its source; None if the interpreter loads it.
+    """Return the row of a module and the hash of its source; None for modules not in the bundle.
 
-    `kernels` is the path of the native code. A bundle that is `shipped` has no modules of the
-    interpreter, whose release may be another one.
+    `kernels` is the path of the native code. A bundle that is `shipped` (in a wheel) has no modules
+    of the interpreter, whose release may be another one.
     """
     from pylink.startup.stripped import compile_stripped
 
@@ -172,7 +173,7 @@ def make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, b
 
 
 def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
-    """Return a bundle. The process must have been started with -S.
+    """Return a bundle, with `shipped` one for a wheel. The process must have been started with -S.
 
     `kernels` is the file name of the native code (default: that which this process has loaded).
     """
@@ -253,7 +254,7 @@ def state_of(path: str) -> str:
 def checksum(data: bytes) -> int:
     """Return a checksum of 64 bits, which the launcher computes in the same way.
 
-    The factor is 2**64 divided by the golden ratio; its product spreads each bit upwards.
+    The factor is 2**64 divided by the golden ratio: multiplying spreads each bit to higher ones.
     """
     total = 0
     for offset in range(0, len(data), 8):

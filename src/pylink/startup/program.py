@@ -24,8 +24,8 @@ INTERRUPTS_HELD = "PYLINK_INTERRUPTS_HELD"
 def run(*, bundled: bool = False, has_same_times: bool = False) -> NoReturn:
     """Run the command line and end the process, which was started from a bundle if `bundled`.
 
-    `has_same_times` says that the bundle has the times of the sources. One with other times is as
-    good, but slower to check, so a better one is made for the next link.
+    `has_same_times` says that the bundle has the times of the sources. A bundle with other times is
+    as good, but slower to check, so a better one is made for the next link.
 
     Taking the interpreter apart at its end takes an eighth of a small link's instructions and
     changes nothing that lasts. Code that must run at the end has loaded `atexit`.

@@ -59,8 +59,8 @@ def open_directory(path: str) -> int:
 def write_cached(path: str, name: str, bundle: bytes) -> None:
     """Write a bundle into the directory and remove old bundles there; OSError if that fails.
 
-    `files.atomic` also writes atomically, for directories of others: with locks, and what a killed
-    process left. Nobody else writes here, and leftovers are removed with old bundles.
+    `files.atomic` is for directories in which others write, too: it locks, and removes what a
+    killed process left. Only this user writes here, and leftovers are removed with old bundles.
     """
     directory = open_directory(path)
     try:

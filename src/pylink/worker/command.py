@@ -91,7 +91,10 @@ def main(argv: Sequence[str]) -> int:
 def serve(
     protocol: Protocol, source: BinaryIO, sink: BinaryIO, argv: Sequence[str], threads: int
 ) -> int:
-    """Link all requests of `source`, write responses to `sink` in any order; the exit status."""
+    """Link all requests of `source`, and write responses to `sink` in any order.
+
+    `argv` comes before the arguments of each request. Returns the exit status.
+    """
     from pylink.worker.requests import Linkers
 
     writing = threading.Lock()

@@ -150,7 +150,7 @@ class JsonProtocol(Protocol):
 
 
 class ProtoProtocol(Protocol):
-    """Messages after their size as a varint; ImportError without the package protobuf."""
+    """Protobuf messages, each after its size as a varint; ImportError without that package."""
 
     def __init__(self) -> None:
         classes = message_classes()
