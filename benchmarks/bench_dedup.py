@@ -37,7 +37,7 @@ BUILD = 2000  # objects that are folded
 
 
 def header_vectors(count: int) -> tuple[Plain, Plain]:
-    """Return two objects with the same headers in two orders: twins may be anywhere."""
+    """Return two objects with the same headers in two orders."""
     headers = [(f".nv.merc.text.kernel_{i}", 64 * i, i, 16) for i in range(count)]
     shuffled = random.Random(count).sample(headers, count)
     return Plain(headers=headers), Plain(headers=shuffled)
@@ -101,8 +101,12 @@ def measure_memcmp() -> None:
     )
 
 
-def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> None:
-    """Measure how a comparison grows with the number of twins, and its ratio to others."""
+def measure_entries(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> None:
+    """Measure how the time of a comparison grows with the number of headers or targets.
+
+    `vectors` returns two objects with the same entries. Also prints ratios to plain Python, and to
+    a comparison of all pairs (`prefilter="none"`).
+    """
     times = {}
     for count in SWEEP:
         fresh = []
@@ -123,7 +127,7 @@ def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> 
 
 
 def measure_fold(label: str, early: bool) -> None:
-    """Measure the fold of a build against reading its bytes once, and without hashes."""
+    """Measure the fold of a build, as ratios to reading its bytes once, and to no prefilter."""
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)
@@ -173,8 +177,8 @@ def test_bench_fold(benchmark: BenchmarkFixture, count: int, prefilter: str) -> 
 
 def main() -> None:
     measure_memcmp()
-    measure_twins("headers", header_vectors)
-    measure_twins("tied targets", target_vectors)
+    measure_entries("headers", header_vectors)
+    measure_entries("tied targets", target_vectors)
     measure_fold("differing early", early=True)
     measure_fold("differing at the end", early=False)
 

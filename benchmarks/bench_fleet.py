@@ -117,7 +117,10 @@ class Tree:
             del self.objects[number]
 
     def repeats(self) -> dict[str, tuple[int, int, int, int]]:
-        """Return, by family, number and bytes of its sections, and of those that repeat another."""
+        """Return sums by family of sections, such as `.text`.
+
+        These are number and bytes of all sections, then of those that repeat another.
+        """
         kinds = Counter(
             (number % len(self._cubins), has_own_code)
             for number, has_own_code in self.objects.items()
@@ -220,7 +223,7 @@ class Life:
 
     def step(self, label: str, *arguments: str, rounds: int = ROUNDS) -> None:
         """Measure `pylink dedup index`, each round from the present index, and check the result."""
-        time.sleep(0.3)  # younger files are read again
+        time.sleep(0.3)  # `pylink dedup index` reads younger files again
         before = self.folder / "before"
         self.index.rename(before)
         costs = []

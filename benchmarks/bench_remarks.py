@@ -1,4 +1,4 @@
-"""Writing remarks: a million of six pieces each are made and written to a file.
+"""Writing remarks: a million remarks, each of six pieces of text, are made and written to a file.
 
 For comparison the remarks are made and not written, and LLVM's tool reads such remarks as YAML and
 writes the same bitstream. Times are processor times, which other programs disturb less.
@@ -24,7 +24,7 @@ MILLION = 1_000_000
 # Number of remarks as YAML, which takes ten times as long or more.
 FEWER = 100_000
 
-# Format, version of the container, and number of remarks.
+# By title: format, version of the container, and number of remarks.
 PATHS = {
     "bitstream, LLVM 22": ("bitstream", 1, MILLION),
     "bitstream, LLVM 19": ("bitstream", 0, MILLION),

@@ -32,12 +32,13 @@ from benchmarks.doubled import KINDS, Kind, inputs_of
 from pylink._native.inputfiles import keep_memory
 from pylink.aprof import Fit, fit_report, read
 
-# The limits above, in order.
+# The limits above, in order: the least share of the link that a routine takes, the shares of
+# intervals that contain the factor, and of forecasts with an interval.
 SHARE = 0.05
 HOLDING, TELLING = 0.9, 0.8
 # Probability that fewer intervals hold by chance.
 UNLUCKY = 0.05
-NARROW, CALM = 1.5, 0.03
+NARROW, CALM = 1.5, 0.03  # widest interval (upper / lower), if the scatter is less than CALM
 HARMLESS = 2.2
 FEWEST_ROUNDS = 12
 REPORT = "link.aprof"
@@ -89,7 +90,7 @@ def main() -> int:
 
 
 def forecasts(kind: Kind, arch: str, count: int, scratch: Path) -> list[Fit]:
-    """Profile a link, and return the forecasts for it and for routines with a share of it."""
+    """Profile a link; return the forecasts for it and for routines that take SHARE of it."""
     folder, names = inputs_of(kind, arch, count)
     report = scratch / REPORT
     program = [sys.executable, "-m", "pylink", f"-arch=sm_{arch}", *names]
@@ -184,7 +185,7 @@ def summarize(counts: dict[tuple[str, str], Counter[str]]) -> list[str]:
 
 
 def least_held(interval_count: int) -> int:
-    """Return the least number of intervals that hold in 19 of 20 runs, if nine in ten hold."""
+    """Return how many intervals hold at least in 19 of 20 runs, if nine in ten hold on average."""
     chance = 0.0
     for held in range(interval_count + 1):
         chance += (

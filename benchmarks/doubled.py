@@ -21,8 +21,7 @@ MODULES = group.MODULES
 # Number of members of an archive.
 MEMBERS = 5
 
-# A module with weak kernels, which is the same in several files, so that its sections fold.
-
+# A module with weak kernels. Several files have it, so the link omits (folds) repeated sections.
 FOLDING = """\
 template <int N> __global__ void blend(float *field, float by)
 {

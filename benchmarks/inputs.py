@@ -39,7 +39,7 @@ def name_of(number: int) -> str:
 
 
 def _like(old: bytes, digits: bytes, number: int) -> bytes:
-    """Return a hash with as many digits as `old`, one for each group; its first digit stays."""
+    """Return a hash for group `number`, of as many `digits` as `old`; its first digit stays."""
     digest = hashlib.sha256(b"%d %b" % (number, old)).digest()
     return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 

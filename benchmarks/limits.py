@@ -206,7 +206,7 @@ def print_steps(steps: Steps, arch: str, names: list[str], output: str, rounds: 
 
 
 def measure(run: Callable[[], object]) -> Row:
-    """Measure one run."""
+    """Run once, and return times and page faults."""
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     run()
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)

@@ -60,7 +60,10 @@ NVCC, STEP = "nvcc -dlink", "pylink dlink"
 
 @dataclass
 class Inputs:
-    """The objects, archives and libraries of one link, with the paths that the linker gets."""
+    """The objects, archives and libraries of one link, with the paths that the linker gets.
+
+    `libraries` is the number of libraries that `library_options` name.
+    """
 
     name: str
     arch: str

@@ -36,12 +36,12 @@ def run_link(
 ) -> LinkOutput:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
-    `plan` has the files that will be written. `whole_libraries` says for each library whether all
-    members are linked (default: `whole_archive` for all). Without `compiles`, PTX and LTO-IR are an
-    error. For a reproduced link, `noted` has the output and options that the tool note names, and
-    `library_path` the value of the environment variable. `toolkit` is the release of the toolkit
-    whose linker pylink replaces. `shows_progress`, `shared` and `on_phase_end` are those of
-    `pipeline.link`.
+    `values` are those of options, by attribute. `plan` has the files that will be written.
+    `whole_libraries` says for each library whether all members are linked (default: `whole_archive`
+    for all). Without `compiles`, PTX and LTO-IR are an error. For a reproduced link, `noted` has
+    the output and options that the tool note names, and `library_path` the value of LIBRARY_PATH.
+    `toolkit` is the release of the toolkit whose linker pylink replaces. `shows_progress`, `shared`
+    and `on_phase_end` are those of `pipeline.link`.
     """
     names = [source.name for source in inputs]
     options = Options(values, names, compiles=compiles, noted=noted, toolkit=toolkit)

@@ -63,7 +63,10 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
 
 
 def _add_profuse(observers: list[Observer], states: dict[str, bool]) -> None:
-    """Add the observer of profuse channels if one is on; `states` are those that -Xopt sets."""
+    """Add the observer that prints each step of the search for equal sections, if it is asked for.
+
+    `states` says by name which of its channels (-Xopt -profuseX) are on.
+    """
     from pylink.remarks.profuse import ProfuseObserver, enabled_channels
 
     channels = enabled_channels(states)

@@ -183,8 +183,8 @@ def link_inputs(
 ) -> bytes | LazyFile:
     """Run the phases after init in order and return the linked file.
 
-    `in_place` is the path of the output if it may be made in its file; then a large output is only
-    there, and is read on demand.
+    `in_place` is the path of the output if it may be made in its file, else None. A large output is
+    then only in the file, and is read on demand.
     """
     sink = run.sink
     # Loading is not a phase of its own: its time counts for the phase that follows.

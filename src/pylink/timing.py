@@ -85,7 +85,7 @@ class PhaseTimer:
         self._start: Moment | None = None
 
     def checkpoint(self, tag: str) -> float | None:
-        """End the phase `tag`; its milliseconds, None for the first call."""
+        """End the phase `tag`, and return its milliseconds; None for the first call."""
         start = self._start
         elapsed = None
         if start is not None:

@@ -50,7 +50,8 @@ def plant(
 ) -> bytes:
     """Return the cubin without a function's records of `dropped` attributes, and with `added`.
 
-    `function` is a mangled name. From sm_100 on both lists of the function are changed.
+    `function` is a mangled name. From sm_100 on, its two sections are changed: the plain one and
+    the mercury one.
     """
     names = [prefix + function for prefix in PREFIXES]
     new = b"".join(record.as_bytes() for record in added)

@@ -1,6 +1,7 @@
 """A naive reference of the constant offsets that a link writes into records of capsules.
 
-Written from "Capsule" in docs/format-notes/family-c-exits.md and the same word in literal-pools.md.
+A capsule is the mercury form of a function's code. Written from "Capsule" in
+docs/format-notes/family-c-exits.md, and what docs/format-notes/literal-pools.md says of capsules.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ HEAD_WORDS = (0xC0000001,)
 
 @dataclass
 class Slot:
-    """`count` instructions, and the body of their record.
+    """What one bit of a capsule stands for: `count` instructions, and the body of their record.
 
     A slot that is `recorded` without a body has a record with the count only.
     """

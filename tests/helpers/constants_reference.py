@@ -27,7 +27,8 @@ class Piece(NamedTuple):
 def fold_reference(pieces: list[Piece], written: Sequence[int] = ()) -> tuple[bytes, int]:
     """Return the contents of the bank and the value of the null symbol.
 
-    `written` are the offsets of relocations, and of fields that the link sets, without folding.
+    `written` are the offsets, before folding, of relocations and of fields that the link sets. If
+    one is in an omitted piece or outside of the bank, nothing is folded.
     """
     bank, null_value, dropped = _lay_out(pieces, folds=True)
     if any(place in dropped or place >= len(bank) for place in written):

@@ -49,7 +49,8 @@ def file(
 ) -> bytes:
     """Return the cubin of a file whose own names end in `mark`.
 
-    `tables` are entries by linkage and name.
+    `values` is the number of values that `f` has in registers at a time. `tables` has the entries
+    of each table in state space `space`, by linkage and name, such as `{"visible t": "f, f"}`.
     """
     numbers = range(1, values + 1)
     rows = [(*name.split(), entries) for name, entries in (tables or {}).items()]

@@ -80,8 +80,9 @@ def rebuild_line(
     """Rebuild .debug_line or .nv_debug_line_sass: live sequences by output symbol index.
 
     A sequence starts at the extended opcode that holds a set-address relocation and ends
-    where the next one starts. Header bytes stay, apart from the patched fields. With `ended` a
-    program without sequences is the end of one.
+    where the next one starts. Header bytes stay, apart from the fields for which `patches` has
+    relocations of the mercury section, whose pieces are `headers`. With `ended` a program that
+    keeps no sequence gets an end_sequence opcode.
     """
     out = bytearray()
     moved = bytearray()

@@ -1,7 +1,7 @@
 """A naive reference of the comparison of Mercury vectors, and random vectors.
 
-`compare_reference` does the three walks as they are described, and nothing else. Vectors are plain
-lists; `near_miss` changes one field of one entry.
+The vectors of an object are lists of its section contents, section headers and relocation targets.
+`compare_reference` walks over each as docs/dedup.md describes it, and does nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Builds relocatable cubins of kernels, as small as the rewriting of kernels needs them.
 
-Each kernel is a list of slots. The builder adds the branch to itself and the padding at the end of
-every function, the capsule, and sections that contain offsets into the code.
+Each kernel is a list of slots, i.e. groups of instructions for which its capsule has one bit. The
+builder adds the branch to itself and the padding at the end of every function, the capsule (the
+mercury form of the code), and sections that contain offsets into the code.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Code:
         return any(is_exit(text[i : i + 16]) for i in range(0, len(text), 16))
 
     def rewrite(self, mode: int) -> bool:
-        """Rewrite the code for a mode; False if nothing changes."""
+        """Rewrite the code for a mode of `pylink.facts.kernelmodes` below 3; False if unchanged."""
         capsule, text = self.capsule.data, self.text.data
         calls = mode == 2 or self.uses(*CALLS)
         surface = calls or self.uses(*SURFACE_WRITES)

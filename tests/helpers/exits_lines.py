@@ -35,7 +35,8 @@ def read_sleb(data: bytes, at: int) -> tuple[int, int]:
 class Lines:
     """A section of line number programs, encoded again sequence by sequence.
 
-    `new_offsets` and `units` map old offsets to new ones.
+    `starts` has the symbol of each address with a relocation, by offset in the section, `kernels`
+    the rewritten kernels by symbol. `new_offsets` and `units` map old offsets to new ones.
     """
 
     def __init__(self, data: bytes, starts: dict[int, int], kernels: dict[int, Code]) -> None:
@@ -125,7 +126,7 @@ class Lines:
         return at, code
 
     def row(self, address: int, line: int) -> None:
-        """Append the opcodes for a row that is `address` and `line` further."""
+        """Append the opcodes for a row: its distance from the last row in addresses and lines."""
         special = self.first + line - self.base + self.range * address
         if address and line and self.base <= line < self.base + self.range and special <= 255:
             self.out.append(special)

@@ -1,7 +1,9 @@
 """A naive reference of the rewriting of kernels of sm_100 and later.
 
 `rewrite_exits(image, mode)` follows docs/format-notes/family-c-exits.md step by step. It uses plain
-data instead of fast structures: every offset into a function is mapped by `Code.moved`.
+data instead of fast structures: `Code.new_target` or `Code.moved_own` maps each offset into a
+function. `mode` is MODE_NO_BARRIERS, MODE_BARRIERS or MODE_LASTING_BARRIERS
+(`pylink.facts.kernelmodes`).
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ def string_at(data: bytes, at: int) -> str:
 
 
 def placed_annotations(record: bytes) -> Iterator[int]:
-    """Yield where a record has offsets: {1, offset}, {2, offset, length, text}, {3, length, text}.
+    """Yield the positions of the offsets in a record.
 
-    These are its three kinds of entries.
+    It has three kinds of entries: {1, offset}, {2, offset, length, text}, {3, length, text}.
     """
     at = 0
     while at + 8 <= len(record) and record[at] in (1, 2, 3) and not any(record[at + 1 : at + 4]):

@@ -10,7 +10,7 @@ import struct
 from helpers.exits_code import DUMMY_LOAD, NOP, RECORD_SIZES, Code, is_exit, is_membar, stalled
 from helpers.exits_reference import Object, rewritten
 
-# Bits of `mode`, one for each kind of change.
+# Bits of `mode`, one for each kind of change: UPDATE_ of `pylink.facts.kernelmodes`.
 GUARD, UNGUARD, ADDS, FENCES, WORDS = 0x100, 0x200, 0x400, 0x800, 0x1000
 
 Slot = tuple[list[bytes], bytes]
@@ -32,7 +32,7 @@ def is_bsync(word: bytes) -> bool:
 
 
 def is_dummy(word: bytes) -> bool:
-    """Return whether an instruction is the load of a guard."""
+    """Return whether an instruction is a load that loads nothing, as fences have in front."""
     return word.startswith(DUMMY_LOAD)
 
 
@@ -49,7 +49,7 @@ def with_bits(word: bytes, first: int, last: int, value: int) -> bytes:
 
 
 def is_careful(text: bytes) -> bool:
-    """Return whether ptxas, up to 13.2, did not schedule a function."""
+    """Return whether ptxas, up to 13.2, did not schedule a function, as with -O0."""
     words = [text[at : at + 16] for at in range(0, len(text), 16)]
     words = [word for word in words if not is_dummy(word)]
     slow = [
@@ -121,7 +121,7 @@ def is_acquire(words: list[bytes], record: bytes) -> bool:
 
 
 def acquired(words: list[bytes], *, careful: bool) -> list[bytes]:
-    """Return the instructions of such a slot, with the two that releases from 13.1 on add."""
+    """Return the instructions of an `is_acquire` slot, and the two that 13.1 and later append."""
     last = words[2]
     if bits(last, 105, 108) == 2:
         words = [*words[:2], stalled(last, 1)]

@@ -30,7 +30,7 @@ long arm(uintptr_t from, uintptr_t to, long number) {
     return before;
 }
 
-/* Blocks of the heap that code in that range asked for and did not free, since the start. */
+/* Return how many blocks of the heap the code in the range of `arm` has, i.e. did not free. */
 long held(void) {
     return __atomic_load_n(&blocks, __ATOMIC_SEQ_CST);
 }

@@ -42,7 +42,8 @@ def entry(
 ) -> bytes:
     """Return one entry.
 
-    `stated`, `stored`, `size` and `header` replace its values, to make a damaged one.
+    To make a damaged one, `stated` replaces the uncompressed size, `stored` the compressed payload,
+    `size` the size of the payload, and `header` that of the header.
     """
     data = compress(payload, mode) if stored is None else stored
     padded = data + bytes(-len(data) % 8)

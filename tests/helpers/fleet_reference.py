@@ -102,7 +102,7 @@ class Planted:
     cubins: list[tuple[str, str, str, bytes]]
 
     def repeats(self) -> dict[str, tuple[int, int, int, int]]:
-        """Return, by family, number and bytes of sections, and of those that repeat another."""
+        """Return, by family, number and bytes of sections, then of those that repeat another."""
         return tally(cubin for _, _, _, cubin in self.cubins)
 
 
@@ -115,23 +115,23 @@ def family(name: str) -> str:
 
 
 def tally(cubins: Iterable[bytes]) -> dict[str, tuple[int, int, int, int]]:
-    """Return the answer of `repeats`, found by comparing all sections with each other."""
+    """Return the sums of `Planted.repeats`, from the contents of all sections."""
     contents: Counter[tuple[str, bytes]] = Counter()
     for cubin in cubins:
         for section in sections(cubin):
             if section.data:
                 contents[family(section.name), section.data] += 1
-    owner_by_byte: dict[str, tuple[int, int, int, int]] = {}
+    sums_by_family: dict[str, tuple[int, int, int, int]] = {}
     for (name, data), copies in contents.items():
-        sums = owner_by_byte.get(name, (0, 0, 0, 0))
+        sums = sums_by_family.get(name, (0, 0, 0, 0))
         more = (copies, copies * len(data), copies - 1, (copies - 1) * len(data))
-        owner_by_byte[name] = (
+        sums_by_family[name] = (
             sums[0] + more[0],
             sums[1] + more[1],
             sums[2] + more[2],
             sums[3] + more[3],
         )
-    return owner_by_byte
+    return sums_by_family
 
 
 SMOOTH = "_Z6smoothIfET_S0_S0_"

@@ -1,4 +1,4 @@
-"""A naive reference of the change of code for a chip with fixed FP64 and IMMA times.
+"""A naive reference of how sm_100 code, which relies on fixed FP64 and IMMA times, is guarded.
 
 Written from "sm_100 code for sm_103" in docs/older-objects.md.
 """
@@ -11,8 +11,8 @@ from helpers import schedules
 
 # The lowest bit of each field of a schedule in an instruction.
 STALL, YIELD, WRITTEN, READ, WAITS, REUSE = 105, 109, 110, 113, 116, 122
-# Bits 105 to 121 of instructions that are not optimized: of ordinary ones, of IMMA, without any
-# scoreboard, and with the one that is added.
+# Bits 105 to 121 of instructions in code that is not optimized: of ordinary ones, of IMMA, without
+# a wait, and with the scoreboards that are added.
 CAREFUL = 15 | 7 << 5 | 7 << 8 | 3 << 11
 CAREFUL_IMMA = CAREFUL & ~15
 CARELESS = 7 << 5 | 7 << 8

@@ -27,7 +27,11 @@ class Failed(Exception):
 
 
 class Log:
-    """The log of a program: `used` has the name and the image of each launch or copy."""
+    """The log of a program, as `fake_cudart.c` writes it.
+
+    `used` has the name and the image of each launch or copy. `hosts` has the file of each
+    registered name, `images` is the number of images, `ended` whether main came to its end.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -79,7 +83,7 @@ class HostBuild:
             (self.folder / f"{stem}.{suffix}").write_text(text)
 
     def compile(self, source: str, *flags: str, target: str = "", real: bool = True) -> str:
-        """Compile a source file, and return the name of the object."""
+        """Compile a source file by the toolkit's nvcc (`real`) or the overlay's; return the object."""
         object_name = target or f"{source.rpartition('.')[0]}.o"
         nvcc = oracle.toolchain().tool("nvcc") if real else self.nvcc
         position = ("-Xcompiler", "-fPIC")

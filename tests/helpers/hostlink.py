@@ -100,7 +100,7 @@ def compile_recorder(folder: Path) -> str:
 
 
 def record(folder: Path, program: str) -> str:
-    """Link a program with the recorder and run it; return the lines about registrations."""
+    """Run a program that is linked with the recorder; return the lines about registrations."""
     return run(folder, folder / program)
 
 

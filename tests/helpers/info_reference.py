@@ -115,7 +115,10 @@ def others(program: Program, kernel: int, *, alone: bool) -> list[int]:
 
 
 def records_of(program: Program, functions: list[int]) -> Iterator[Record]:
-    """Yield the records of the functions in order, after each one without BITS its unknown bits."""
+    """Yield the records of the functions in order.
+
+    If some function of the program has BITS, one without gets a record of unknown bits at its end.
+    """
     for function in functions:
         if function in program.records:
             yield from program.records[function]
@@ -246,7 +249,8 @@ def two_lists(
 ) -> tuple[bytes, bytes]:
     """Return the .nv.info.F and .nv.merc.nv.info.F of a function after a link with -r of one input.
 
-    The link writes the attributes of `closing` again, at the end of .nv.info.F.
+    `machine` and `mercury` are the input's records of these sections. The link writes the
+    attributes of `closing` again, at the end of .nv.info.F.
     """
     ends = {record.number for record in closing}
     waiting = list(machine)

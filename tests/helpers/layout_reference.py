@@ -3,7 +3,8 @@
 `.shstrtab` begins after the ELF header, and each section at the next multiple of its alignment, in
 the order of the file. A section without bytes has an offset but takes no space. The section headers
 begin at the next multiple of 8, the program headers follow, and the file ends there. The room that
-family C leaves after the string tables is described in docs/order.md, "The second program".
+family C (sm_100 and later) leaves after the string tables is described in docs/order.md, "The
+second program".
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ FAMILY_C = 2
 class Section:
     """A section of the output.
 
-    `twin` is the number in the file of the section whose bytes it shares, -1 for none.
-
-    `room` is the number of free bytes after it.
+    `twin` is the number in the file of the section whose bytes it shares, -1 for none. `room` is
+    the number of free bytes after it.
     """
 
     size: int
@@ -66,7 +66,7 @@ class File(NamedTuple):
 
 
 def round_up(offset: int, align: int) -> int:
-    """Return the next multiple of an alignment, and `offset` itself for 0."""
+    """Return the next multiple of an alignment; an alignment of 0 changes nothing."""
     return -(-offset // align) * align if align else offset
 
 

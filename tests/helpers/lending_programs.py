@@ -1,5 +1,6 @@
 """Random plugins that need device code of closed libraries, and programs that open them.
 
+A closed library contains linked device code; that of an open library is not linked yet.
 Modules `a` to `d` have a device function, a kernel that calls it, and a host function that launches
 the kernel; `c` and `d` call functions of other modules. Plugins `p` and `q` have a kernel each that
 calls functions of some modules. A description says in which libraries and archives the modules are,
@@ -48,7 +49,8 @@ int main(int count, char **words)
     std::puts("end of main");
 }
 """
-# Ways to link a library; `owned` is an open library and a final one that contains its device link.
+# Ways to link a library: without further options, with -Bsymbolic, and with scripts of SCRIPTS.
+# `owned` are open libraries, and a final one that contains the device link of all.
 KINDS = ("closed", "symbolic", "hidden", "veiled", "owned")
 SCRIPTS = {
     "hidden": "{ local: __cudaRegisterLinkedBinary*; };",
@@ -62,7 +64,8 @@ HOST_FLAGS = ((), ("-Wl,-Bsymbolic",), ("-Wl,--version-script=plugin.map",))
 class Plugin:
     """A plugin: its kernel calls modules of `calls`, its host code those of `uses`.
 
-    `line` has the files of both links; the host link gets archives only with `host_archives`.
+    `line` has the files of the device link and the host link. The host link gets the archives among
+    them only with `host_archives`.
     """
 
     calls: str
@@ -104,7 +107,7 @@ def needs(modules: str) -> str:
 
 
 def draw(seed: int) -> Program:
-    """Return the program of a seed."""
+    """Return the random program of a seed."""
     chance = random.Random(seed)
 
     def pick(letters: str, most: int) -> str:

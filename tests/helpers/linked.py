@@ -9,16 +9,16 @@ from pylink.inspect.image import Image
 
 def functions(cubin: bytes) -> set[str]:
     """Return the functions with code."""
-    return _behind(".text.", cubin)
+    return _names_after(".text.", cubin)
 
 
 def kernels(cubin: bytes) -> set[str]:
     """Return the kernels: only these have a constant bank with parameters."""
-    return _behind(".nv.constant0.", cubin)
+    return _names_after(".nv.constant0.", cubin)
 
 
-def _behind(prefix: str, cubin: bytes) -> set[str]:
-    """Return the names of functions in section names with a prefix."""
+def _names_after(prefix: str, cubin: bytes) -> set[str]:
+    """Return what follows a prefix in names of sections: the names of functions."""
     names = (section.name for section in Image(cubin).sections)
     return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
 

@@ -134,14 +134,14 @@ def write_ltoir(folder: Path, *names: str, flags: tuple[str, ...] = ()) -> None:
 
 
 def write_host_object(folder: Path, name: str, code: str) -> str:
-    """Compile a source to a host object with device code of the kind `code`; its file name."""
+    """Compile a source to a host object with code such as sm_80 or lto_80; return its name."""
     compiled = _compile(name, ("-dc", "-gencode", f"arch={_virtual(code)},code={code}"))
     (folder / f"{name}.{code}.o").write_bytes(compiled)
     return f"{name}.{code}.o"
 
 
 def write_fatbin(folder: Path, name: str, code: str, flags: tuple[str, ...] = ()) -> str:
-    """Compile a source to a fat binary with code of one kind; its file name."""
+    """Compile a source to a fat binary with code such as sm_80 or lto_80; return its name."""
     compiled = _compile(name, ("-fatbin", *flags, "-gencode", f"arch={_virtual(code)},code={code}"))
     output = f"{name}.{code}.{len(flags)}.fatbin"
     (folder / output).write_bytes(compiled)

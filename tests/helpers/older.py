@@ -63,7 +63,7 @@ def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
 
 
 def compile_module(module: Module, arch: str, release: str) -> bytes:
-    """Return the cubin of a module of a generated program; an empty release is that of `oracle`."""
+    """Return the cubin of a module by a release's ptxas, or by the tools of `oracle` if empty."""
     if not release:
         return oracle.compile(module.source, arch, module.flags, name=module.name)
     if module.name.endswith(".ptx"):

@@ -153,13 +153,13 @@ def version() -> str:
 
 
 def find() -> Toolchain | None:
-    """Return first complete toolchain whose nvlink is of the present release; None if not found."""
+    """Return the toolchain of the present release; None if it is not installed."""
     return find_release(_release)
 
 
 @functools.cache
 def find_release(name: str) -> Toolchain | None:
-    """Return the toolchain of a release; None if it is not installed."""
+    """Return the first complete toolchain of a release; None if it is not installed."""
     if name in BY_LIBRARY:
         return _find_library(_folder(name))
     for path in [_folder(name) / "cu13/bin", *(_candidates() if name == DEFAULT else [])]:
@@ -231,7 +231,7 @@ def patches() -> list[str]:
 
 
 def by_library() -> list[str]:
-    """Return the releases of `others` whose nvJitLink is used in place of nvlink."""
+    """Return the releases, which `others` omits, whose nvJitLink is used in place of nvlink."""
     return [name for name in _installed() if name in BY_LIBRARY]
 
 

@@ -1,8 +1,8 @@
-/* What the system says of pages and files that it cannot give, to be loaded before a program.
+/* Replaces madvise and pread by functions that can fail, to be loaded before a program.
 
-   MADVISE=refused: there is no MADV_POPULATE_READ, as before Linux 5.14.
-   MADVISE=NAME: the file of that name has a bad block: neither are there all pages of a mapping of
-   it, nor can it be read, except for its first bytes. */
+   MADVISE=refused: madvise does not know MADV_POPULATE_READ, as before Linux 5.14.
+   MADVISE=NAME: the file of that name has a bad block. MADV_POPULATE_READ fails for its mappings,
+   and so does pread after its first 4096 bytes. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,6 +24,7 @@ static int ends_with(const char* path, const char* name) {
            memcmp(path + size - length, name, length) == 0;
 }
 
+/* Return whether a mapping of the file `name` has addresses between `start` and `end`. */
 static int is_bad(uintptr_t start, uintptr_t end, const char* name) {
     unsigned long first, last;
     char line[4096];

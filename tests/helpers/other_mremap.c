@@ -1,6 +1,6 @@
-/* What mremap does on other systems, to be loaded before a program: MREMAP=one moves pages of one
-   mapping alone, as Linux before 6.17; MREMAP=seldom refuses three of four, as where a process has
-   as many mappings as it may have. */
+/* Replaces mremap by that of other systems, to be loaded before a program. MREMAP=one: only pages
+   of a single mapping can be moved, as before Linux 6.17. MREMAP=seldom: three of four calls fail,
+   as in a process that has as many mappings as it may have. */
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -89,7 +89,10 @@ class Ending(Reading):
                     section.has_name = section.is_written = False
 
     def _spread_pools(self) -> None:
-        """Add pools of device functions to all kernels that reach them, the last one first."""
+        """Create pools (sections of bank 2) of kernels that reach a device function with a pool.
+
+        The last function comes first, and for each the last kernel.
+        """
         kernels = self.live_kernels()
         reached = {kernel: self.reach(kernel) for kernel in kernels}
         prefix = ".nv.constant.optimizer." if self.family == "C" else ".nv.constant2."

@@ -21,12 +21,13 @@ from helpers.order.reader import (
 UNIFIED = re.compile(r"__U[FD]T(_OFFSET|_CANONICAL|_END)?$")
 LINES = (".debug_frame", ".debug_line", ".nv_debug_line_sass")
 
-MARKS = (68, 69, 72, 73, 0x1000E)  # for the null symbol, or to be cleared
+MARKS = (68, 69, 72, 73, 0x1000E)  # types for the null symbol, or for fields to be cleared
+# Types of entries for constants that the driver applies, so that the output keeps them.
 FOR_THE_DRIVER = {0x10001, 3, 4, 6, 7, 8, 9, 52, 53, 58, 67, 75, 101, 114, *range(84, 100)}
 
 
 class Entries:
-    """Adds relocation entries to the relocation section of their form."""
+    """Adds relocation entries to the relocation section of their form, REL or RELA."""
 
     def __init__(self, lists: Lists, family: str, relocatable: bool) -> None:
         self.lists = lists
@@ -76,7 +77,7 @@ class Entries:
     def _enter(
         self, home: Section, part: Part, mention: Mention, fate: str, addend: int, *, first: bool
     ) -> None:
-        """Add an entry; if the other form could hold it, create that form's section, too."""
+        """Add an entry; a RELA entry after the first, with addend 0, also creates a REL section."""
         explicit = part.type == 4
         if explicit not in home.forms:
             home.forms[explicit] = self.lists.section(part.name, "relocations", None, home)
@@ -86,7 +87,11 @@ class Entries:
             home.forms[False] = self.lists.section(name, "relocations", None, home)
 
     def _fate(self, target: Part, mention: Mention, entry: Entry, owner: Symbol | None) -> str:
-        """Return an entry's fate: `kept`, `resolved` (counted, but not written), or `nothing`."""
+        """Return what becomes of an entry, its fate.
+
+        `kept` and `array` (for the kernel's own extern array) are written. `resolved` and `shared`
+        (for shared memory) are counted, but not written. `nothing` is neither.
+        """
         if entry.type in MARKS:
             return "nothing" if mention.lost and target.name in LINES else "resolved"
         if mention.is_label and mention.index:

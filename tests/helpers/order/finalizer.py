@@ -1,4 +1,4 @@
-"""The second program in the order reference, from sm_100 on: makes the final file."""
+"""The second program (docs/order.md) in the order reference: makes the file from sm_100 on."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Part:
     owner: Mention | None = None  # the function to which the section belongs
     home: Section | None = None  # the output section that contains its bytes
     base: int = 0  # offset of its bytes there
-    appended: bool = False
+    appended: bool = False  # whether `base` is set, at the end of the earlier inputs' bytes
 
 
 @dataclass(eq=False)
@@ -121,7 +121,7 @@ class Input:
     linked: bool = False
     parts: list[Part] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
-    registers: dict[int, int] = field(default_factory=dict)
+    registers: dict[int, int] = field(default_factory=dict)  # register counts by symbol
     ptx: int = 0  # SM number of its PTX
     strings: bytes = b""
     unused: set[Part] = field(default_factory=set)  # pieces of .nv.global whose variables all lost
@@ -204,7 +204,8 @@ class Input:
     def _mercury_half(self) -> None:
         """Give mercury sections their plain names.
 
-        Plain relocations and parameters are made later.
+        Plain relocations and parameters get the kinds `made later` and `late`: the second program
+        makes them.
         """
         table = next((part for part in self.parts if part.type == 0x70000085), None)
         if table is None:

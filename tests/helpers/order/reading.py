@@ -274,7 +274,10 @@ def _append(part: Part, home: Section) -> None:
 
 
 def _wins(new: Mention, old: Mention, first_ptx: int) -> bool:
-    """Return whether a definition replaces the current one."""
+    """Return whether a definition replaces the current one.
+
+    `first_ptx` is the SM number of the PTX of the first definition's file.
+    """
     if old.shndx == COMMON:
         return new.shndx != COMMON
     if new.shndx == COMMON or (new.bind == WEAK != old.bind):
