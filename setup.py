@@ -71,7 +71,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
-    # As cheap to create as C functions, but with signatures.
+    # Functions are as cheap to create as those of C, but have signatures.
     "binding": False,
     "embedsignature": True,
     "embedsignature.format": "clinic",
@@ -92,8 +92,8 @@ kernels = Extension(
     extra_link_args=[*COUNTED, *SANITIZERS],
 )
 
-# Libraries with nvJitLink's name (src/pylink/jitlink). They are no Python modules, but are built in
-# the same way.
+# Libraries with nvJitLink's name (src/pylink/jitlink). They are built like Python modules, but are
+# not modules.
 standins = [
     Extension(
         f"pylink.jitlink.{source.stem}",

@@ -2,8 +2,8 @@
 
 Rows are sorted by the function that they begin with, in order of first mention (docs/order.md). The
 direct calls of a function, its candidates and the prototypes that it calls through are listed
-newest first. Of the prototypes that the inputs give a function, only the first counts, both in the
-block of taken addresses and in .nv.prototype.
+newest first. Only the first prototype that the inputs give a function counts, both in the block of
+taken addresses and in .nv.prototype.
 Functions without a symbol have no rows. Relocatable outputs have each direct call and candidate
 only once (docs/format-notes.md, -r).
 """

@@ -14,7 +14,7 @@ HEAD_WORDS = (0xC0000001,)
 
 @dataclass
 class Slot:
-    """What one bit of a capsule stands for: `count` instructions, and the body of their record.
+    """The part of a capsule for one of its bits: `count` instructions, and the body of a record.
 
     A slot that is `recorded` without a body has a record with the count only.
     """

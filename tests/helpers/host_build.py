@@ -83,7 +83,7 @@ class HostBuild:
             (self.folder / f"{stem}.{suffix}").write_text(text)
 
     def compile(self, source: str, *flags: str, target: str = "", real: bool = True) -> str:
-        """Compile a source file by the toolkit's nvcc (`real`) or the overlay's; return the object."""
+        """Compile a source by the toolkit's nvcc (`real`) or the overlay's; return the object."""
         object_name = target or f"{source.rpartition('.')[0]}.o"
         nvcc = oracle.toolchain().tool("nvcc") if real else self.nvcc
         position = ("-Xcompiler", "-fPIC")

@@ -40,15 +40,15 @@ def _log_linear(n: float) -> float:
 
 
 def with_square(percent: int) -> Truth:
-    """Return a linear cost and a quadratic one.
+    """Return the sum of a linear and a quadratic cost.
 
-    The latter is `percent` of the cost at the largest size.
+    The quadratic one is `percent` of the sum at the largest size.
     """
     share = percent / 100
     return Truth(f"n + {percent}% n^2", "n^2", lambda n: (1 - share) * n + share * n * n)
 
 
-# Costs that one of the functions describes.
+# Costs of one class of growth.
 GROWING = (
     Truth("constant", "constant", lambda n: 1.0),
     Truth("n", "n", lambda n: n),
@@ -73,7 +73,7 @@ def _bump(at: float) -> Callable[[float], float]:
     return lambda n: n * (1 + 0.2 / (1 + (at / n) ** 4))
 
 
-# Costs that are not a sum of the functions; with a class if the larger sizes belong to it.
+# Costs that are not a sum of such classes; with a class if the larger sizes belong to it.
 OUTSIDE = (
     Truth("n, from 1/4 on n^2", "n^2", lambda n: n if n < 0.25 else 4 * n * n),
     Truth("n, from 1/8 on n^2", "n^2", lambda n: n if n < 0.125 else 8 * n * n),
@@ -95,9 +95,10 @@ OUTSIDE = (
 def make_report(
     truth: Truth, noise: float, seed: int, *, calls: int = 3, outliers: float = 0.0
 ) -> Report:
-    """Return a report of one routine, whose calls have a random error.
+    """Return a report of one routine, with some `calls` of each size.
 
-    Outliers take three times as long.
+    Their relative errors have the standard deviation `noise`. `outliers` is the share of calls that
+    take three times as long.
     """
     rng = random.Random(f"{truth.name} {noise} {seed} {calls} {outliers}")
 

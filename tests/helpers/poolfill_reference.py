@@ -1,4 +1,7 @@
-"""A naive reference of the pools of kernels, from docs/format-notes/literal-pools.md."""
+"""A naive reference of the pools of kernels, from docs/format-notes/literal-pools.md.
+
+A pool has the literals and jump tables of a function, in bank 2.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from struct import pack_into, unpack_from
 
 @dataclass
 class Pool:
-    """The bytes of one copy's pool, and its table entries: offset in the pool, mercury offset.
+    """The bytes of the pool of one copy (definition) of a function.
 
-    `lost` says that another copy of the function is linked.
+    `labels` has for each entry of a jump table its offset in the pool, and the offset to which it
+    jumps in the mercury code. `lost` says that another copy of the function is linked.
     """
 
     data: bytes
@@ -32,7 +36,10 @@ class Piece:
 
 
 def translated(pool: Pool, stays: Pool) -> bytes:
-    """Return pool, with entries of tables changed to those of the linked copy, 0 without one."""
+    """Return a pool with table entries of the linked copy `stays`, which jump to the same place.
+
+    An entry is 0 if that copy has none for the place.
+    """
     places = {mercury: unpack_from("<I", stays.data, at)[0] for at, mercury in stays.labels}
     data = bytearray(pool.data)
     for at, mercury in pool.labels:

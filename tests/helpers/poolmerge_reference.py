@@ -1,4 +1,4 @@
-"""A naive reference of the one pool of all kernels, for links in which one would be too large.
+"""A naive reference of the one pool that all kernels share if the pool of one would be too large.
 
 Written from "Pools that are too large" in docs/format-notes/literal-pools.md.
 """
@@ -53,14 +53,18 @@ class Written:
 
 
 class Merged:
-    """The one pool of `kernels`: their own pools come first, in order of creation."""
+    """The one pool of all kernels.
+
+    `kernels` has the pools of each kernel in order of creation, its own one first. `null_value` is
+    the value of the null symbol, `limit` the largest size of a pool in bytes.
+    """
 
     def __init__(self, kernels: list[list[Pool]], null_value: int, limit: int) -> None:
         self.data = b""
         self.limit = limit
         self.null_value = null_value
         self.written: list[Written] = []
-        self.nulls: dict[int, int] = {}  # literals of 0: the place by the place before
+        self.nulls: dict[int, int] = {}  # places of literals of 0, by their offsets before
         for pools in reversed(kernels):
             for pool in pools:
                 self.add(pool)
@@ -80,9 +84,9 @@ class Merged:
             symbol.linked_value = symbol.linked_value if value is None else value
 
     def piece(self, data: bytes, pool: Pool, before: int) -> tuple[int, int | None]:
-        """Add a piece.
+        """Add a piece of a pool, which had the offset `before` in the kernel's own pool.
 
-        Return its place, and the value that its symbol gets (None: keeps its own).
+        Return its place, and the value that its symbol gets (None: the symbol keeps its own).
         """
         looked_at = is_looked_at(data, pool.align)
         null = is_null(data, pool.align)
@@ -109,7 +113,7 @@ class Merged:
 
 
 def is_looked_at(data: bytes, align: int) -> bool:
-    """Return whether identical pieces of this size are found."""
+    """Return whether of identical pieces of this size only one is kept."""
     return len(data) in SMALL or (len(data) in (4, 8) and len(data) == align)
 
 

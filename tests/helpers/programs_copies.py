@@ -21,7 +21,7 @@ inline __device__ int (*roads[2])(int *, int) = {turns<3>, twice};
 
 
 def generate(*plain: bool) -> list[str]:
-    """Return the CUDA sources of a program, in link order, one for each argument."""
+    """Return the CUDA sources of a program: `plain` says for each whether it defines PLAIN."""
     rng = Random("copies")
     tables = [f"#ifndef PLAIN\n{switch(rng, cases)}#endif\n" for cases in (7, 9, 5)]
     header = CONSTANTS + (

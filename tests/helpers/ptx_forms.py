@@ -32,7 +32,7 @@ class Form(NamedTuple):
 
 
 class Mma(NamedTuple):
-    """An mma: shape, numbers of registers of C, A and B, the type of C, and that of A and B."""
+    """An mma instruction: shape, numbers of registers of C, A and B, types of C, and of A and B."""
 
     shape: str
     registers: tuple[int, int, int]

@@ -1,4 +1,5 @@
-/* In the place of the CUDA runtime: a line for each registration, to standard error, as it happens.
+/* Functions in place of the CUDA runtime's. Each prints a line about a registration to standard
+   error.
 
    Handles are numbered. The line of a wrapper has its version, and size and hash of its containers.
    REGISTRATIONS names a file stem under which each container is also written. */

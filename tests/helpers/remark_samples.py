@@ -136,7 +136,7 @@ def any_remark(
 
 
 def write_and_read(folder: Path, remarks: list[Remark], format: str, version: int = 1) -> bytes:
-    """Return the bytes of a file of remarks."""
+    """Write remarks to a file in a format and version of it, and return its bytes."""
     path = folder / "remarks.out"
     write_remarks(path, remarks, format=format, version=version)
     return path.read_bytes()

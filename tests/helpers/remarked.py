@@ -67,7 +67,10 @@ def remarks_of(
     options: Mapping[str, Value] | None = None,
     why_live: re.Pattern[str] | None = None,
 ) -> list[Remark]:
-    """Return the remarks of a link, in order, also if the link fails."""
+    """Return the remarks of a link, in order, also if the link fails.
+
+    `only` names the passes that run (default: all). `why_live` is that of `Remarks`.
+    """
     listed = Listed()
     sink = Sink()
     remarks = Remarks(sink, listed, hotness=True, why_live=why_live)

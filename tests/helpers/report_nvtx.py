@@ -88,6 +88,7 @@ RESULTS: dict[str, tuple[int, ...]] = {
     "nothing@Mid/": (),
     "@Mid/": (),
 }
+# Filters that include, filters that exclude, and the numbers of the actions that they select.
 TWO: list[tuple[list[str], list[str], tuple[int, ...]]] = [
     (["Bottom/"], ["Mid/"], (2,)),
     (["SE_A", "Mid/"], [], (0, 1, 4, 5)),

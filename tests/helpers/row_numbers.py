@@ -160,7 +160,7 @@ class Computed(NamedTuple):
 
 Value = Number | Local | Untyped | Computed
 COMPUTED = Computed()
-MIDDLE = "in the middle of rows"  # instead of the table of a pointer
+MIDDLE = "in the middle of rows"  # in place of a table, of a pointer that is not to the first row
 
 
 def strip_qualifiers(type_: Any) -> Any:
@@ -192,7 +192,7 @@ def branches(node: Any) -> list[Any]:
 
 
 def is_pointer(type_: Any) -> bool:
-    """Return whether an expression of this type is indexed by numbers of rows."""
+    """Return whether a type is a pointer or an array, whose elements numbers of rows may select."""
     type_ = strip_qualifiers(type_)
     return bool(type_ is not None and (type_.is_ptr or type_.is_array))
 
@@ -276,13 +276,17 @@ class Locals:
 
 
 class Columns:
-    """Tables that arrays have an element for, and rows of Vecs: of pointers that functions get."""
+    """Knowledge of the pointers that calls pass to functions, by function and parameter number.
+
+    For an array it is the table for whose rows the array has an element each, for a Vec the types
+    of its rows.
+    """
 
     def __init__(self) -> None:
         self.arguments: dict[tuple[str, int], set[str | None]] = {}
 
     def pass_on(self, function: str, place: int, passed: set[Any]) -> None:
-        """Record that a call passes such a pointer to a function."""
+        """Record what a call passes as parameter number `place` of a function."""
         self.arguments.setdefault((function, place), set()).update(passed)
 
     def rows(self, function: str, place: int) -> set[Any]:
@@ -611,7 +615,7 @@ class Checker(TreeVisitor):
             self.keep_type(value, describe(target))
 
     def keep_type(self, value: Any, target_text: str) -> None:
-        """Report a number that goes to a plain integer, from where its table is not known."""
+        """Report a number that goes to a plain integer, which does not say its table."""
         for branch in branches(value):
             table = self.table_of(branch.type)
             if table and not isinstance(branch, ExprNodes.BinopNode):

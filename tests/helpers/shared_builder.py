@@ -12,6 +12,7 @@ from helpers.fatbin_builder import PTX, container, entry
 SYM = struct.Struct("<IBBHQQ")
 RELA = struct.Struct("<QIIq")
 FUNC, OBJECT = 0x12, 0x11  # global
+# Ends of the names of sections .nvHR.., which list the kernels and variables that host code uses.
 LISTS = ("KE", "KI", "DE", "DI", "CE", "CI")
 SHT_PROGBITS, SHT_STRTAB, SHT_RELA, SHT_DYNAMIC, SHT_NOBITS, SHT_DYNSYM = 1, 3, 4, 6, 8, 11
 

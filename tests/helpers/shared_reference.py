@@ -11,7 +11,10 @@ RESERVED = 0x400
 
 
 class Variable(NamedTuple):
-    """A shared variable or extern array; `owner` is the number of a kernel, COMMON or DEAD."""
+    """A shared variable or extern array.
+
+    `owner` is the number of the kernel that it belongs to, COMMON for none, DEAD for a removed one.
+    """
 
     size: int
     align: int
@@ -21,9 +24,9 @@ class Variable(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program; uses are pairs (variable, kernel), extern uses pairs (kernel, tie or -1).
+    """A program; `uses` are pairs (variable, kernel), `extern_uses` pairs (kernel, tie or -1).
 
-    Kernels with one tie have their extern arrays at one address. `keeps_common` is for
+    A tie is a group of kernels whose extern arrays must have one address. `keeps_common` is for
     -g and -preserve-relocs.
     """
 
@@ -36,7 +39,11 @@ class Program(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The shared memory section of a kernel in the output, or `.nv_debug.shared`."""
+    """The shared memory section of a kernel in the output, or `.nv_debug.shared`.
+
+    `extern_address` is that of the kernel's extern arrays, -1 for none. `survives` says whether the
+    section is written, `has_symbol` whether its section symbol is.
+    """
 
     size: int
     align: int
@@ -59,7 +66,7 @@ def round_up(value: int, align: int) -> int:
 
 
 def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
-    """Sort as nvlink does, ties included."""
+    """Sort as nvlink does, also in the order of items with equal keys."""
     if len(items) <= 1:
         return items
     first, second = (sort_list(items[i::2][::-1], key) for i in (0, 1))
@@ -70,7 +77,10 @@ def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
 
 
 def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], list[int]]:
-    """Return the addresses of extern arrays, by kernel and by tie."""
+    """Return the addresses of extern arrays, by kernel and by tie.
+
+    `ends` are the ends of the kernels' variables.
+    """
     addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in program.extern_uses}
     ties = [-1] * program.tie_count
     settled = False
@@ -84,7 +94,7 @@ def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], li
 
 
 def layout_shared(family: int, program: Program) -> Layout:
-    """Return the layout by the rules in the docstring of the native function."""
+    """Return the layout of an executable, by the rules in the docstring of the native function."""
     kernel_count, variables, uses = program.kernel_count, program.variables, program.uses
     users: list[set[int]] = [set() for _ in variables]
     for variable, kernel in uses:
@@ -151,7 +161,7 @@ def layout_shared(family: int, program: Program) -> Layout:
 
 
 def layout_relocatable(program: Program) -> tuple[list[Section], list[int]]:
-    """Return sections of kernels and ``.nv_debug.shared`` in a relocatable link, and the ties."""
+    """Return sections of kernels and `.nv_debug.shared` with -r, and the addresses of ties."""
     variables = program.variables
     extern_exists = any(v.extern for v in variables)
     most_aligned = max([1, *(v.align for v in variables if v.owner == COMMON)])

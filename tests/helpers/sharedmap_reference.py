@@ -17,7 +17,7 @@ FAMILY_A = 0
 class Variable:
     """A shared variable.
 
-    `home` is the only function with it, None in .nv_debug.shared or an array.
+    `home` is the kernel in whose section it is; None for one in .nv_debug.shared, and for an array.
     """
 
     size: int
@@ -60,7 +60,11 @@ class Program:
         }
 
     def ties(self, *, by_name: bool, deep: bool) -> set[tuple[int, int]]:
-        """Return the pairs of a kernel's number and its tie: a variable, or another function."""
+        """Return the pairs of a kernel's number and the tie of an extern array that it uses.
+
+        The tie is, `by_name`, the array's number after the functions; else the device function that
+        uses it, -1 for the kernel itself. With `deep`, code that the kernel reaches counts, too.
+        """
         return {
             (number, self.graph.count + variable if by_name else -1 if is_own else function)
             for number, kernel in enumerate(self.linked)

@@ -35,7 +35,11 @@ def linked(
     registers: int = 8,
     debug: bytes = b"",
 ) -> bytes:
-    """Return a linked cubin with kernels of these names, and further sections with bytes."""
+    """Return a linked cubin with kernels of these names.
+
+    `records` come before each kernel's attribute records. `data`, `note` and `debug` are the
+    contents of further sections.
+    """
     cubin = Cubin()
     for name in names or ("kernel",):
         cubin.function(name, code=code, kernel=True, registers=registers)

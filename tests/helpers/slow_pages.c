@@ -1,5 +1,5 @@
-/* A clock of processor time by which large pages are slow while the environment has FAST_PAGES: all
-   after as many as it says. Later none is slow. */
+/* Replaces the clock of processor time, to be loaded before a program. While the environment has
+   FAST_PAGES=N, all large pages after the first N seem slow; without it, none does. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

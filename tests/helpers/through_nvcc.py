@@ -46,7 +46,10 @@ def output_of(folder: Path, words: Sequence[str]) -> Printed:
 
 
 def both(folder: Path, overlay: Path, *words: str, arch: str = "sm_90") -> Printed:
-    """Return the output of the overlay's nvcc, which without notes is NVIDIA's."""
+    """Assert that NVIDIA's nvcc and the overlay's print the same except for notes.
+
+    Returns the output of the overlay's.
+    """
     arguments = [f"-arch={arch}", *words, "-o", "made"]
     real_output = output_of(folder, [oracle.toolchain().tool("nvcc"), *arguments])
     overlay_output = output_of(folder, [str(overlay), *arguments])

@@ -1,7 +1,8 @@
 """A naive reference of variables that the link itself places: common and reserved shared ones.
 
-Common variables are at the end of `.nv.global`, the last one that an input gives room first; the
-reserve of shared memory and its order are in docs/format-notes.md (`.nv.shared.reserved.0`).
+Common variables are at the end of `.nv.global`. The one for which an input makes room last is
+placed first. The reserve of shared memory and its order are in docs/format-notes.md
+(`.nv.shared.reserved.0`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[li
 def place_common(variables: list[Variable], mentions: list[int], end: int) -> tuple[list[int], int]:
     """Place common variables after the `end` of the inputs' data.
 
-    `mentions` are those with room.
+    `mentions` are the numbers of variables in the order in which inputs make room for them.
     """
     return place_all(variables, list(dict.fromkeys(mentions))[::-1], end)
 

@@ -50,8 +50,8 @@ class Place:
 class Entry:
     """A relocation that the link resolves, at `offset` bytes in `place`.
 
-    `piece` is the start of the piece of a section symbol. `implicit` says that the field contains
-    the addend, and `zero` that the symbol counts as 0.
+    `piece` is where the bytes of the input begin to which a section symbol refers. `implicit` says
+    that the field contains the addend, and `zero` that the symbol counts as 0.
     """
 
     type: int

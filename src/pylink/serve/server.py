@@ -86,7 +86,7 @@ class Server:
         listener.setblocking(False)
 
     def run(self, path: str, command: list[str], idle: float) -> int:
-        """Serve until the command ends, or until no link ran for `idle` seconds if it is empty.
+        """Serve until the command ends; if it is empty, until no link ran for `idle` seconds.
 
         `path` is that of the socket. Returns the exit status.
         """

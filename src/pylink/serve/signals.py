@@ -37,7 +37,7 @@ class Signals:
     def start(self, command: list[str], environment: dict[str, str]) -> int:
         """Start the command, return its process number; OSError if that fails.
 
-        It ignores and blocks the same signals as this process when that was started.
+        The command ignores and blocks the signals that this process ignored and blocked at first.
         """
         # Signals that nohup or a shell ignored stay ignored. The interpreter ignores two more.
         defaults = [*self._handled_signals, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
