@@ -263,6 +263,7 @@ class Life:
         }
 
     def run_steps(self, *, disk: bool = False) -> None:
+        """Make the tree and its index, and measure each step; with `disk` also from the disk."""
         more = max(1, self.count // STEP_SHARE)
         size = self.tree.make(range(self.count))
         root = str(self.tree.folder)

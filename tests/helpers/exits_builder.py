@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from helpers.exits_code import CCTL, DUMMY_LOAD, ERRBAR, MEMBAR, NOP
 from helpers.line_program import sleb
 
+# Instructions of sm_100, 16 bytes each.
 LOAD = bytes.fromhex("827b01ff00df00000008000000e20f00")
 EXIT = bytes.fromhex("4d790000000000000000800300ea0f00")
 MOVE = bytes.fromhex("02720400030000000000000f00e20f00")
@@ -26,6 +27,7 @@ SPIN = bytes.fromhex("4779fc00fcffffffffff830300c00f00")
 DUMMY = DUMMY_LOAD + bytes.fromhex("e20f00")
 MEMBAR_GUARD = bytes.fromhex("92790000000000000080000000c00f00")
 MEMBAR_GPU = bytes.fromhex("92790000000000000020000000ec0f00")
+# Contents of records in capsules.
 BODY16 = b"\x01\x0b" + bytes(14)
 BODIES = [BODY16, b"\x02\x22" + bytes(30), b"\x41\x0b\x20\x0a", b"\x42\x33\0\x0e"]
 HINT = bytes.fromhex("31020058000401000000000000000000")  # of an optimizing compiler, for no code

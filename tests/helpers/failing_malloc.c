@@ -35,10 +35,12 @@ long held(void) {
     return __atomic_load_n(&blocks, __ATOMIC_SEQ_CST);
 }
 
+/* Return whether an address is in the range of `arm`, the code of pylink's native kernels. */
 static int is_kernel(const void* caller) {
     return (uintptr_t)caller >= first && (uintptr_t)caller < last;
 }
 
+/* Count a request of the code at `caller`, and return whether it fails. */
 static int fails(const void* caller) {
     if (!is_kernel(caller))
         return 0;

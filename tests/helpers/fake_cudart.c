@@ -24,6 +24,7 @@ static struct {
 } known[4096];
 static int images, count;
 
+/* Return the name of the program or library that contains an address. */
 static const char* file_of(const void* address) {
     Dl_info info;
     const char* name = dladdr(address, &info) && info.dli_fname ? info.dli_fname : "?";
@@ -52,6 +53,7 @@ char __cudaInitModule(Image* image) {
     return 1;
 }
 
+/* Print and record that an image has the kernel or variable of a host address. */
 static void add(Image* image, const void* host, const char* name) {
     printf("%s: image %d, host %s\n", name, image->number, file_of(host));
     known[count].host = host;
@@ -74,6 +76,7 @@ void __cudaRegisterManagedVar(Image* image, void* host, char* device, char* name
     add(image, host, name);
 }
 
+/* Print the images that have the kernel or variable of a host address; return a CUDA status. */
 static int use(const void* host) {
     int found = 0;
     for (int i = 0; i < count; ++i)

@@ -37,6 +37,7 @@ VALUES: dict[int, tuple[int, Callable[[int, int], int]]] = {
     BITS: (HVAL, lambda first, second: first | second),
     0x54: (NVAL, lambda _, second: second),
 }
+# Attributes without a value: a function has them or not.
 FLAGS = (0x04, 0x41, SINGLE, PAIR)
 # The order of attributes in a link with one kernel.
 ALONE = (BITS, 0x04, 0x41, 0x4A, SINGLE, PAIR, 0x4C, 0x54, 0x38)

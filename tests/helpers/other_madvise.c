@@ -18,6 +18,7 @@
 #define MADV_POPULATE_READ 22
 #endif
 
+/* Return whether a path, up to a line feed, ends with a slash and `name`. */
 static int ends_with(const char* path, const char* name) {
     size_t size = strcspn(path, "\n"), length = strlen(name);
     return size > length && path[size - length - 1] == '/' &&

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Return whether one mapping of this process contains all `size` bytes from `start` on. */
 static int in_one_mapping(unsigned long start, size_t size) {
     unsigned long first, end;
     char line[4096];

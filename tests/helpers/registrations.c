@@ -21,10 +21,12 @@ static int handles;
 
 #define LINE(...) (fprintf(stderr, __VA_ARGS__), fflush(stderr))
 
+/* Return the number of a handle, -1 for NULL. */
 static int number(void** handle) {
     return handle ? (int)(intptr_t)*handle : -1;
 }
 
+/* Print size and hash of a fat binary, and write it to a file if it is linked code. */
 static void describe(const char* role, const uint8_t* data) {
     uint16_t head;
     uint64_t size;

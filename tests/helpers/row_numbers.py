@@ -584,6 +584,7 @@ class Checker(TreeVisitor):
         return rows
 
     def check_index(self, base: Any, index: Any) -> None:
+        """Report an index of `base` that is not a number of the table that `base` is for."""
         table = self.column(base)
         if table in self.vocabulary.tables:
             self.expect(index, table, f"{describe(base)} takes", indexes=True)
@@ -604,6 +605,7 @@ class Checker(TreeVisitor):
         self.visitchildren(node)
 
     def assign(self, target: Any, value: Any) -> None:
+        """Check a value that is assigned to a target, or record it if that is a plain local."""
         table = self.table_of(target.type)
         if table:
             self.expect(value, table, f"{describe(target)} is")
@@ -700,6 +702,7 @@ class Checker(TreeVisitor):
         self.visitchildren(node)
 
     def compare(self, first: Any, second: Any) -> None:
+        """Report two compared expressions of which only one is a number of its table."""
         for value, other in ((first, second), (second, first)):
             for number in self.values(value) if is_integer(value) and is_integer(other) else ():
                 if isinstance(number, Number):
@@ -830,6 +833,7 @@ class PointerFinder(TreeVisitor):
         self.visitchildren(node)
 
     def add(self, target: Any, value: Any) -> None:
+        """Record a value that is assigned to a local pointer or Vec; None if the pointer moves."""
         is_name = isinstance(target, ExprNodes.NameNode) and target.entry
         if is_name and (is_pointer(target.type) or is_vec(target.type)):
             self.pointers.setdefault(target.entry, []).append(value)

@@ -219,9 +219,7 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
 
 
 def state_of(path: str) -> str:
-    """Return the state of a bundle: `good`, `stale`, or `none` if there is none for this
-    interpreter.
-    """
+    """Return the state of a bundle: `good`, `stale`, or `none` without one for this interpreter."""
     from importlib.util import MAGIC_NUMBER
     from marshal import loads
 

@@ -214,9 +214,7 @@ def message_classes() -> dict[str, Any]:
 
 
 def encode_size(size: int) -> bytes:
-    """Return a size as a varint: 7 bits a byte, lowest first, with the top bit set in all but the
-    last.
-    """
+    """Return a size as a varint: 7 bits a byte, lowest first; the last byte has no top bit."""
     encoded = bytearray()
     while size > 127:
         encoded.append(size & 127 | 128)
